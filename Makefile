@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 WORKERS ?= 2
 PYTHONS ?= $(CURATION_PYTHONS)
 
-.PHONY: install demo test lint bench torture portability notebooks figures audits site clean
+.PHONY: install demo test lint bench torture notebooks figures audits site clean
 install: $(STAMP)
 
 $(CORE): pyproject.toml constraints.txt
@@ -42,22 +42,22 @@ test: export OPENBLAS_NUM_THREADS = 1
 test: lint
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
+# Main commands beside those of another revision: make bench PREVIOUS=v0.9.0
 bench: $(STAMP)
-	$(BIN)/python -m tests.benchmarks --out bench-output --write
+	$(if $(PREVIOUS),rm -rf bench-output/previous && mkdir -p bench-output/previous/source)
+	$(if $(PREVIOUS),git archive $(PREVIOUS) | tar -x -C bench-output/previous/source)
+	$(if $(PREVIOUS),$(PIP) --no-deps --target bench-output/previous/package bench-output/previous/source)
+	$(if $(PREVIOUS),CURATION_PREVIOUS=$(CURDIR)/bench-output/previous/package) \
+	  $(BIN)/python -m tests.benchmarks --out bench-output --write
 
 # Faults in every writing verb, changed inputs of every command, bombs; TORTURE_SEED=S draws others.
 torture: $(STAMP)
 	TORTURE=20 $(BIN)/python -m pytest -n $(WORKERS) tests/torture
 
-# Other Pythons are looked for by name, and among PYTHONS: make portability PYTHONS="somewhere/python3.13 …"
-portability: $(STAMP)
-	CURATION_PYTHONS="$(PYTHONS)" $(BIN)/python -m tests.portability --write
-
 notebooks: $(STAMP)
 	$(BIN)/python -m tests.notebooks.execution --write
 
 figures: $(STAMP)
-	$(BIN)/python -m tests.docs.pipeline_figure
 	$(BIN)/python -m tests.docs.measure_tables --write
 	$(BIN)/python -m tests.docs.conformance --write
 	$(BIN)/python -m tests.docs.atlas --write

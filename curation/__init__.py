@@ -34,8 +34,8 @@ def __getattr__(name: str) -> object:
         hint = f"; did you mean {near[0]}?" if near else ""
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     module, attribute = _HOMES[name]
-    # `evaluate` is a module.
-    if module == __name__:
+    # `evaluate` and `methods` are modules.
+    if name in ("evaluate", "methods"):
         return import_module(f"{module}.{attribute}")
     value: object = getattr(import_module(module), attribute)
     globals()[name] = value

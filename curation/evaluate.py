@@ -6,7 +6,7 @@ scores by the rules of OWOD, and ``help(curation.evaluate.owod)`` explains all a
 ``ovcoco``, ``owod``, ``rwd``, ``ssb``, ``voc``, ``coco``, and those of other packages.
 
 Truth and detections may be paths, COCO dictionaries or results, DataFrames, or FiftyOne views. The fields of a record
-of options may be arguments themselves (``bad_boxes="drop"``). ``variants=("clean", "ore")`` chooses variants of the
+of options may be arguments themselves (``bad_boxes="drop"``). ``variant=("clean", "ore")`` chooses variants of the
 measures, as ``--variant`` does on the command line.
 
 Examples

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from curation.cli import groups, main
+from curation.cli import groups, main, whole_parser
 
 VERBS = {verb for verbs in groups().values() for verb in verbs}
 """Every verb, those of the extensions included."""
@@ -43,3 +45,13 @@ class Shell:
     def data(self, *words: object, status: int = 0) -> Any:
         """Return the JSON that a command prints."""
         return json.loads(self.out(*words, status=status))
+
+
+def parsers(parser: argparse.ArgumentParser | None = None) -> Iterator[argparse.ArgumentParser]:
+    """Yield the parser of every command."""
+    parser = parser or whole_parser()
+    below = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    for leaf in dict.fromkeys(leaf for action in below for leaf in action.choices.values()):
+        yield from parsers(leaf)
+    if not below:
+        yield parser

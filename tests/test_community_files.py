@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -15,42 +14,16 @@ import pytest
 import yaml
 
 from curation.version import __version__
-from tests.portability.cells import CELLS
-from tests.shell import VERBS
 from tests.test_installation import build, run
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
-TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-RUN = [*WORKFLOWS, *FORMS, ROOT / "Dockerfile", ROOT / ".devcontainer" / "devcontainer.json"]
 
 
 def read(path: Path) -> dict[Any, Any]:
     data = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert isinstance(data, dict), path
     return data
-
-
-@pytest.mark.parametrize("path", RUN, ids=lambda path: path.stem)
-def test_commands_name_targets_verbs_and_extras_that_there_are(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert set(re.findall(r"(?:sudo|run:|&&|\") ?make ([a-z]+)", text)) <= TARGETS
-    assert set(re.findall(r"(?:-m |`|review )curation ([a-z]+)", text)) <= VERBS
-    extras = {extra for found in re.findall(r"\.\[([a-z,]+)\]", text) for extra in found.split(",")}
-    assert extras <= set(PROJECT["optional-dependencies"])
-    for cells in re.findall(r"tests\.portability --cells ([\w ]+)", text):
-        assert set(cells.split()) <= {one.name for one in CELLS}
-
-
-def test_all_files_that_a_stranger_looks_for_are_there() -> None:
-    wanted = "CODE_OF_CONDUCT.md CONTRIBUTING.md SECURITY.md CITATION.cff LICENSE Dockerfile .dockerignore"
-    for name in (*wanted.split(), ".devcontainer/devcontainer.json", ".github/PULL_REQUEST_TEMPLATE.md"):
-        assert (ROOT / name).is_file(), name
-    assert {"authors", "cff-version", "message", "title"} <= set(read(ROOT / "CITATION.cff"))
-    assert [path.stem for path in WORKFLOWS] == ["docs", "release", "test"]
-    assert "published digest" in (ROOT / ".github" / "PULL_REQUEST_TEMPLATE.md").read_text()
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
@@ -87,22 +60,6 @@ def test_a_release_needs_no_token_and_attests_what_it_uploads() -> None:
 def instructions() -> list[tuple[str, str]]:
     lines = (ROOT / "Dockerfile").read_text().splitlines()
     return [(word, rest) for word, _, rest in (one.partition(" ") for one in lines if one and not one.startswith("#"))]
-
-
-def test_the_image_runs_as_nobody_special_and_names_what_there_is() -> None:
-    stages: list[tuple[str, str, str]] = []
-    users: dict[str, str] = {}
-    for word, rest in instructions():
-        if word == "FROM":
-            image, _, name = rest.partition(" AS ")
-            stages.append((image, name, users.get(image, "root")))
-        users[stages[-1][1]] = rest if word == "USER" else users.get(stages[-1][1], stages[-1][2])
-    names = {name for _, name, _ in stages}
-    assert stages[0][0].startswith("python:3.")
-    assert "-slim" in stages[0][0]
-    assert {image for image, _, _ in stages[1:]} <= names
-    assert "review" in names
-    assert users[stages[-1][1]] == users["review"] == "curator"
 
 
 @pytest.mark.slow

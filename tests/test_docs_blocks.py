@@ -14,8 +14,6 @@ import pytest
 from curation.benchmarks.registry import benchmarks
 from curation.cli import main, whole_parser
 from curation.cli.signature import values_of
-from curation.core.errors import UsageError
-from curation.manifest.locate import manifest_folders
 from tests.docs.pages import (
     INDENTED,
     PAGES,
@@ -106,23 +104,6 @@ def test_every_command_named_in_a_sentence_is_one(command: Command) -> None:
     check(command, whole=False)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "curation frobnicate lists/",
-        "curation audit lists/ --exhaustiv mine",
-        "curation audit lists/ --fail-on nothing",
-        "curation evaluate owood --truth t.json",
-        "curation evaluate owod --truth t.json",
-        "curation build imagenet --set protocoll=p2 --out x",
-        "curation review summary FILE --ruel … --out RESOLVED.jsonl",
-    ],
-)
-def test_a_command_that_is_none_would_be_found(text: str) -> None:
-    with pytest.raises((UsageError, AssertionError)):
-        check(Command("here", text), whole="…" not in text)
-
-
 def check(command: Command, *, whole: bool) -> None:
     for options in parsed(command, whole=whole):
         assert options.verb in VERBS
@@ -136,17 +117,6 @@ def check_keys(options: argparse.Namespace) -> None:
     if options.verb == "build" and options.benchmark in benchmarks():
         known = {parameter.name for parameter in benchmarks()[options.benchmark].parameters}
         assert {one.partition("=")[0] for one in options.set or ()} <= known
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_every_manifest_named_is_here(page: str) -> None:
-    at_hand = manifest_folders([ROOT / "manifests"])
-    names = {*at_hand, *(name.partition("@")[0] for name in at_hand)}
-    families = "|".join(sorted({name.partition("/")[0] for name in names}))
-    words = [word for block in blocks_of(page) for one in commands_of(block) for word in one.words()]
-    words += [word for text in quoted(page) for word in text.split()]
-    named = {word for word in words if re.fullmatch(rf"(?:{families})/[a-z0-9-]+(?:@[0-9.]+)?", word)}
-    assert named <= names
 
 
 def below(parser: argparse.ArgumentParser, verb: str) -> argparse.ArgumentParser:
@@ -189,12 +159,6 @@ def test_every_line_of_a_block_is_of_a_kind_that_is_checked(block: Block) -> Non
         else:
             assert line.startswith("curation ")
             assert block.language != "bash" or "…" not in line
-
-
-def test_no_exception_is_left_of_a_block_that_is_gone() -> None:
-    for page, beginnings in NO_COMMANDS.items():
-        for beginning in beginnings:
-            assert any(block.text.startswith(beginning) for block in blocks_of(page)), (page, beginning)
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -141,29 +141,5 @@ def test_every_extra_is_used() -> None:
     assert set(re.findall(r"[a-z]+", everything)) - {"curation"} == set(extras) - {"all", "dev"}
 
 
-BROUGHT_ALONG = {"markupsafe": "jinja2", "absl": "mlcroissant", "bson": "fiftyone", "pymongo": "fiftyone"}
+BROUGHT_ALONG = {"markupsafe": "jinja2", "bson": "fiftyone", "pymongo": "fiftyone"}
 BROUGHT_ALONG |= dict.fromkeys(("psutil", "graphql", "jsonpatch", "jsonpointer"), "fiftyone")
-
-
-def test_every_import_is_declared() -> None:
-    """What a developer has only because some other package pulls it is missing from a plain installation."""
-    extras = PROJECT["optional-dependencies"]
-    requirements = [*PROJECT["dependencies"], *(one for name in extras if name != "dev" for one in extras[name])]
-    declared = {canonical(re.split(r"[^A-Za-z0-9._-]", one, maxsplit=1)[0]) for one in requirements}
-    distributions = distributions_of_modules()
-    used = {name.split(".")[0] for path in modules() for name in imports(path)}
-    foreign = used - set(sys.stdlib_module_names) - {"curation"}
-    names = {
-        "cv2": "opencv",
-        "PIL": "pillow",
-        "yaml": "pyyaml",
-        "sklearn": "scikit-learn",
-        "open_clip": "open-clip-torch",
-    }
-    missing = {
-        module
-        for module in foreign
-        if not {canonical(one) for one in [*distributions.get(module, ()), names.get(module, module)]} & declared
-        and BROUGHT_ALONG.get(module) not in declared
-    }
-    assert not missing

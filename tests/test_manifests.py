@@ -59,7 +59,7 @@ def test_each_breaks_only_the_rules_that_are_known_of(name: str, capsys: pytest.
 def check_val2017_is_rebuilt_to_the_same_digest(shared: Path) -> None:
     given = [f"--source={name}={shared / path}" for name, path in SOURCES.items()]
     folder = str(FOLDERS["elephant/val2017@1.0.0"])
-    assert main(["verify", folder, *given, "--strict", "--rebuild", "--no-cache"]) == 0
+    assert main(["verify", folder, *given, "--strict", "--rebuild"]) == 0
 
 
 @real_files("coco_manifests")
@@ -68,7 +68,7 @@ def check_train2017_is_declared_again_to_the_same_digest(shared: Path, tmp_path:
     source = f"--source=voc2007-test={shared / SOURCES['voc2007-test']}"
     note = f"--source-note=voc2007-test={committed.header.sources[0].note}"
     out = tmp_path / "m"
-    assert main(["build", "elephant", "--header-only", source, note, "--no-cache", "--out", str(out)]) == 0
+    assert main(["build", "elephant", "--header-only", source, note, "--out", str(out)]) == 0
     assert read_manifest(out).digest == committed.digest
 
 
@@ -80,7 +80,7 @@ def check_open_world_benchmarks_are_declared_again_to_the_same_digest(shared: Pa
     read = [entry for entry in committed.header.sources if entry.files]
     given = [f"--source={entry.name}={shared / paths[entry.name]}" for entry in read]
     notes = [f"--source-note={entry.name}={entry.note}" for entry in read]
-    command = ["build", "owod", "--set", f"split={split}", "--header-only", "--no-cache", *given, *notes]
+    command = ["build", "owod", "--set", f"split={split}", "--header-only", *given, *notes]
     assert main([*command, "--out", str(tmp_path / "m")]) == 0
     assert read_manifest(tmp_path / "m").digest == committed.digest
 
@@ -93,7 +93,7 @@ def check_near_far_and_farther_splits_are_declared_again_to_the_same_digest(
     committed = read_manifest(FOLDERS[f"findmeifyoucan/{pair}@1.0.0"])
     source = f"--source=coco-val2017={shared / SOURCES['coco']}"
     note = f"--source-note=coco-val2017={committed.header.sources[0].note}"
-    command = ["build", "findmeifyoucan", "--header-only", "--set", f"pair={pair}", source, note, "--no-cache"]
+    command = ["build", "findmeifyoucan", "--header-only", "--set", f"pair={pair}", source, note]
     assert main([*command, "--out", str(tmp_path / "m")]) == 0
     assert read_manifest(tmp_path / "m").digest == committed.digest
 

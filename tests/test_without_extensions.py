@@ -60,7 +60,7 @@ def test_detection_is_evaluated(site: Path, tmp_path: Path) -> None:
             path = tmp_path / f"{part}-{option}.json"
             path.write_text(json.dumps(content))
             words += [f"--{option}", f"{part}={path}"]
-    done = python(site, "-m", "curation", "evaluate", "elephant", *words, "--no-cache", "--json")
+    done = python(site, "-m", "curation", "evaluate", "elephant", *words, "--json")
     assert done.returncode == 0, done.stderr
     values = {row["measure"]: row["value"] for row in json.loads(done.stdout)["measures"]}
     assert values["mAP11"] == 100

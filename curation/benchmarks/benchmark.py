@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from curation.manifest.header import Header, Paper
     from curation.manifest.manifest import Manifest
     from curation.publishing.exporting import Format
+    from curation.publishing.member import Member, PlannedTable
     from curation.sources.source import Source
 
 Kind = TypeVar("Kind")
@@ -129,7 +130,7 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         if not fits:
             message = (
                 f"The parameter {self.name} has one value"
-                if len(self.choices) == 1
+                if len(self.choices) == 1 or self.most == self.least
                 else f"Invalid value of {self.name}"
             )
             raise ProtocolError(message, where=f"--set {self.name}", expected=expected, found=repr(text[:40]))
@@ -271,6 +272,8 @@ class Benchmark:
         Drafts of the lists that the authors published, by the name of the manifest that ``curation import`` makes.
     formats : tuple of Format
         Layouts of the authors' own files.
+    tables : callable or None
+        ``tables(member)``: a manifest as the tables of the dataset that the authors published.
     """
 
     name: str
@@ -289,6 +292,7 @@ class Benchmark:
     recorded_decisions: Deferred[Callable[[Path, bool], tuple[str, tuple[str, ...]]] | None] = Deferred(None)
     recipes: Deferred[Mapping[str, Callable[[], Header]]] = Deferred({})
     formats: Deferred[tuple[Format, ...]] = Deferred(())
+    tables: Deferred[Callable[[Member], list[PlannedTable]] | None] = Deferred(None)
 
     def slots_for(self, parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
         """Return the sources that a build with these parameters reads."""
@@ -309,7 +313,7 @@ class Benchmark:
             "parameters": [
                 {name: getattr(param, name) for name in ("name", "default", "meaning")}
                 for param in self.parameters
-                if len(param.choices) != 1
+                if len(param.choices) != 1 and param.most != param.least
             ],
             "parts": [{"name": name, "meaning": meaning} for name, meaning in self.parts],
             "page": self.page,

@@ -179,7 +179,7 @@ def import_lists(header: str | Path, lists: Annotated[Path, "--lists DIR"], *, h
     header : str or Path
         a manifest of published lists without them: a folder, or NAME@VERSION of an available one
     lists : Path or str
-        the authors' files, found by name, or by digest under any name, subfolders included
+        the authors' files, found by name, subfolders included
     header_only : bool
         make the header instead, digests and counts without ids; HEADER is then the name of a recipe, such as
         owod/reowod-published

@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import os
-import typing
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import partial
 from numbers import Real
@@ -46,9 +45,6 @@ def python_function(function: Callable[..., Result], name: str) -> Callable[...,
         for field_name, field in inspect.signature(record).parameters.items():  # type: ignore[arg-type]
             annotation = annotations_of(record).get(field_name, Any)  # type: ignore[arg-type]
             parameters.append(field.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=annotation))
-    if _variant_kind(function) is not None:
-        variants = inspect.Parameter("variants", inspect.Parameter.KEYWORD_ONLY, default=None)
-        parameters.append(variants.replace(annotation=str | Sequence[str] | None))
     unique = {parameter.name: parameter for parameter in reversed(parameters)}
     defaults = {key: parameter.default for key, parameter in unique.items() if not parameter.default}
     evaluation.__signature__ = inspect.Signature([*reversed(unique.values())])  # type: ignore[attr-defined]
@@ -60,8 +56,6 @@ def python_function(function: Callable[..., Result], name: str) -> Callable[...,
 
 def _evaluated(function: Callable[..., Result], name: str, inputs: dict[str, Any]) -> Result:
     """Call an evaluation; objects in memory become sources and temporary files."""
-    if "variants" in inputs and (kind := _variant_kind(function)) is not None:
-        inputs = _with_variants(kind, inputs, name)
     with TemporaryDirectory(prefix="curation-") as folder:
         # Unusable boxes of a truth in memory are treated as those of one in a file.
         policy = inputs.get("bad_boxes", getattr(inputs.get("reading"), "bad_boxes", "error"))
@@ -86,12 +80,7 @@ def _usable(key: str, value: Any, folder: Path, bad_boxes: BadBoxes) -> Any:
     if key == "truth":
         from curation.sources.opening import as_source
 
-        try:
-            return as_source(value, dataset="coco", part="test", bad_boxes=bad_boxes)
-        except CurationError as error:
-            if _have_scores(value):
-                error.hint = "its rows have scores, as detections do: give them as detections"
-            raise
+        return as_source(value, dataset="coco", part="test", bad_boxes=bad_boxes)
     if key == "manifest" and isinstance(value, os.PathLike):
         return str(value)
     if key == "detections":
@@ -111,15 +100,6 @@ def _usable(key: str, value: Any, folder: Path, bad_boxes: BadBoxes) -> Any:
     return value
 
 
-def _have_scores(value: Any) -> bool:
-    """Return whether a list of rows, or a frame, states scores."""
-    # Of a deleted dataset FiftyOne raises ValueError for every attribute but those of its class.
-    columns = getattr(value, "columns", None) if hasattr(type(value), "columns") else None
-    if columns is None:
-        columns = value[0] if isinstance(value, list | tuple) and value and isinstance(value[0], Mapping) else ()
-    return "score" in columns
-
-
 def _written(value: Any, folder: Path) -> Path:
     """Write detections that are in memory as COCO results, so that one reader checks them, and return the file."""
     from curation.sources.fiftyone_view import is_view, results_of_view
@@ -131,25 +111,6 @@ def _written(value: Any, folder: Path) -> Path:
     path = folder / f"{type(value).__name__}.json"
     path.write_bytes(data)
     return path
-
-
-def _variant_kind(function: Callable[..., Any]) -> Any:
-    """Return what an evaluation, or a record of its options, takes as ``variant``; None where it has no variants."""
-    hints = annotations_of(function)
-    records = [hint for hint in hints.values() if isinstance(hint, type) and dataclasses.is_dataclass(hint)]
-    return next((kinds["variant"] for kinds in (hints, *map(annotations_of, records)) if "variant" in kinds), None)
-
-
-def _with_variants(kind: Any, inputs: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return inputs with ``variants`` as the parameter ``variant``: one, several, or ``all`` where these are all."""
-    if "variant" in inputs:
-        raise UsageError("variants and variant say the same", found=f"both, for the evaluation {name}")
-    requested = inputs["variants"]
-    variants = [*requested] if isinstance(requested, Collection) and not isinstance(requested, str) else [requested]
-    names = {word for choice in alternatives(kind) for word in typing.get_args(choice)} - {"all"}
-    value = variants[0] if len(variants) == 1 else requested
-    others = {key: argument for key, argument in inputs.items() if key != "variants"}
-    return {**others, "variant": "all" if len(variants) > 1 and {*map(str, variants)} == names else value}
 
 
 def _grouped(function: Callable[..., Any], inputs: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -16,9 +16,7 @@ from curation.sources.source_specs import Reading, Sources
 if TYPE_CHECKING:
     from curation.publishing.exporting import Exported
 
-_Form = Literal[
-    "coco", "voc", "yolo", "txt", "owod", "elephant-json", "imagenet-csv", "findmeifyoucan", "openood-imglist"
-]
+_Form = Literal["coco", "voc", "yolo", "txt", "owod", "elephant-json", "imagenet-csv"]
 
 
 @checked
@@ -42,7 +40,7 @@ def export(
         a folder, or NAME@VERSION of an available manifest
     part : str or sequence of str
         a part to write, a pattern such as 't*-test', or all; several go into one output (repeatable; owod takes all
-        parts by default, findmeifyoucan all splits)
+        parts by default)
     form : str
         what to write: of a format of detectors, or of the layout of a benchmark's authors
     out : Path or str

@@ -78,6 +78,11 @@ class RankedRow:
         """Where the method was read, as a table shows it."""
         return "; ".join(f"{key} {value}" for key, value in sorted(self.row.operating_point.items()))
 
+    @property
+    def notes(self) -> str:
+        """Where the method was read, and what was left out of its predictions."""
+        return "; ".join(filter(None, [self.point, *(f"{why}: {n}" for why, n in sorted(self.row.reported.items()))]))
+
     def values(self, names: Iterable[str]) -> list[int | float | None]:
         """Return some numbers by name, None for what is undefined or absent."""
         return [self.row.metrics[name].value if name in self.row.metrics else None for name in names]
@@ -166,31 +171,6 @@ class Group:
         key, metric = self.key, self.metrics[self.metric]
         ranked_by = f"ranked by {self.metric}, {metric.better} is better, unit {metric.unit}"
         return [fact for fact in (key.data, key.settings, key.evaluator, ranked_by, *self.notes()) if fact]
-
-    def _as_page(self) -> dict[str, object]:
-        """Return what the template of the page shows; the page sorts by every digit of a number."""
-        return {
-            "number": self.number,
-            "title": self.title,
-            "facts": self.facts(),
-            "heads": list(zip(self.heads[2:], [metric.better for metric in self.metrics.values()], strict=True)),
-            "by": list(self.metrics).index(self.metric),
-            "rows": [
-                {
-                    "rank": cells[0],
-                    "name": row.name,
-                    "cells": [
-                        (cell, "" if value is None else repr(value))
-                        for cell, value in zip(cells[2:], row.values(self.metrics), strict=True)
-                    ],
-                    "notes": "; ".join(
-                        filter(None, [row.point, *(f"{why}: {n}" for why, n in sorted(row.row.reported.items()))])
-                    ),
-                    "predictions": row.row.predictions[:19],
-                }
-                for row, cells in zip(self.rows, self.cells(), strict=True)
-            ],
-        }
 
     def _as_data(self) -> dict[str, Any]:
         """Return the group as plain data."""
@@ -370,9 +350,8 @@ class Leaderboard:
         return pd.DataFrame(rows, columns=columns)
 
     def html(self) -> str:
-        """Return all tables as one HTML page, sorted by a click on a head: no other file, every text escaped."""
-        groups = [group._as_page() for group in self.groups]
-        return page("leaderboard.html", file=self.file, digest=self.digest, groups=groups)
+        """Return all tables as one HTML page: no other file, every text escaped."""
+        return page("leaderboard.html", file=self.file, digest=self.digest, groups=self.groups)
 
     def as_data(self) -> dict[str, Any]:
         """Return the groups as plain data."""

@@ -255,7 +255,9 @@ class Shown:
 
     def of(self, labels: Sequence[int]) -> Int64s:
         """Return the images that show any of some classes, in order."""
-        return self.order[self.mask(labels)[self.order]]
+        shows = np.zeros(len(self.source.images), np.bool_)
+        shows[self.image[np.isin(self.label, labels)]] = True
+        return self.order[shows[self.order]]
 
     def by_label(self, usable: Bools) -> dict[int, Int64s]:
         """Return the images that show each class, of those that are usable, shape (n,); classes without any apart."""
@@ -266,12 +268,6 @@ class Shown:
         counts = np.bincount(label)
         grouped = np.split(image[np.argsort(label, kind="stable")], np.cumsum(counts)[:-1])
         return {number: images for number, images in enumerate(grouped) if len(images)}
-
-    def mask(self, labels: Sequence[int]) -> Bools:
-        """Return whether each image of the source shows any of some classes."""
-        shows = np.zeros(len(self.source.images), np.bool_)
-        shows[self.image[np.isin(self.label, labels)]] = True
-        return shows
 
 
 def show_classes(source: Source, classes: Sequence[ClassEntry], *, crowd: bool = True) -> Shown:
@@ -306,10 +302,25 @@ def images_with(source: Source, names: Collection[str]) -> Bools:
 
     Where only presence is known, what it says.
     """
+    return images_showing(source, np.isin(np.array(source.categories.names, object), list(names)))
+
+
+def images_with_roles(source: Source, classes: Sequence[ClassEntry], *roles: str) -> Bools:
+    """Return whether each image has an annotation, crowd included, of a class in one of some roles."""
+    return images_showing(source, in_roles(source, classes, *roles))
+
+
+def in_roles(source: Source, classes: Sequence[ClassEntry], *roles: str) -> Bools:
+    """Return which categories of a source have one of some roles."""
+    has_role = np.array([*(entry.role in roles for entry in classes), False], np.bool_)
+    return has_role[class_positions(classes, source)]
+
+
+def images_showing(source: Source, categories: Bools) -> Bools:
+    """Return whether each image of a source has an annotation in any of some of its categories."""
     image, category = source.class_pairs()
-    chosen = np.isin(np.array(source.categories.names, object), list(names))
     shows = np.zeros(len(source.images), np.bool_)
-    shows[image[chosen[category]]] = True
+    shows[image[categories[category]]] = True
     return shows
 
 

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from curation.benchmarks.benchmark import benchmark_facts
-from curation.benchmarks.parts import manifest_of, unread_entry
+from curation.benchmarks.parts import manifest_of, unread_entry, voc_classes
 from curation.core.errors import ProtocolError
 from curation.core.reading import read_declaration
 from curation.manifest.header import (
@@ -82,7 +82,8 @@ class PublishedLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     Attributes
     ----------
     known : str
-        Known classes of lists without tasks, as `curation.signals.hierarchy.class_lists.read_class_sets` takes them.
+        Known classes of lists without tasks, as `curation.signals.hierarchy.class_lists.read_class_sets` takes them; or
+        ``voc-of-coco``: VOC's 20 classes, COCO's others unknown.
     datasets : dict of str to (str, str)
         Dataset and part of a source whose name is neither ``DATASET-PART`` nor that of a dataset.
     """
@@ -101,11 +102,7 @@ class PublishedLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
 
 def drafts(
-    room: str,
-    *,
-    classes: tuple[ClassEntry, ...] = (),
-    aliases: Mapping[str, str] | None = None,
-    exhaustive: Mapping[str, tuple[str, ...]] | None = None,
+    room: str, *, aliases: Mapping[str, str] | None = None, exhaustive: Mapping[str, tuple[str, ...]] | None = None
 ) -> dict[str, Callable[[], Header]]:
     """Return the drafts of all published lists of a room, by the name of the manifest that they make.
 
@@ -113,8 +110,6 @@ def drafts(
     ----------
     room : str
         Package of the room.
-    classes : tuple of ClassEntry
-        Of lists without tasks; the classes of others are those of the table ``[tasks.KEY]`` that they name.
     aliases, exhaustive : mapping
         See `task_classes` and `draft`.
     """
@@ -122,7 +117,7 @@ def drafts(
     def make(key: str) -> Header:
         facts = benchmark_facts(room)
         tasks = declared_tasks(room).get(facts["published"][key].get("tasks", ""), ())
-        entries = task_classes(tasks, aliases or {}) if tasks else classes
+        entries = task_classes(tasks, aliases or {}) if tasks else ()
         return draft(facts, key, classes=entries, tasks=tasks, exhaustive=exhaustive)
 
     return {facts["name"]: partial(make, key) for key, facts in benchmark_facts(room)["published"].items()}
@@ -196,7 +191,9 @@ def draft(
         Source to the classes that are annotated on every image of it.
     """
     lists = msgspec.convert(facts["published"][key], PublishedLists)
-    if lists.known:
+    if lists.known == "voc-of-coco":
+        classes = voc_classes()
+    elif lists.known:
         names = (name for entry in read_class_sets(lists.known) for name in entry.classes)
         classes = tuple(ClassEntry(name=name, role="known", index=index) for index, name in enumerate(names))
     paper = facts["papers"][lists.paper] if lists.paper else facts["paper"]

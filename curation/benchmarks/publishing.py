@@ -10,20 +10,27 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 from curation.benchmarks.leaderboard import markdown_groups, ranked_groups
-from curation.benchmarks.registry import formats
+from curation.benchmarks.registry import find_benchmark
 from curation.core.arguments import checked
 from curation.core.errors import PublishError, UsageError
 from curation.core.tables import printable
-from curation.core.writing import publishing_folder, write_text
+from curation.core.writing import publishing_folder
 from curation.evaluation.leaderboard_rows import read_rows
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
-from curation.publishing.croissant import derived, read_statements, template
-from curation.publishing.exporting import FormatOptions, find_format
+from curation.publishing.croissant import derived, read_statements
 from curation.publishing.hub import HubRepository, Pushed, push
-from curation.publishing.member import Member, Request, Results, config_names, decisions_behind, published_lists
-from curation.publishing.parquet import PlannedTable
-from curation.publishing.repository import Written, check_repository_name, write_repository
+from curation.publishing.member import (
+    Member,
+    PlannedTable,
+    Request,
+    Results,
+    config_names,
+    decisions_behind,
+    published_lists,
+)
+from curation.publishing.publication import check_repository_name
+from curation.publishing.repository import Written, write_repository
 from curation.publishing.tables import part_tables
 from curation.review.decisions.decision import Decision
 from curation.review.decisions.files import read_decision_files
@@ -108,9 +115,6 @@ def publish(
     date: Annotated[str, "YYYY-MM-DD"] = "",
     results: Annotated[Path | None, "FILE.jsonl"] = None,
     rai: Path | None = None,
-    rai_template: Path | None = None,
-    class_tree: Path | None = None,
-    class_names: Path | None = None,
     reading: Reading | None = None,
 ) -> Published:
     """Publish manifests as a dataset repository: card, tables, Croissant, one commit and one tag.
@@ -140,13 +144,7 @@ def publish(
     results : Path, optional
         for the card: results of exactly these manifests, as evaluate --append wrote them
     rai : Path, optional
-        what you state on responsible use, for the Croissant description: a TOML file
-    rai_template : Path, optional
-        with --dry-run: write a file to start --rai from, holding all that the manifests say themselves
-    class_tree : Path, optional
-        findmeifyoucan: bbox_labels_600_hierarchy.json, to number Open Images' categories as published
-    class_names : Path, optional
-        findmeifyoucan: class-descriptions-boxable.csv, to number Open Images' categories as published
+        what you state on responsible use, for the Croissant description: a TOML file (dataBiases = "…")
     reading : Reading, optional
         How the sources are read.
 
@@ -170,15 +168,11 @@ def publish(
     loaded = [lists if isinstance(lists, Manifest) else load_manifest(lists) for lists in several]
     members = _members(loaded, sources or {}, decisions, licences or {}, reading or Reading())
     digests = [manifest.digest for manifest in loaded]
-    if rai_template is not None:
-        if dry_run is None:
-            raise UsageError("--rai-template requires a dry run", expected="--dry-run DIR")
-        write_text(rai_template, template(members))
     request = Request(
         repository=repo,
         tag=_tag(tag, loaded),
         members=tuple(members),
-        tables=tuple(_tables(members, layout, class_tree, class_names)),
+        tables=tuple(_tables(members, layout)),
         layout=layout,
         date=date or datetime.now(UTC).date().isoformat(),
         statements={**derived(members), **({} if rai is None else read_statements(rai))},
@@ -292,14 +286,9 @@ def _evidence(decisions: Sequence[Path], manifests: Sequence[Manifest]) -> list[
     return by_manifest
 
 
-def _tables(members: Sequence[Member], layout: Layout, tree: Path | None, names: Path | None) -> list[PlannedTable]:
+def _tables(members: Sequence[Member], layout: Layout) -> list[PlannedTable]:
     """Return the tables of all parts, in the layout that was asked for."""
-    if layout == "curation":
-        if tree or names:
-            raise UsageError("--set class_tree and --set class_names belong to --layout findmeifyoucan")
-        return [table for member in members for table in part_tables(member)]
-    form = find_format(layout, formats())
-    if form.tables is None:
-        raise UsageError("The layout has no tables", where=f"--layout {layout}")
-    options = FormatOptions(class_tree=tree, class_names=names)
-    return [table for member in members for table in form.tables(member, options)]
+    tables = part_tables if layout == "curation" else find_benchmark(layout).tables
+    if tables is None:
+        raise UsageError("The benchmark has no published dataset", where=f"--layout {layout}")
+    return [table for member in members for table in tables(member)]

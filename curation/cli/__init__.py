@@ -8,17 +8,14 @@ import json
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
-from itertools import chain, takewhile, zip_longest
-from keyword import iskeyword
+from itertools import chain, takewhile
 from typing import Any, NoReturn
 
-from curation.cli import outputs
 from curation.cli.offered import help_lines, offered, verb_module
-from curation.cli.option_names import RETIRED, Help
-from curation.core import process
+from curation.cli.option_names import Help, refuse_retired
+from curation.core import process, writing
 from curation.core.entry_points import loading
 from curation.core.errors import CurationError, UsageError
-from curation.core.option_names import renamed
 from curation.core.tables import printable
 from curation.version import __version__
 
@@ -49,27 +46,9 @@ GROUPS: dict[str, dict[str, str]] = {
     },
 }
 """Every verb of this package outside its extensions and what it does, in the groups of the help."""
+_MODULES = {"import": "build", "pull": "publish"}
+"""The module of a verb whose function is ``run_VERB`` beside that of another verb."""
 OWN_VERBS = frozenset(verb for verbs in GROUPS.values() for verb in verbs)
-
-GONE = {
-    "audits": "audit FOLDER --each",
-    "presence": "inspect FILES --presence DIR",
-    "renumber": "inspect FILE --renumber FILE",
-    "completion": "--completion SHELL",
-    "propose": "review propose",
-    "decisions": "review summary",
-    "apply": "review apply",
-    "embed": "similarity embed",
-    "neighbors": "similarity neighbors",
-    "duplicates": "similarity duplicates",
-    "leaks": "similarity leaks",
-    "hierarchy kin": "hierarchy related",
-    "audit --engine": "audit FOLDER --each --workers N",
-    "inspect --engine": "inspect FILES --presence DIR --workers N",
-    "similarity duplicates --engine": "similarity duplicates --workers N",
-    "similarity neighbors --engine": "similarity neighbors --workers N",
-}
-"""Verbs, commands and options of earlier versions, and what they are now."""
 
 
 def groups() -> dict[str, dict[str, str]]:
@@ -87,24 +66,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     verb, command = [*(word for word in words if not word.startswith("-")), "", ""][:2]
 
     def work() -> int:
-        _refuse_retired(" ".join(takewhile(lambda word: not word.startswith("-"), words[:2])), *words[:1])
-        parser = _parser(verb, command, each="--each" in words)
+        parser = _parser(verb, command)
         options = parser.parse_args(words)
         if options.verb is None:
             parser.print_help()
             return 2
-        with outputs.guarded(parser, options):
-            return _run(options)
+        return _run(options)
 
     options_alone = takewhile(lambda word: word != "--", words)
     as_json = any(word.partition("=")[0] == "--json" for word in options_alone)
     return process.outcome(work, lambda error: _report(error, as_json=as_json))
-
-
-def _refuse_retired(*commands: str) -> None:
-    """Refuse a verb, a command or an option of an earlier version in one line that names its successor."""
-    for old in GONE.keys() & {*commands}:
-        raise UsageError(f"`curation {old}` is now `curation {GONE[old]}`")
 
 
 class Parser(argparse.ArgumentParser):
@@ -117,31 +88,17 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Refuse an option that does not exist before one that is missing, and words that are left over."""
         has_commands = any(isinstance(action, argparse._SubParsersAction) for action in self._actions)
-        words = [*takewhile(lambda word: word != "--", () if has_commands else args or ())]
-        for word, following in zip_longest(words, words[1:], fillvalue=""):
-            option, _, value = word.partition("=")
-            if option.startswith("--"):
-                self._refuse_gone(f"{option} {(value or following).partition('=')[0]}")
-                if option not in self._option_string_actions:
-                    self._refuse_option(option)
+        for word in takewhile(lambda word: word != "--", () if has_commands else args or ()):
+            option = word.partition("=")[0]
+            if option.startswith("--") and option not in self._option_string_actions:
+                refuse_retired(option[2:], self.prog)
+                known = ", ".join(self._option_string_actions)
+                self._refuse(f"{option[:80]} of `{self.prog}` does not exist", expected=known, value=option)
         options, rest = super().parse_known_args(args, namespace)
         if rest:
             expected = "each value after its option, patterns in quotes"
             self._refuse("There are words that belong to no option", expected=expected, value=" ".join(rest))
         return options, rest
-
-    def _refuse_option(self, option: str) -> None:
-        known, groups = self._option_string_actions, self.get_default("groups") or {}
-        keys = [f"{member.flag} {member.key}" for members in groups.values() for member in members]
-        _refuse_retired(f"{self.prog} {option}".removeprefix("curation "))
-        self._refuse_gone(option)
-        if now := renamed(option[2:], {*known, *keys}):
-            raise UsageError(f"{option} of `{self.prog}` is now {now}")
-        self._refuse(f"{option[:80]} of `{self.prog}` does not exist", expected=", ".join(known), value=option)
-
-    def _refuse_gone(self, option: str) -> None:
-        if advice := RETIRED.get(option.removeprefix("--")):
-            raise UsageError(f"{option} of `{self.prog}` is gone: {advice}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Refuse a verb or command that does not exist; `call` refuses other words."""
@@ -176,23 +133,21 @@ class Parser(argparse.ArgumentParser):
 def _run(options: argparse.Namespace) -> int:
     """Call what the command line names, print its answer, and return the exit status."""
     from curation.cli.output import Answer, emit, warnings_shown
-    from curation.cli.signature import call
+    from curation.cli.signature import call, files_of
 
-    with warnings_shown():
+    inputs, outputs = files_of(options)
+    with writing.command(inputs=inputs, force=getattr(options, "force", False)), warnings_shown():
+        for output, path in outputs:
+            output.check(path)
         answer: Answer = call(options.command, options)
-    lines = chain(answer.lines, (f"wrote {path}" for path in answer.written))
-    leads_on = options.verb in ("verify", "audit", "export") and not getattr(options, "quiet", False)
-    if leads_on and answer.status == 0 and not options.json:
-        from curation.cli.next_steps import following
-
-        lines = chain(lines, following(options))
-    emit(answer.data, lines, as_json=options.json)
-    if answer.then is not None:
-        answer.then()
+        lines = chain(answer.lines, (f"wrote {path}" for path in answer.written))
+        emit(answer.data, lines, as_json=options.json)
+        if answer.then is not None:
+            answer.then()
     return answer.status
 
 
-def _parser(verb: str | None, command: str = "", *, every: bool = False, each: bool = False) -> argparse.ArgumentParser:
+def _parser(verb: str | None, command: str = "", *, every: bool = False) -> argparse.ArgumentParser:
     """Return the parser; only the module of the verb, and of the command in use, is imported: help stays instant."""
     names = sorted(OWN_VERBS | offered().keys())
     is_listed = every or verb not in names
@@ -207,16 +162,9 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False, each: b
         description="Open-set evaluation data you can trust.",
         epilog=f"{listed}\n\n`curation VERB --help` shows the options of a verb.",
         formatter_class=_TopHelp,
-        usage="curation [-h] [--version] [--completion SHELL] VERB ...",
+        usage="curation [-h] [--version] VERB ...",
     )
     parser.add_argument("--version", action="version", version=f"curation {__version__}")
-    parser.add_argument(
-        "--completion",
-        action=_Completion,
-        choices=("bash", "zsh", "tcsh"),
-        metavar="SHELL",
-        help="print the completion of bash, zsh or tcsh",
-    )
     below = parser.add_subparsers(dest="verb", metavar="VERB", help="what to do", prog="curation")
     for name in summaries if is_listed else names:
         module = _module(name, optional=every) if every or name == verb else None
@@ -225,9 +173,9 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False, each: b
         if module is not None:
             try:
                 with loading(module.__name__, f"The command `curation {name}`"):
-                    _declare(child, module, command, every=every, each=each)
+                    _declare(child, module, command, every=every)
             except UsageError:
-                # Completion and the page of all commands have what can be used.
+                # The page of all commands has what can be used.
                 if not every:
                     raise
     return parser
@@ -236,7 +184,7 @@ def _parser(verb: str | None, command: str = "", *, every: bool = False, each: b
 def _module(verb: str, *, optional: bool = False) -> Any:
     """Return the module of a verb; None for an optional one that cannot be loaded. Own verbs cannot be replaced."""
     if verb in OWN_VERBS:
-        return importlib.import_module(f"curation.cli.verbs.{verb}{'_' * iskeyword(verb)}")
+        return importlib.import_module(f"curation.cli.verbs.{_MODULES.get(verb, verb)}")
     try:
         return verb_module(verb)
     except UsageError:
@@ -252,28 +200,12 @@ class _TopHelp(argparse.RawDescriptionHelpFormatter):
         return "" if isinstance(action, argparse._SubParsersAction) else super()._format_action(action)
 
 
-class _Completion(argparse.Action):
-    """Prints what a shell needs to complete verbs, options and files, and ends the command."""
-
-    def __call__(self, parser: argparse.ArgumentParser, namespace: Any, shell: Any, option: str | None = None) -> None:
-        import shtab
-
-        if shell not in (self.choices or ()):
-            expected = ", ".join(self.choices or ())
-            hint = "curation --completion bash"
-            raise UsageError(
-                "--completion cannot use this value", where="curation", expected=expected, found=shell[:80], hint=hint
-            )
-        print(shtab.complete(whole_parser(), shell))
-        parser.exit()
-
-
 def whole_parser() -> argparse.ArgumentParser:
-    """Return the parser of every verb, for completion at a shell and for the page of all commands."""
+    """Return the parser of every verb, for the page of all commands."""
     return _parser(None, every=True)
 
 
-def _declare(parser: argparse.ArgumentParser, module: Any, command: str, *, every: bool, each: bool) -> None:
+def _declare(parser: argparse.ArgumentParser, module: Any, command: str, *, every: bool) -> None:
     """Declare the options of a verb: those of its function ``run``, or of the one of its ``COMMANDS`` that is in use.
 
     A command is a function that returns an `Answer`, or an error where it cannot be loaded. A module whose commands
@@ -282,9 +214,7 @@ def _declare(parser: argparse.ArgumentParser, module: Any, command: str, *, ever
     from curation.cli.signature import add_arguments, summary_of
 
     if not (hasattr(module, "COMMANDS") or hasattr(module, "SUMMARIES")):
-        # `audit --each` has other options.
-        add_arguments(parser, module.run_each if each and hasattr(module, "run_each") else module.run)
-        outputs.add_force(parser)
+        add_arguments(parser, module.run)
         return
     if hasattr(module, "SUMMARIES"):
         summaries, function_of = module.SUMMARIES, module.command_of
@@ -299,7 +229,6 @@ def _declare(parser: argparse.ArgumentParser, module: Any, command: str, *, ever
         if every or name == command:
             leaf.description = f"{summary_of(function := function_of(name))}."
             add_arguments(leaf, function)
-            outputs.add_force(leaf)
 
 
 def _report(error: CurationError, *, as_json: bool) -> None:

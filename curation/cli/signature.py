@@ -51,14 +51,16 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import inspect
+import os
 import re
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, NoReturn, get_args, get_origin
 
-from curation.cli.option_names import ABOUT
+from curation.cli.option_names import ABOUT, refuse_retired
 from curation.cli.outputs import Output
 from curation.core.arguments import UnfitError, alternatives, annotations_of, fit, kind_in_words
 from curation.core.arguments import pairs as pairs
@@ -69,9 +71,9 @@ _WORDS = (Path, str, int, float, bool)
 _METAVARS: Mapping[Any, str] = {Path: "FILE", int: "N", float: "X"}
 _EMPTY = inspect.Parameter.empty
 _BARE = object()
+_INPUTS = ("MANIFEST", "FILE")
+"""What stands in the help for a text that may be the path of an input."""
 _KEY = re.compile(r"[\w.@-]+")
-_FILES = {"bash": "_shtab_compgen_files", "zsh": "_files", "tcsh": "f"}
-"""How shtab names the completion of files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +153,10 @@ def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., Any])
     for options in members_of.values():
         _declare(parser, options)
     parser.add_argument("--json", action="store_true", help="print the answer as JSON")
+    words = [option.word for options in members_of.values() for option in options]
+    if any(isinstance(word, Output) and word.replaces for word in words):
+        text = "replace files that exist; never an input of the command, a file of a manifest, or a whole folder"
+        parser.add_argument("--force", action="store_true", help=text)
 
 
 def _declare(parser: argparse.ArgumentParser, members: Sequence[Option]) -> None:
@@ -168,7 +174,7 @@ def _declare(parser: argparse.ArgumentParser, members: Sequence[Option]) -> None
         action = "store_false" if first.default is True else "store_true"
         parser.add_argument(*names, action=action, dest=first.dest, help=text)
         return
-    settings: dict[str, Any] = {"help": text, "type": first.word if isinstance(first.word, Output) else None}
+    settings: dict[str, Any] = {"help": text}
     metavar = first.metavar if main else "KEY=VALUE"
     if first.positional:
         several = first.kind in ("many", "pairs")
@@ -181,7 +187,7 @@ def _declare(parser: argparse.ArgumentParser, members: Sequence[Option]) -> None
         settings |= {"nargs": "?", "const": ""}
         metavar = metavar[1:-1]
     argument = parser.add_argument(*names, metavar=metavar or None, **settings)
-    # For help and completion: words are checked when they are converted.
+    # For help alone: words are checked when they are converted.
     words = [f"{option.key}={word}" for option in keyed for word in option.choices]
     if main is None:
         argument.choices = words if all(option.choices for option in keyed) else None
@@ -189,8 +195,30 @@ def _declare(parser: argparse.ArgumentParser, members: Sequence[Option]) -> None
         argument.metavar = "|".join(main.choices)
     else:
         argument.choices = main.choices or None
-    if first.word is Path or isinstance(first.word, Output):
-        argument.complete = _FILES  # type: ignore[attr-defined]
+
+
+def files_of(options: argparse.Namespace) -> tuple[list[Path], list[tuple[Output, Path]]]:
+    """Return the inputs and the outputs that a command line names, by the types of its options."""
+    inputs: list[Path] = []
+    outputs: list[tuple[Output, Path]] = []
+    for dest, members in options.groups.items():
+        words = getattr(options, dest)
+        texts = words if isinstance(words, list) else [words] if isinstance(words, str) else []
+        if isinstance(output := members[0].word, Output):
+            outputs += [(output, output(text)) for text in texts]
+        elif any(_takes_paths(member.hint) or member.metavar in _INPUTS for member in members):
+            inputs += [Path(piece) for text in texts for piece in _values_in(text) if piece and "\0" not in piece]
+    return inputs, outputs
+
+
+def _takes_paths(hint: Any) -> bool:
+    return hint in (Path, os.PathLike) or get_origin(hint) is os.PathLike or any(map(_takes_paths, get_args(hint)))
+
+
+def _values_in(text: str) -> Iterator[str]:
+    """Yield a text, and what follows each ``=`` of ``NAME=PATH``."""
+    pieces = text.split("=")
+    yield from ("=".join(pieces[start:]) for start in range(len(pieces)))
 
 
 def call(function: Callable[..., Any], options: argparse.Namespace) -> Any:
@@ -326,54 +354,33 @@ def _plain(hint: Any, extras: list[Any]) -> Any:
 
 
 def value_of(option: Option, options: argparse.Namespace) -> Any:
-    """Return what the words of a command line give a parameter."""
-    words = getattr(options, option.dest)
+    """Return the value of a parameter, converted from the words of a command line."""
+    words, prog = getattr(options, option.dest), options.prog
     if isinstance(words, bool):
         return words
     texts: list[Any] = words if isinstance(words, list) else [] if words is None else [words]
     if option.key:
-        texts = [value for text in texts if (value := option.after_key(text)) is not None]
+        texts = [rest for text in texts if (rest := option.after_key(text)) is not None]
     else:
         keyed = [member for member in options.groups[option.dest] if member.key]
         texts = [text for text in texts if all(member.after_key(text) is None for member in keyed)]
-    if option.kind in ("one", "flag"):
-        return _only_value(option, texts, options.prog)
-    if option.kind == "many":
-        return _fitted(option, tuple(_read(option, text) for text in texts), options.prog) if texts else ()
-    bare, known = _bare_key(texts, option) if option.bare else (None, None)
-    parts = re.match(r"\[((?:\w+\|)+\w+)", option.metavar)
-    by_key = pairs(texts, option.flag, bare=bare, known=known, names=parts[1].split("|") if parts else ())
-    values = {key: _read(option, text) for key, text in by_key.items()}
-    if not values and option.default is not _EMPTY:
-        return {}
-    return _fitted(option, values[""] if [*values] == [""] else values, options.prog)
-
-
-def _only_value(option: Option, texts: Sequence[Any], prog: str) -> Any:
-    if len(texts) > 1:
-        refuse(
-            option, prog, f"{option.title} is given twice", expected="one value", found=", ".join(map(str, texts[1:]))
-        )
     if not texts:
-        if option.required:
-            refuse(option, prog, f"{option.title} is missing", expected=option.help or option.value_text, found=None)
-        return option.default is True if option.kind == "flag" else option.default
-    if option.choices and texts[0] not in option.choices:
-        _unfit(option, prog, texts[0])
-    if option.kind == "flag":
-        return bool(texts[0] == option.choices[1])
-    return _fitted(option, _read(option, texts[0]), prog)
-
-
-def _read(option: Option, text: Any) -> Any:
-    """Return the number that a text stands for, where one is wanted; what is none is refused as what it is."""
-    try:
-        return option.word(text) if option.word in (int, float) else text
-    except ValueError:
-        return text
-
-
-def _fitted(option: Option, value: Any, prog: str) -> Any:
+        if option.required and option.kind != "many":
+            refuse(prog, f"{option.title} is missing", expected=option.help or option.value_text)
+        return {"many": (), "pairs": {}, "flag": option.default is True}.get(option.kind, option.default)
+    value: Any = tuple(_read(option, text) for text in texts)
+    if option.kind in ("one", "flag"):
+        if len(texts) > 1:
+            rest = ", ".join(map(str, texts[1:]))
+            refuse(prog, f"{option.title} is given twice", expected="one value", found=rest)
+        if option.choices and texts[0] not in option.choices:
+            _unfit(option, prog, texts[0])
+        if option.kind == "flag":
+            return bool(texts[0] == option.choices[1])
+        value = value[0]
+    elif option.kind == "pairs":
+        value = {key: _read(option, text) for key, text in _by_key(option, texts).items()}
+        value = value[""] if [*value] == [""] else value
     try:
         return fit(value, option.hint)
     except UnfitError:
@@ -381,49 +388,54 @@ def _fitted(option: Option, value: Any, prog: str) -> Any:
         _unfit(option, prog, ", ".join(map(str, several)))
 
 
-def _unfit(option: Option, prog: str, text: str) -> NoReturn:
-    expected = ", ".join(option.choices) or (kind_in_words(option.hint) if text else option.value_text)
-    refuse(option, prog, f"{option.title} cannot use this value", expected=expected, found=repr(text))
+def _read(option: Option, text: Any) -> Any:
+    """Return the number or the output that a text denotes; a text that is not a number is returned unchanged."""
+    try:
+        return option.word(text) if option.word in (int, float) or isinstance(option.word, Output) else text
+    except ValueError:
+        return text
 
 
-def refuse(option: Option, prog: str, what: str, *, expected: str, found: str | None) -> NoReturn:
-    """Raise a refusal of what an option was given."""
-    raise UsageError(
-        what, where=prog, expected=expected[:400], found=None if found is None else found[:200], hint=f"{prog} --help"
-    )
+def _by_key(option: Option, texts: Sequence[str]) -> dict[str, str]:
+    """Return KEY=VALUE texts by key (see `pairs`); where keys may be left out, a value without one has the key ``""``.
 
-
-def _require_keys(members: Sequence[Option], options: argparse.Namespace) -> None:
-    """Refuse a text of an option that is keys alone which has none of them, and a key without a value."""
-    keyed = [option for option in members if option.key]
-    for text in getattr(options, members[0].dest) or () if keyed else ():
-        values = [(option, value) for option in keyed if (value := option.after_key(str(text))) is not None]
-        if not values and len(keyed) == len(members):
-            expected = f"KEY=VALUE with a key of {', '.join(option.key for option in keyed)}"
-            refuse(
-                members[0],
-                options.prog,
-                f"{members[0].flag} cannot use this value",
-                expected=expected,
-                found=repr(text),
-            )
-        for option, value in values:
-            if not value:
-                _unfit(option, options.prog, value)
-
-
-def _bare_key(texts: Sequence[str], option: Option) -> tuple[str | Callable[[str], str], set[str]]:
-    """Return the key of a value without one, and the keys of the others.
-
-    The text before ``=`` is a key if it is a possible key and the text is not an existing path. A value without
-    a key has the key ``""``; where the option is ``[NAME=]FILE``, each of several has the stem of its file.
+    The text before ``=`` is then a key if it is a possible key and the text is not an existing path. If the option is
+    ``[NAME=]FILE``, each of several values without a key has the stem of its file.
     """
+    if not option.bare:
+        return pairs(texts, option.flag)
     keys = (text.partition("=")[0] for text in texts if "=" in text and not Path(text).exists())
     known = {key for key in keys if _KEY.fullmatch(key)}
     bare = [text for text in texts if "=" not in text or text.partition("=")[0] not in known]
-    several = len(bare) > 1 and option.metavar.startswith("[NAME=]")
-    stem = "FILE" in option.metavar
-    return (lambda text: Path(text).stem if stem else Path(text).name) if several else "", known
+    is_named = len(bare) > 1 and option.metavar.startswith("[NAME=]")
+    name_of_path = attrgetter("stem" if "FILE" in option.metavar else "name")
+    bare_key = (lambda text: name_of_path(Path(text))) if is_named else ""
+    names = re.match(r"\[((?:\w+\|)+\w+)", option.metavar)
+    return pairs(texts, option.flag, bare=bare_key, known=known, names=names[1].split("|") if names else ())
+
+
+def _unfit(option: Option, prog: str, text: str) -> NoReturn:
+    expected = ", ".join(option.choices) or (kind_in_words(option.hint) if text else option.value_text)
+    refuse(prog, f"{option.title} cannot use this value", expected=expected, found=repr(text))
+
+
+def refuse(prog: str, what: str, *, expected: str, found: str | None = None) -> NoReturn:
+    """Raise a refusal of the value of an option."""
+    raise UsageError(what, where=prog, expected=expected[:400], found=found and found[:200], hint=f"{prog} --help")
+
+
+def _require_keys(members: Sequence[Option], options: argparse.Namespace) -> None:
+    """Refuse a text with an unknown key, for an option that has only keys, and a key without a value."""
+    keyed, title = [option for option in members if option.key], members[0].flag
+    for text in getattr(options, members[0].dest) or () if keyed else ():
+        refuse_retired(f"{members[0].called.option} {str(text).partition('=')[0]}", options.prog)
+        values = [(option, value) for option in keyed if (value := option.after_key(str(text))) is not None]
+        if not values and len(keyed) == len(members):
+            expected = f"KEY=VALUE with a key of {', '.join(option.key for option in keyed)}"
+            refuse(options.prog, f"{title} cannot use this value", expected=expected, found=repr(text))
+        for option, value in values:
+            if not value:
+                _unfit(option, options.prog, value)
 
 
 def parameter_texts(function: Callable[..., Any]) -> dict[str, str]:

@@ -134,7 +134,7 @@ def _mend(handle: int, path: Path) -> int:
     size = os.fstat(handle).st_size
     if not size or os.pread(handle, 1, size - 1) == b"\n":
         return 0
-    tail = _last_line(handle, size)
+    tail = os.pread(handle, size, 0).rpartition(b"\n")[2]
     if _is_json_object(tail):
         os.write(handle, b"\n")
         return 0
@@ -148,18 +148,6 @@ def _mend(handle: int, path: Path) -> int:
         )
     os.ftruncate(handle, size - len(tail))
     return 1
-
-
-def _last_line(handle: int, size: int) -> bytes:
-    """Return the bytes behind the last line feed, read backwards in growing blocks."""
-    length = 4096
-    while True:
-        start = max(0, size - length)
-        block = os.pread(handle, size - start, start)
-        cut = block.rfind(b"\n")
-        if cut >= 0 or start == 0:
-            return block[cut + 1 :]
-        length *= 4
 
 
 def _write_all(handle: int, data: bytes) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import warnings
 from typing import Any
@@ -82,14 +81,6 @@ class UsageError(CurationError):
 
 class MissingFileError(CurationError):
     """A file or folder that was named does not exist or cannot be read."""
-
-    def __init__(self, what: str, **details: str | None) -> None:
-        """Say of a web address, whose slashes a path loses, that it is one."""
-        where = details.get("where") or ""
-        if address := re.search(r"https?:/+(?=[^/])", where):
-            details["where"] = where.replace(address[0], f"{address[0].rstrip('/')}//", 1)
-            details["hint"] = "download it first: files are read from this disk"
-        super().__init__(what, **details)
 
 
 class MissingExtraError(CurationError):

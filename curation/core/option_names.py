@@ -11,7 +11,7 @@ import dataclasses
 import inspect
 import re
 import typing
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 
@@ -34,10 +34,10 @@ class OptionName(NamedTuple):
 
 
 _SETTINGS = """
-names edits setting betas fbeta_formula fbeta_ratios recalls level_counts difficult similar thetas
-t_star fpr official_compat embedding precision random_weights template batch threads batch_size n_train sample
-radius plant weighting restarts exemplars iou unknown unknown_id id_form strict_layout class_names
-class_tree image_limit class_limit
+names setting betas fbeta_formula fbeta_ratios recalls level_counts difficult similar thetas
+t_star fpr official_compat embedding precision random_weights template batch batch_size n_train sample
+radius weighting restarts exemplars iou unknown unknown_id id_form
+image_limit class_limit
 """
 NAMES: Mapping[str, OptionName | None] = {
     # What to do about invalid data.
@@ -59,7 +59,6 @@ NAMES: Mapping[str, OptionName | None] = {
     "OodOptions.threshold": OptionName("set", "threshold"),
     "evaluate.queries": OptionName("set", "queries"),
     "evaluate.id_classes": OptionName("set", "id_classes"),
-    "evaluate.boxes": OptionName("set", "boxes"),
     # One word an idea.
     "profile": OptionName("variant"),
     "grid": OptionName("variant"),
@@ -75,12 +74,10 @@ NAMES: Mapping[str, OptionName | None] = {
     "val_part": OptionName("part", "val"),
     "wilderness_part": OptionName("part", "wilderness"),
     "id_scores": OptionName("scores"),
-    "without_kin": OptionName("without", "related"),
     "duplicates.images": OptionName("photos"),
     "evaluate.images": OptionName("lists"),
     "kin.images": OptionName("lists"),
     "id_photos": OptionName("photos", "id"),
-    "against_embeddings": OptionName("embeddings", "against"),
     "embeddings_id": OptionName("embeddings", "id"),
     "embeddings_ood": OptionName("embeddings"),
     "detector_categories": OptionName("detections", "categories"),
@@ -106,119 +103,68 @@ def name_of(function: str, parameter: str) -> OptionName | None:
     return NAMES.get(f"{function}.{parameter}", NAMES.get(parameter, OptionName(parameter.replace("_", "-"))))
 
 
-def renamed(option: str, known: Collection[str]) -> str | None:
-    """Return what an option of an earlier version, without dashes, is now, among those of a command.
-
-    Parameters
-    ----------
-    known : collection of str
-        ``--option``, and ``--option key`` of each key.
-    """
-    names = [
-        f"--{now.option}" + (f" {now.key}=…" if now.key else "")
-        for name, now in NAMES.items()
-        if name.rpartition(".")[2].replace("_", "-") == option.removeprefix("no-")
-        and now is not None
-        and f"--{now.option} {now.key}".rstrip() in known
-    ]
-    return " or ".join(dict.fromkeys(names)) or None
-
-
 _MENTIONED = re.compile(
-    r"--(?P<option>[a-z][a-z-]*)"
-    r"(?: (?P<key>[A-Za-z][\w@-]*)=(?P<of_key>[^\s,;)]+)"
-    r"| (?!(?:and|or|with|without|beside|requires|needs|takes|reads|names)\b)"
-    r"(?P<value>[^\s,;:=)]+)(?P<end>(?=[,;:)]|\Z| --| or ))?)?"
+    r"--(?P<option>[a-z][a-z-]*)(?: (?P<key>[A-Za-z][\w@-]*)=(?P<value>[^\s,;)]+)| (?P<word>[A-Z][A-Z_.]*|\d+)\b)?"
 )
-_COMMAND = re.compile(r"curation [a-z][^;]*")
 _HELP = re.compile(r"curation evaluate (\w+) --help")
 
 
-def in_python(text: str, signature: inspect.Signature, annotations: Mapping[str, Any]) -> str:
+def option_names_of(signature: inspect.Signature, annotations: Mapping[str, Any]) -> dict[tuple[str, str], str]:
+    """Return the arguments of a function by option and key; a field of a record is ``reading=Reading(bad_boxes={})``.
+
+    Parameters
+    ----------
+    signature : inspect.Signature
+    annotations : mapping of str to type
+        Of its parameters, with what they are annotated with.
+    """
+    forms: dict[tuple[str, str], str] = {}
+    for name, parameter in signature.parameters.items():
+        kind = annotations.get(name, parameter.annotation)
+        record = next((one for one in (kind, *typing.get_args(kind)) if dataclasses.is_dataclass(one)), None)
+        fields = [(field.name, field.type) for field in dataclasses.fields(record) if field.kw_only] if record else []
+        record_form = f"{name}={getattr(record, '__name__', '')}({{}})"
+        for member, member_kind in fields or [(name, kind)]:
+            argument = f"{member}=True" if member_kind in (bool, "bool") else f"{member}={{}}"
+            form = record_form.format(argument) if fields else argument
+            flags = [extra for extra in typing.get_args(kind)[1:] if isinstance(extra, str) and extra.startswith("--")]
+            plain = flags[0].partition(" ")[0][2:] if flags else member.replace("_", "-")
+            named = [option for key, option in NAMES.items() if option and key.rpartition(".")[2] == member]
+            usual = [OptionName(plain), *([OptionName(plain[:-1])] if member in ("variants", "sources") else [])]
+            for option in (*named, *usual):
+                forms.setdefault((option.option, option.key), form)
+    return forms
+
+
+def in_python(text: str | None, forms: Mapping[tuple[str, str], str]) -> str | None:
     """Return a message in which options of the command line are the arguments of a function; commands stay.
 
     Parameters
     ----------
-    text : str
+    text : str, optional
         Such as ``--on-error stray=drop leaves them out``.
-    signature : inspect.Signature
-    annotations : mapping of str to type
-        Of its parameters, with what they are annotated with.
+    forms : mapping
+        See `option_names_of`.
 
     Examples
     --------
     >>> def evaluate(*, stray: str = "error", manifest: str | None = None): ...
-    >>> shell = "--on-error stray=drop leaves them out; or --manifest MANIFEST"
-    >>> in_python(shell, inspect.signature(evaluate), {})
+    >>> forms = option_names_of(inspect.signature(evaluate), {})
+    >>> in_python("--on-error stray=drop leaves them out; or --manifest MANIFEST", forms)
     "stray='drop' leaves them out; or manifest=MANIFEST"
     """
-    arguments = dict[tuple[str, str], _Argument]()
-    for name, parameter in signature.parameters.items():
-        if name == "variant" and "variants" in signature.parameters:
-            continue
-        kind = annotations.get(name, parameter.annotation)
-        for argument in _arguments(name, kind):
-            for called in _called(argument.name, argument.kind):
-                arguments.setdefault((called.option, called.key), argument._replace(words=called.words))
-    commands = [match.span() for match in _COMMAND.finditer(text)]
 
     def argument_of(match: re.Match[str]) -> str:
-        if any(start <= match.start() < end for start, end in commands):
-            return match[0]
-        written = _written(match, arguments)
-        return f"{written}," if written != match[0] and text[match.end() :].startswith(" --") else written
+        option, key, value = match["option"], match["key"] or "", match["value"] or match["word"]
+        if form := forms.get((option, key)):
+            return form.format(_literal(value)) if value else form.partition("=")[0] if "{}" in form else form
+        form = forms.get((option, ""))
+        return form.format(f"{{{key!r}: {_literal(value)}}}") if form else match[0]
 
-    return _MENTIONED.sub(argument_of, _HELP.sub(r"help(curation.evaluate.\1)", text))
-
-
-class _Argument(NamedTuple):
-    """An argument of a function, or a field of a record that is one."""
-
-    name: str
-    kind: Any
-    record: str = "{}"
-    words: tuple[str, str] = ("", "")
-
-
-def _arguments(name: str, kind: Any) -> list[_Argument]:
-    for record in (kind, *typing.get_args(kind)):
-        fields = dataclasses.fields(record) if dataclasses.is_dataclass(record) else ()
-        if fields and all(field.kw_only for field in fields):
-            form = f"{name}={getattr(record, '__name__', name)}({{}})"
-            return [_Argument(field.name, field.type, form) for field in fields]
-    return [_Argument(name, kind)]
-
-
-def _called(parameter: str, kind: Any) -> list[OptionName]:
-    """Return what a parameter is called on the command line, by whatever function."""
-    options = [extra for extra in typing.get_args(kind)[1:] if isinstance(extra, str) and extra.startswith("--")]
-    listed = [option for name, option in NAMES.items() if parameter == name.rpartition(".")[2]]
-    plain = parameter.replace("_", "-")
-    usual = [plain, plain.removesuffix("s")] if parameter in ("variants", "sources") else [plain]
-    names = [text.partition(" ")[0].removeprefix("--") for text in options] or usual
-    return [*(option for option in listed if option is not None), *map(OptionName, names)]
-
-
-def _written(match: re.Match[str], arguments: Mapping[tuple[str, str], _Argument]) -> str:
-    """Return an option with its value as an argument of a call; unchanged if the call lacks the argument."""
-    option, key, of_key, value = match["option"], match["key"] or "", match["of_key"], match["value"]
-    if key and (argument := arguments.get((option, key))):
-        is_flag = of_key in argument.words
-        text = str(of_key == argument.words[1]) if is_flag else _literal(of_key)
-        return argument.record.format(f"{argument.name}={text}")
-    argument = arguments.get((option, ""))
-    if argument is None:
-        return match[0]
-    if key:
-        return argument.record.format(f"{argument.name}={{{key!r}: {_literal(of_key)}}}")
-    if argument.kind in (bool, "bool"):
-        return argument.record.format(f"{argument.name}=True") + (f" {value}" if value else "")
-    choices = {word for choice in (argument.kind, *typing.get_args(argument.kind)) for word in typing.get_args(choice)}
-    if value and (value.isupper() or value.isdigit() or value in choices or match["end"] is not None):
-        return argument.record.format(f"{argument.name}={_literal(value)}")
-    return argument.name + (f" {value}" if value else "")
+    clauses = _HELP.sub(r"help(curation.evaluate.\1)", text or "").split("; ")
+    return "; ".join(c if "curation " in c else _MENTIONED.sub(argument_of, c) for c in clauses) or text
 
 
 def _literal(value: str) -> str:
-    """Return a value as Python has it: a number, a name that stands for something, or a text in quotes."""
-    return value if value.isdigit() or value == "..." or re.fullmatch(r"[A-Z][A-Z_.]*", value) else repr(value)
+    """Return a value as Python has it: a number, a placeholder, or a text in quotes."""
+    return value if re.fullmatch(r"[\d.]+|[A-Z][A-Z_.]*", value) else repr(value)

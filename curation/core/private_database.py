@@ -87,13 +87,6 @@ def _require_writable(folder: Path) -> None:
     make_folder(folder)
     if is_new:
         folder.chmod(0o700)
-    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        raise ReviewError(
-            "The folder of the database may not be written",
-            where=str(folder),
-            expected="a folder of this user",
-            hint="another --folder; FIFTYONE_DATABASE_URI=mongodb://HOST:PORT for a database that several users share",
-        )
 
 
 def _lock(handle: int, *, shared: bool, folder: Path) -> None:

@@ -6,18 +6,21 @@ called ``.gz`` may not. The digest of a file is always that of its bytes on disk
 
 from __future__ import annotations
 
+import gzip
+import io
+import os
 import tomllib
 import zlib
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import IO, Protocol, TypeVar
 
 import msgspec
 
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import CurationError, SourceError, UsageError
-from curation.core.files import open_binary, read_bytes
+from curation.core.files import opened, read_bytes
 from curation.core.json_text import decode_json
 
 GZIP = b"\x1f\x8b"
@@ -29,11 +32,16 @@ SMALL = 64 << 20
 MOST_BYTES = 8 << 30
 """Bytes that a compressed file may unpack to at most."""
 _PIECE = 1 << 20
-_FED = 16 << 10
 _HEAD = 1 << 12
-_GZIP_WINDOW = 16 + zlib.MAX_WBITS
 
 Declared = TypeVar("Declared", bound=msgspec.Struct)
+
+
+class Readable(Protocol):
+    """A file that is read from its beginning to its end."""
+
+    def read(self, count: int = -1, /) -> bytes:
+        """Return the next bytes."""
 
 
 class InputFile:
@@ -69,19 +77,18 @@ def read_plain(path: Path, *, kind: str = "file") -> bytes:
 
 
 def beginning(path: Path, count: int, *, kind: str = "file") -> bytes:
-    """Return the first bytes of what a user's file holds, without reading the rest of it."""
-    try:
-        with open_binary(path, kind=kind) as stream:
-            start = stream.read(max(count, _HEAD) + len(BOM))
-    except OSError:
-        # `read_bytes` reports a file that cannot be opened.
-        start = read_bytes(path, kind=kind)
-    if start.startswith(GZIP):
-        pieces = Unpacking(str(path), len(start)).feed(start)
-        start = b""
-        while len(start) < count + len(BOM) and (piece := next(pieces, b"")):
-            start += piece
-    return start.removeprefix(BOM)[:count]
+    """Return the first bytes of the content of a user's file, without reading the rest of it."""
+    with opened(path, kind=kind) as stream:
+        start = stream.peek(len(GZIP))[: len(GZIP)]
+        pieces = unpacked(stream, str(path), _size_of(stream)) if start == GZIP else iter([stream.read(count + _HEAD)])
+        content = b""
+        while len(content) < count + len(BOM) and (piece := next(pieces, b"")):
+            content += piece
+    return content.removeprefix(BOM)[:count]
+
+
+def _size_of(stream: IO[bytes]) -> int:
+    return os.fstat(stream.fileno()).st_size
 
 
 def plain(data: bytes, where: str) -> bytes:
@@ -92,9 +99,7 @@ def plain(data: bytes, where: str) -> bytes:
     SourceError
         The gzip stream is cut short, damaged, or unpacks to more than is sound.
     """
-    if data.startswith(GZIP):
-        unpacking = Unpacking(where, len(data))
-        data = b"".join((*unpacking.feed(data), *unpacking.end()))
+    data = b"".join(unpacked(io.BytesIO(data), where, len(data))) if data.startswith(GZIP) else data
     return data.removeprefix(BOM)
 
 
@@ -114,78 +119,48 @@ def filled_lines(
     return [(number, text) for number, line in enumerate(lines, start=1) if (text := line.strip())]
 
 
-class Unpacking:
-    """Decompresses the bytes of a gzip file with one or more members, piece by piece.
+def unpacked(stream: Readable, where: str, size: int) -> Iterator[bytes]:
+    """Yield the content of a gzip file with one or more members, in pieces of at most a mebibyte.
 
     Parameters
     ----------
     where : str
-        What messages call the file.
+        The name of the file in messages.
     size : int
-        Its bytes on disk: what it unpacks to is held against them, so that a small file cannot fill the memory.
+        Its bytes on disk: they bound the content, so that a small file cannot fill the memory.
+
+    Raises
+    ------
+    SourceError
+        See `plain`.
     """
-
-    def __init__(self, where: str, size: int) -> None:
-        self._where = where
-        self._limit = min(max(MOST_TIMES * size, SMALL), MOST_BYTES)
-        self._size = size
-        self._out = 0
-        self._member = zlib.decompressobj(_GZIP_WINDOW)
-        self._between = False
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield what the next bytes of the file hold, in pieces of at most a mebibyte."""
-        # zlib copies what a call leaves over: of little at a time that is little, however many members there are.
-        for start in range(0, len(data), _FED):
-            yield from self._feed(data[start : start + _FED])
-
-    def _feed(self, rest: bytes) -> Iterator[bytes]:
-        while rest:
-            if self._between:
-                # Members may be padded with zeros, as on tapes; anything else has to be a member.
-                rest = rest.lstrip(b"\0")
-                if not rest:
-                    return
-                self._member, self._between = zlib.decompressobj(_GZIP_WINDOW), False
-            try:
-                piece = self._member.decompress(rest, _PIECE)
-            except zlib.error as error:
-                raise SourceError(
-                    "The compressed file is damaged", where=self._where, expected="gzip", found=str(error)[:200]
-                ) from None
-            self._out += len(piece)
-            if self._out > self._limit:
-                raise self._too_large()
-            if piece:
+    limit, count = min(max(MOST_TIMES * size, SMALL), MOST_BYTES), 0
+    try:
+        with gzip.GzipFile(fileobj=stream, mode="rb") as content:  # type: ignore[call-overload]
+            while piece := content.read(_PIECE):
+                count += len(piece)
+                if count > limit:
+                    raise SourceError(
+                        "The compressed file unpacks to more than an annotation file should",
+                        where=where,
+                        expected=f"at most {MOST_TIMES} times its {size:,} bytes (or {SMALL:,} bytes), and at most "
+                        f"{MOST_BYTES:,} bytes",
+                        found=f"more than {limit:,} bytes",
+                        hint="if the file is sound, unpack it yourself: gunzip -k FILE",
+                    )
                 yield piece
-            self._between = self._member.eof
-            rest = self._member.unused_data if self._member.eof else self._member.unconsumed_tail
-
-    def end(self) -> Iterator[bytes]:
-        """Yield what is left at the end of the file; a file that ends within a member is a `SourceError`."""
-        if not self._between:
-            piece = self._member.flush(_PIECE)
-            self._out += len(piece)
-            if piece:
-                yield piece
-            if not self._member.eof:
-                raise SourceError(
-                    "The compressed file is cut short",
-                    where=self._where,
-                    expected="a whole gzip file",
-                    found=f"{self._size:,} bytes, which end within the data",
-                    hint="copy or download it again; gzip -t FILE tests it",
-                )
-
-    def _too_large(self) -> SourceError:
-        return SourceError(
-            "The compressed file unpacks to more than an annotation file should",
-            where=self._where,
-            expected=f"at most {MOST_TIMES} times its {self._size:,} bytes (or {SMALL:,} bytes), and at most "
-            f"{MOST_BYTES:,} bytes",
-            found=f"more than {self._limit:,} bytes",
-            hint="if the file is sound, unpack it yourself: gunzip -k FILE",
-        )
+    except EOFError:
+        raise SourceError(
+            "The compressed file is cut short",
+            where=where,
+            expected="a whole gzip file",
+            found=f"{size:,} bytes, which end within the data",
+            hint="copy or download it again; gzip -t FILE tests it",
+        ) from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise SourceError(
+            "The compressed file is damaged", where=where, expected="gzip", found=str(error)[:200]
+        ) from None
 
 
 _MOST_BYTES_OF_DECLARATION = 4 << 20

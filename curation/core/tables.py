@@ -17,10 +17,8 @@ import sys
 import textwrap
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from html import escape
 from itertools import zip_longest
-from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from curation.core.errors import CurationError
@@ -39,8 +37,6 @@ def grouped(values: Iterable[Value], key: Callable[[Value], Key]) -> dict[Key, l
 
 
 _MARK = "'"
-_MANY = 1000
-"""Numbers of a column from which on they are written together."""
 _MARKED = (_MARK, "=", "+", "-", "@", "\t", "\r")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|-inf|-nan")
 
@@ -53,40 +49,17 @@ def as_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     >>> as_csv(("class", "n"), [("=1+2", -3), ("cat", None)])
     "class,n\n'=1+2,-3\ncat,\n"
     """
-    written: list[str] = []
+    stream = io.StringIO(newline="")
     # Only with this terminator does every version of Python quote a cell that holds a carriage return.
-    writer = csv.writer(SimpleNamespace(write=written.append), lineterminator="\r\n")
-
-    def written_as(cell: Any) -> str:
-        writer.writerow((inert_cell(cell), None))
-        return written.pop().removesuffix(",\r\n")
-
-    # Tables of many rows repeat their names; what one needs is found out once.
-    quick: dict[type, Callable[[Any], str]] = {float: repr, int: str, str: lru_cache(4096)(written_as)}
-
-    def texts(column: tuple[Any, ...]) -> Iterable[str]:
-        kinds = set(map(type, column))
-        if kinds == {float} and len(column) > _MANY:
-            return _float_texts(column)
-        if len(kinds) == 1:
-            return map(quick.get(kinds.pop(), written_as), column)
-        return (quick.get(type(cell), written_as)(cell) for cell in column)
-
-    # Column by column, since most columns hold one type of cell. A line without a character would be no row.
-    lines = (line or '""' for line in map(",".join, zip(*map(texts, zip(*rows, strict=True)), strict=True)))
-    return "\n".join([",".join(map(written_as, header)) or '""', *lines, ""])
-
-
-def _float_texts(column: Sequence[float]) -> list[str]:
-    """Return `repr` of each number: msgspec writes the same digits in a third of the time, but other exponents."""
-    import msgspec
-    import numpy as np
-
-    texts = msgspec.json.encode(column)[1:-1].decode().split(",")
-    size = np.abs(np.array(column))
-    for row in np.flatnonzero(~((size == 0) | ((size >= 1e-4) & (size < 1e16)))).tolist():
-        texts[row] = repr(column[row])
-    return texts
+    writer = csv.writer(stream, lineterminator="\r\n")
+    lines: list[str] = []
+    for row in (header, *rows):
+        writer.writerow([inert_cell(cell) for cell in row])
+        # A line without a character would not be a row.
+        lines.append(stream.getvalue().removesuffix("\r\n") or '""')
+        stream.seek(0)
+        stream.truncate()
+    return "\n".join([*lines, ""])
 
 
 def csv_rows(

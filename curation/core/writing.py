@@ -77,7 +77,7 @@ def is_command() -> bool:
 
 
 def add_input(path: Path) -> None:
-    """Add a file or folder to the inputs of the running command, whether it is opened or the cache has its content."""
+    """Add a file or folder to the inputs of the running command."""
     if _running is not None:
         _running.inputs.add(Path(os.path.realpath(path)))
 
@@ -208,7 +208,7 @@ def replacing(path: Path, *, guarded: bool = True) -> Iterator[Path]:
     Parameters
     ----------
     guarded : bool
-        False for the files of a folder that is this tool's own altogether (a cache, a store of embeddings): they are
+        False for the files of a folder that is this tool's own altogether (a store of embeddings): they are
         replaced without ``--force``.
 
     Raises
@@ -250,26 +250,12 @@ def publishing_folder(folder: Path) -> Iterator[Path]:
         The disk is full, or refuses for another reason.
     """
     require_new_folder(folder)
-    with _staged(folder) as (partial, target):
+    with publishing_files(folder, is_new=True) as partial:
         yield partial
-        _sync_tree(partial)
-        try:
-            if partial.parent == target:
-                with locked(target):
-                    require_new_folder(folder)
-                    # Folders first, so that the header of a manifest, say, comes after its lists.
-                    for entry in sorted(partial.iterdir(), key=lambda entry: (entry.is_file(), entry.name)):
-                        entry.rename(target / entry.name)
-            else:
-                partial.rename(target)
-        except OSError:
-            require_new_folder(folder)  # Another process has created it.
-            raise
-        _sync_names(target)
 
 
 @contextmanager
-def publishing_files(folder: Path, stale: Iterable[str] = ()) -> Iterator[Path]:
+def publishing_files(folder: Path, stale: Iterable[str] = (), *, is_new: bool = False) -> Iterator[Path]:
     """Yield a temporary folder; on success its files are moved to `folder`, beside existing files.
 
     A new folder appears whole. In one that exists, files are renamed one after the other once all of them are written,
@@ -280,6 +266,8 @@ def publishing_files(folder: Path, stale: Iterable[str] = ()) -> Iterator[Path]:
     ----------
     stale : iterable of str
         Names, relative to the folder, of what an earlier run wrote: removed where the new files do not replace it.
+    is_new : bool
+        Whether the folder has to be new or empty, also when the files are moved.
 
     Raises
     ------
@@ -300,13 +288,15 @@ def publishing_files(folder: Path, stale: Iterable[str] = ()) -> Iterator[Path]:
             if not target.is_dir():
                 raise
         if partial.is_dir():  # The folder existed before, or another process has created it.
-            _move_files(partial, folder, stale)
+            _move_files(partial, folder, stale, is_new=is_new)
         _sync_names(target)
 
 
-def _move_files(partial: Path, folder: Path, stale: Iterable[str]) -> None:
+def _move_files(partial: Path, folder: Path, stale: Iterable[str], *, is_new: bool) -> None:
     names = {path.relative_to(partial) for path in partial.rglob("*") if not path.is_dir()}
     with locked(folder):
+        if is_new:
+            require_new_folder(folder)
         changed = [name for name in names if not _has_same_bytes(folder / name, partial / name)]
         removed = [name for name in map(Path, stale) if name not in names and (folder / name).is_file()]
         for name in (*changed, *removed):

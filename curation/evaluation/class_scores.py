@@ -61,8 +61,6 @@ class ClassScores:
         What the input was.
     sums_to_one : bool
         Whether the scores of the known classes alone are a softmax (C = K): no background class, present or removed.
-    origin : ndarray of int64, shape (N,), or None
-        Number of each sample's original class, also of negative and unknown ones, where it is known.
     reported : dict of str to int
         What was changed on reading, with counts.
     """
@@ -75,7 +73,6 @@ class ClassScores:
     classes: tuple[str, ...]
     kind: Kind
     sums_to_one: bool
-    origin: Int64s | None = None
     reported: dict[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -103,7 +100,6 @@ def class_scores(
     kind: Kind = "real",
     background: Background = "none",
     classes: tuple[str, ...] | None = None,
-    origin: Int64s | None = None,
     where: str = "scores",
 ) -> ClassScores:
     """Return checked labels and scores.
@@ -120,7 +116,6 @@ def class_scores(
     background : {"none", "last", "removed"}
     classes : tuple of str, length K, optional
         Default ``("0", "1", ...)``.
-    origin : ndarray of int64, shape (N,), optional
     where : str
         What to call the input in messages.
 
@@ -169,7 +164,6 @@ def class_scores(
         classes=classes or tuple(str(number) for number in range(n_classes)),
         kind=kind,
         sums_to_one=background == "none",
-        origin=origin,
         reported={"labels K taken as negative (the background's number)": renamed} if renamed else {},
     )
 
@@ -268,13 +262,10 @@ class ProtocolClasses:
         In label order.
     labels : mapping of str to int
         Label of each class by name, -1 for negative, -2 for unknown ones.
-    origins : mapping of str to int
-        Number of each class among all.
     """
 
     known: tuple[str, ...]
     labels: Mapping[str, int]
-    origins: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +278,7 @@ class PartSamples:
     images : tuple of str
         Ids without namespace.
     classes : ProtocolClasses
-    labels, origin : ndarray of int64, shape (N,), or None
+    labels : ndarray of int64, shape (N,), or None
         Where the class of each image is known: by its name, or by the truth.
     """
 
@@ -295,7 +286,6 @@ class PartSamples:
     images: tuple[str, ...]
     classes: ProtocolClasses
     labels: Int64s | None
-    origin: Int64s | None
 
 
 def protocol_classes(manifest: Manifest) -> ProtocolClasses:
@@ -313,7 +303,6 @@ def protocol_classes(manifest: Manifest) -> ProtocolClasses:
     return ProtocolClasses(
         known=tuple(entry.name for entry in known),
         labels={entry.name: entry.index if entry.role == "known" else GROUPS[entry.role] for entry in entries},
-        origins={entry.name: number for number, entry in enumerate(entries)},
     )
 
 
@@ -342,13 +331,12 @@ def part_samples(manifest: Manifest, part: str, truth: Path | None = None) -> Pa
     if names is None and truth is not None:
         names = _classes_by_truth(manifest, part, truth)
     if names is None:
-        return PartSamples(part, images, classes, None, None)
-    labels, origin = labels_of_names(names, classes, f"part {part}")
-    return PartSamples(part, images, classes, labels, origin)
+        return PartSamples(part, images, classes, None)
+    return PartSamples(part, images, classes, labels_of_names(names, classes, f"part {part}"))
 
 
-def labels_of_names(names: Sequence[str], classes: ProtocolClasses, where: str) -> tuple[Int64s, Int64s]:
-    """Return the label and the number of the class that each sample's class name has."""
+def labels_of_names(names: Sequence[str], classes: ProtocolClasses, where: str) -> Int64s:
+    """Return the label of the class that each sample's class name has."""
     for row, name in enumerate(names):
         if name not in classes.labels:
             raise PredictionError(
@@ -357,8 +345,7 @@ def labels_of_names(names: Sequence[str], classes: ProtocolClasses, where: str) 
                 expected=f"one of its {len(classes.labels)} classes",
                 found=repr(name[:80]),
             )
-    labels = np.array([classes.labels[name] for name in names], np.int64)
-    return labels, np.array([classes.origins[name] for name in names], np.int64)
+    return np.array([classes.labels[name] for name in names], np.int64)
 
 
 def rows_of_part(
@@ -503,9 +490,7 @@ def _classes_by_truth(manifest: Manifest, part: str, truth: Path) -> list[str]:
     names = [image.partition(":")[2].partition("_")[0] for image in ids]
     # Training images of ImageNet are named after their class: no list of others has them.
     others = [name for name, entry in by_name.items() if (entry.dataset, entry.part) != ("imagenet", "train")]
-    sources = {
-        name: open_path(truth, dataset=by_name[name].dataset, part=by_name[name].part, cache=False) for name in others
-    }
+    sources = {name: open_path(truth, dataset=by_name[name].dataset, part=by_name[name].part) for name in others}
     if len(others) < len(by_name):
         class_at = {
             image: source.categories.names[category]

@@ -10,10 +10,8 @@ from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
-from curation.core.arguments import Replicates, Seed
 from curation.core.errors import UsageError
 from curation.core.process import stage, steps
-from curation.evaluation import confidence as confidences
 from curation.evaluation.class_scores import (
     GROUPS,
     KINDS,
@@ -28,11 +26,13 @@ from curation.evaluation.measures import Measure, Measured, Scored, Value, formu
 from curation.evaluation.oscr import (
     ACCURACY_DEFINITION,
     ACCURACY_RULES,
+    CONFIDENCE_DEFINITION,
     QUERIES,
     VARIANTS,
     Rule,
     Variant,
     auroc_of,
+    confidence,
     curve_of,
     openset_accuracy,
     oscr,
@@ -41,8 +41,7 @@ from curation.evaluation.oscr import (
     score_histograms,
     shares_by_class,
 )
-from curation.evaluation.resample import class_bootstrap
-from curation.evaluation.result import Column, Figure, Report, Result, Table, Tidy, tidy_tables
+from curation.evaluation.result import Column, Figure, Report, Result, Tidy
 from curation.evaluation.score_files import Keys, read_scores
 from curation.evaluation.variants import select
 from curation.manifest.locate import load_manifest
@@ -134,7 +133,7 @@ DEFINITIONS: dict[str, str] = {
     "auroc": "highest known score of known samples against the group's, ties half; auroc_rest_as_known: samples of the "
     "other group count as known (openset-imagenet)",
     **formulas(MEASURES, "sum_ccr"),
-    "confidence": confidences.DEFINITION,
+    "confidence": CONFIDENCE_DEFINITION,
     "openset_accuracy": ACCURACY_DEFINITION,
 }
 
@@ -170,9 +169,6 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         stray: Literal["error", "drop"] = "error",
         variant: Literal["exact", "paper", "comparison", "table2", "all"] | tuple[Variant, ...] = "exact",
         queries: Annotated[str, "Q,Q"] = "0.001,0.01,0.1,1",
-        bootstrap: Replicates = 0,
-        seed: Seed = 0,
-        confidence: Annotated[str, "C"] = "0.95",
     ) -> Result:
         """Score open-set classification: OSCR, CCR at FPR, confidence, AUROC, open-set accuracy.
 
@@ -212,12 +208,6 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
             which thresholds count: all scores (exact), or as one of the two official codes
         queries : str
             false positive rates at which CCR is read
-        bootstrap : int
-            replicates of confidence intervals over classes, paired over classifiers
-        seed : int
-            of the bootstrap
-        confidence : str
-            of the intervals
 
         Raises
         ------
@@ -278,12 +268,6 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
             results = evaluate_classifiers(
                 tests, {name: file.scores for name, file in read["val"].items()}, variants=variants, queries=fpr_queries
             )
-            resampled: dict[str, Any] = {"bootstrap": None}
-            if bootstrap:
-                settings, rows = class_bootstrap(
-                    tests, replicates=bootstrap, seed=seed, confidence=confidence, queries=fpr_queries
-                )
-                resampled = {"bootstrap": settings, "intervals": rows}
         records = {option: file_records(more[option]) for option in ("labels", "val-labels")}
         if truth is not None and truth.is_file():
             records["truth"] = file_records({"": truth})
@@ -298,7 +282,6 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
             "variants": {name: VARIANTS[name] for name in variants},
             "definitions": DEFINITIONS,
             "openset_accuracy_rules": ACCURACY_RULES,
-            **resampled,
         }
         scored = [
             Scored(
@@ -462,13 +445,13 @@ def _by_group(
     groups, rates = list[dict[str, Any]](), list[dict[str, Any]]()
     for group in GROUPS:
         rows = oscr(data, group, variant=variant, queries=queries)
-        confidence = confidences.confidence(data, group)
+        values = confidence(data, group)
         defined = [row["CCR"] for row in rows if row["CCR"] is not None]
         groups.append({
             "samples": samples, "group": group, "n": int(data.group(group).sum()), "n_known": int(data.known.sum()),
-            **auroc_of(data, group), **confidence, "sum_ccr": sum_in_order(defined) if defined else None,
+            **auroc_of(data, group), **values, "sum_ccr": sum_in_order(defined) if defined else None,
             "summed": len(defined), "smallest_fpr": rows[0]["smallest_fpr"],
-            "undefined": confidence.get("reason", ""),
+            "undefined": values.get("reason", ""),
         })  # fmt: skip
         rates += [{"samples": samples, "group": group, **row} for row in rows]
     return groups, rates
@@ -516,31 +499,6 @@ TABLES = (
 """What a result has beside its measures, a row a group, a false positive rate, a class."""
 
 
-def _tables(result: Result) -> Iterator[Table]:
-    yield from tidy_tables(result)
-    bootstrap = result.data["bootstrap"]
-    if bootstrap is None:
-        return
-    rows = result.data["intervals"]
-    names = ("method", "compared_with", "measure", "estimate", "low", "high", "undefined", "reason")
-    yield Table("intervals", names, [tuple(row[name] for name in names) for row in rows], file=True)
-    percent = f"{100 * float(bootstrap['confidence']):g} %"
-    note = f"{percent} intervals over classes, {bootstrap['replicates']} replicates, seed {bootstrap['seed']}"
-    first = bootstrap["differences_to"]
-    for other, title in (("", note), (first, f"Differences to {first}, paired")):
-        cells: dict[str, dict[str, Any]] = {}
-        for row in rows:
-            if row["compared_with"] == other:
-                cells.setdefault(row["method"], {})[row["measure"]] = row
-        if cells:
-            lines = [(key, *(_interval(cell[key]) for cell in cells.values())) for key in next(iter(cells.values()))]
-            yield Table("", (Column("", head=""), *map(Column, cells)), lines, title=title)
-
-
-def _interval(cell: Mapping[str, Any]) -> str:
-    return "-" if cell["low"] is None else f"{cell['estimate']:.4f} [{cell['low']:.4f}, {cell['high']:.4f}]"
-
-
 def _drawings(result: Result) -> Iterator[Figure]:
     scores = result.columns["scores"]
     drawable = any(data.known.any() and not data.known.all() for data in scores.values())
@@ -560,9 +518,8 @@ def report_as(protocol: str) -> Report:
     return Report(
         protocol,
         MEASURES,
-        tables=_tables,
         drawings=_drawings,
-        files=(*(table.name for table in TABLES), "intervals"),
+        files=tuple(table.name for table in TABLES),
         figures=("oscr_*", "scores"),
         tidy=TABLES,
         places=("method", "variant"),

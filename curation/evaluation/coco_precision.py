@@ -44,15 +44,8 @@ def coco_precision(truth: GroundTruth, detections: Detections) -> dict[int, Floa
     return {label: values for label, values in columns if values[0, 0] >= 0}
 
 
-def with_classes_in_use(
-    truth: GroundTruth, detections: Detections, *, at_once: int | None = None
-) -> tuple[GroundTruth, Detections, list[int]]:
+def with_classes_in_use(truth: GroundTruth, detections: Detections) -> tuple[GroundTruth, Detections, list[int]]:
     """Return objects and detections of the classes that have any, and the labels of these classes in `truth`.
-
-    Parameters
-    ----------
-    at_once : int, optional
-        How many classes the library will get at a time; all by default.
 
     Raises
     ------
@@ -62,9 +55,8 @@ def with_classes_in_use(
     used = classes_in_use(truth, detections)
     # Two at least, where there are two: NumPy adds the numbers of a single column in another order.
     used = np.union1d(used, np.arange(min(2, len(truth.classes)))) if len(used) < 2 else used
-    n_groups = max(1, -(-len(used) // (at_once or max(1, len(used)))))
     require_memory(
-        -(-len(used) // n_groups) * _BYTES_OF_A_CLASS,
+        len(used) * _BYTES_OF_A_CLASS,
         f"COCO's numbers of {len(used):,} classes with objects or detections",
         hint="--classes FILE names the classes to score",
     )
@@ -118,19 +110,12 @@ class CocoEvaluation:
     detections : Detections
     limit : int, optional
         Detections of an image and class that count; by default COCO's limits 1, 10 and 100.
-    zero : int, optional
-        Position of an object with annotation id 0, -1 for none: pycocotools computes, and takes a match with this
-        object for no match.
     """
 
-    def __init__(
-        self, truth: GroundTruth, detections: Detections, *, limit: int | None = None, zero: int | None = None
-    ) -> None:
+    def __init__(self, truth: GroundTruth, detections: Detections, *, limit: int | None = None) -> None:
         with contextlib.redirect_stdout(io.StringIO()):
-            if zero is None and library() == "hotcoco":
-                self._evaluation = _in_hotcoco(truth, detections)
-            else:
-                self._evaluation = _in_pycocotools(truth, detections, -1 if zero is None else zero)
+            evaluator = _in_hotcoco if library() == "hotcoco" else _in_pycocotools
+            self._evaluation = evaluator(truth, detections)
             if limit is not None:
                 self._evaluation.params.maxDets = [limit]
             self._evaluation.evaluate()
@@ -174,7 +159,7 @@ def _in_hotcoco(truth: GroundTruth, detections: Detections) -> Any:
     return hotcoco.COCOeval(annotated, annotated.load_res(records), "bbox")
 
 
-def _in_pycocotools(truth: GroundTruth, detections: Detections, zero: int = -1) -> Any:
+def _in_pycocotools(truth: GroundTruth, detections: Detections) -> Any:
     from pycocotools.cocoeval import COCOeval
 
     known = np.flatnonzero(truth.label >= 0)
@@ -186,8 +171,6 @@ def _in_pycocotools(truth: GroundTruth, detections: Detections, zero: int = -1) 
         area=_sizes(truth, known),
         iscrowd=truth.crowd[known].astype(int),
     )
-    for row in np.flatnonzero(known == zero).tolist():
-        annotated.dataset["annotations"][row]["id"] = 0
     detected = _loaded(
         truth,
         image_id=detections.image + 1,

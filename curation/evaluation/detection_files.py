@@ -1,9 +1,10 @@
-"""Detections in other files than COCO results: tables (CSV, TSV) and YOLO's label files, as the same columns."""
+"""Detections in other files than COCO results, as the same columns: tables, YOLO's label files, VOC results."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,7 +14,7 @@ from curation.core.errors import MissingFileError, PredictionError
 from curation.core.reading import InputFile
 from curation.evaluation.problem import Floats, GroundTruth, Int32s
 from curation.evaluation.result_records import Records
-from curation.sources.content import SmallFiles, record_of_many
+from curation.sources.integrity import SmallFiles, record_of_many
 from curation.sources.source import FileRecord
 from curation.sources.table import SUFFIXES, read_texts
 from curation.sources.yolo import CLASS_NAMES, label_lines, yolo_file, yolo_names
@@ -31,6 +32,10 @@ _HEADER = (
 _LINE = "class cx cy w h confidence"
 _FIELDS = (5, 6)
 _BEYOND = 0.5
+_VOC_FILE = re.compile(r"comp[0-9]+_det_[^_]+_(?P<name>.+)\.txt\Z")
+_VOC_LINE = "image score x1 y1 x2 y2"
+_LONGEST = (255, 64)
+"""Characters of an image name, and of a number: one endless token would cost its length in every row."""
 
 
 class OtherFile(NamedTuple):
@@ -42,7 +47,7 @@ class OtherFile(NamedTuple):
 
 
 def read_other_form(path: Path, truth: GroundTruth) -> OtherFile | None:
-    """Return the detections of a table or of YOLO's label files; None for a path that is neither.
+    """Return the detections of a table, of YOLO's label files or of VOC results; None for a path that is none of these.
 
     Parameters
     ----------
@@ -51,7 +56,10 @@ def read_other_form(path: Path, truth: GroundTruth) -> OtherFile | None:
         ``category_id``, a number, or ``category`` or ``class``, a name; ``x``, ``y``, ``w``, ``h``, or ``bbox``, in
         pixels from the top left corner, or ``x1``, ``y1``, ``x2``, ``y2``; ``score``. Or a folder that
         `is_yolo_results`: a file an image, called as the photo is, of lines ``class cx cy w h confidence`` in shares of
-        the image, and a ``data.yaml`` with the names of the classes. A missing score or confidence is NaN.
+        the image, and a ``data.yaml`` with the names of the classes. Any other folder holds VOC results, a file a class
+        (``comp4_det_test_CLASS.txt``, which may be given alone) of lines ``image score x1 y1 x2 y2`` with 1-based
+        inclusive corners: the box is ``x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1``. A missing score or confidence is
+        NaN.
     truth : GroundTruth
         Names the images, and has the sizes that shares are of.
 
@@ -63,7 +71,9 @@ def read_other_form(path: Path, truth: GroundTruth) -> OtherFile | None:
         The table or a line is invalid; the message names the row.
     """
     if path.is_dir():
-        return _yolo(path, truth) if is_yolo_results(path) else None
+        return _yolo(path, truth) if is_yolo_results(path) else _voc(path, truth)
+    if _VOC_FILE.match(path.name):
+        return _voc(path, truth)
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     return _table(path, truth) if suffix in SUFFIXES else None
 
@@ -109,6 +119,60 @@ def _yolo(path: Path, truth: GroundTruth) -> OtherFile:
     records = Records(None, [None] * len(lines), names, boxes, values[:, 5], file_names=stems)
     read = {**files.data, names_file.name: InputFile(names_file).data}
     return OtherFile(record_of_many("labels/*.txt", read, len(lines)), records, where)
+
+
+def _voc(path: Path, truth: GroundTruth) -> OtherFile:
+    """Return the lines of VOC results, known classes first in their order."""
+    files: dict[str, Path] = {}
+    for file in sorted(path.iterdir()) if path.is_dir() else [path]:
+        match = _VOC_FILE.match(file.name)
+        if match and (other := files.setdefault(match["name"], file)) != file:
+            raise PredictionError(
+                "Two results files name one class",
+                where=str(file),
+                expected="files of one competition and one image set",
+                found=f"{other.name} and {file.name}",
+            )
+    if not files:
+        raise MissingFileError(
+            "No VOC results files found",
+            where=str(path),
+            expected="comp4_det_test_CLASS.txt, one a class; or labels/STEM.txt and data.yaml, as YOLO has them",
+        )
+    known = [name for name in truth.classes if name in files]
+    data = {name: InputFile(files[name], kind="results file").data for name in dict.fromkeys((*known, *files))}
+    rows = [(name, number, *row) for name, held in data.items() for number, row in _voc_lines(held, files[name])]
+
+    def where(row: int) -> str:
+        return f"{files[rows[row][0]]}: line {rows[row][1]}"
+
+    numbers = np.array([values for *_, values in rows], np.float64).reshape(-1, 5)
+    x1, y1, x2, y2 = numbers[:, 1:].T
+    boxes = np.stack([x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1], axis=1)
+    classes: list[str | None] = [name for name, *_ in rows]
+    images: list[str | None] = [image for *_, image, _ in rows]
+    records = Records(None, [None] * len(rows), classes, boxes, numbers[:, 0], file_names=images)
+    read = {files[name].name: held for name, held in data.items()}
+    if path.is_file():
+        return OtherFile(InputFile(path, kind="results file"), records, where)
+    return OtherFile(record_of_many(path.name, read, len(rows)), records, where)
+
+
+def _voc_lines(data: bytes, path: Path) -> Iterator[tuple[int, tuple[str, list[float]]]]:
+    """Yield number, image and five numbers of each line of a file of VOC results."""
+    for number, line in enumerate(data.decode("utf-8", errors="replace").rstrip().splitlines(), 1):
+        entries = line.split()
+        try:
+            if len(entries) != 6 or len(entries[0]) > _LONGEST[0] or max(map(len, entries[1:])) > _LONGEST[1]:
+                raise ValueError
+            yield number, (entries[0], [float(entry) for entry in entries[1:]])
+        except ValueError:
+            raise PredictionError(
+                "A line of the results file cannot be read",
+                where=f"{path}: line {number}",
+                expected=_VOC_LINE,
+                found=repr(line[:80]),
+            ) from None
 
 
 def _in_pixels(shares: Floats, position: Int32s, truth: GroundTruth, where: Callable[[int], str]) -> Floats:

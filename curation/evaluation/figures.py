@@ -1,17 +1,33 @@
-"""Figures of average precision, each as PNG and SVG with the CSV of what it shows."""
+"""Figures of average precision and of open-world evaluations, each as PNG and SVG with the CSV of what it shows."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.core.errors import EvaluationError
-from curation.core.figures import MARKERS, SERIES, add_key, label_outer, plain, save_figure, set_title, small_multiples
+from curation.core.figures import (
+    MARKERS,
+    MUTED,
+    SERIES,
+    SMALL,
+    add_key,
+    label_outer,
+    plain,
+    save_figure,
+    set_title,
+    small_multiples,
+    whole_numbers,
+)
+from curation.core.wording import examples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from curation.evaluation.measures import Measured
 
 Result = Mapping[str, Any]
 
@@ -80,3 +96,150 @@ def _mark_thresholds(axis: Axes, points: Sequence[Result], name: str, number: in
                 color=SERIES[number % len(SERIES)], markeredgecolor="white", markeredgewidth=0.8, markersize=6,
                 zorder=5,
             )  # fmt: skip
+
+
+Curve = Mapping[str, Sequence[Any]]
+_CURVES = {"UR": "-", "UDR": "--", "UDP": ":"}
+"""How the line of each rate looks: its colour is that of the task."""
+_CHARACTERS_AN_INCH, _LINE_HEIGHT = 15, 0.13
+"""Of a note below the panels, in inches."""
+
+
+def impact_figure(tasks: Mapping[str, Measured], variant: str, stem: Path) -> list[Path]:
+    """Draw wilderness impact against recall, and below how many classes reach each recall.
+
+    Parameters
+    ----------
+    tasks : mapping of str to Measured
+        By name of the task, as `curation.evaluation.open_world.evaluate_task` returns them. A task without unknown
+        objects has no line.
+    variant : str
+    stem : Path
+        Path without suffix.
+
+    Returns
+    -------
+    list of Path
+        PNG, SVG, CSV.
+    """
+    _require_unknown(tasks, stem)
+    curves = {task: measured.tables["impact"] for task, measured in tasks.items()}
+    names = [name for name in next(iter(curves.values())) if name != "never_reached_by"]
+    rows = [
+        (task, *row) for task, curve in curves.items() for row in zip(*(curve[name] for name in names), strict=True)
+    ]
+
+    def draw() -> Figure:
+        figure, (above, below) = small_multiples(2, most=1, height=1.9, sharex=True)
+        for number, (task, curve) in enumerate(curves.items()):
+            _draw_impact(above, below, curve, number, plain(task))
+        above.plot([], [], color=MUTED, linestyle="--", linewidth=1.1, label="closed-set denominator")
+        for axis in (above, below):
+            axis.axvline(0.8, color=MUTED, linewidth=0.9, linestyle=":", label="recall 0.8")
+            axis.set_xlim(0, 1.01)
+        above.set(ylabel="wilderness impact", title="Wilderness impact at a recall")
+        above.set_ylim(bottom=0)
+        below.set(xlabel="recall", ylabel="classes", title="Classes that reach the recall")
+        below.set_ylim(0, 1.08 * max(1, *(curve["classes"][0] for curve in curves.values())))
+        whole_numbers(below)
+        add_key(figure, [above])
+        # A longer line would make the panels narrower.
+        room = int(_CHARACTERS_AN_INCH * figure.get_figwidth())
+        lines = [line for task, measured in tasks.items() for line in textwrap.wrap(_unreached(task, measured), room)]
+        below.annotate(
+            "\n".join(lines), (0, 0), (0, -30), xycoords="axes fraction", textcoords="offset points", va="top",
+            fontsize=SMALL, color=MUTED,
+        )  # fmt: skip
+        figure.set_figheight(figure.get_figheight() + _LINE_HEIGHT * len(lines))
+        set_title(figure, "Wilderness impact over recall", f"variant {variant}")
+        return figure
+
+    return save_figure(draw, stem, ("task", *names), rows)
+
+
+def unknown_figure(tasks: Mapping[str, Measured], variant: str, stem: Path) -> list[Path]:
+    """Draw unknown precision against unknown recall over all score thresholds, and UR, UDR, UDP over the threshold.
+
+    The mark is the operating point: all detections that the file holds (see `impact_figure` for the parameters).
+    """
+    _require_unknown(tasks, stem)
+    curves = {task: measured.tables["unknown_curve"] for task, measured in tasks.items()}
+    rows = [(task, *row) for task, curve in curves.items() for row in zip(*curve.values(), strict=True)]
+
+    def draw() -> Figure:
+        figure, axes = small_multiples(1 + len(tasks), height=2.4)
+        for number, (task, measured) in enumerate(tasks.items()):
+            _draw_precision(axes[0], measured, number, plain(task))
+            _draw_rates(axes[1 + number], measured, number, plain(task))
+        axes[0].set(
+            xlabel="unknown recall UR (%)", ylabel="unknown precision (%)", ylim=(0, 104), title="all score thresholds"
+        )
+        axes[0].set_xlim(left=0)
+        add_key(figure, axes[:1])
+        set_title(figure, "Unknown recall and precision", f"variant {variant}; marks: all detections")
+        return figure
+
+    return save_figure(draw, stem, ("task", *next(iter(curves.values()))), rows)
+
+
+def _require_unknown(tasks: Mapping[str, Measured], stem: Path) -> None:
+    if not any(measured.value("num_unknown_gt") for measured in tasks.values()):
+        raise EvaluationError("A figure needs tasks with unknown objects", where=str(stem), found=", ".join(tasks))
+
+
+def _draw_impact(above: Axes, below: Axes, curve: Curve, number: int, task: str) -> None:
+    colour = SERIES[number % len(SERIES)]
+    recall = [float(text) for text in curve["recall"]]
+    # What holds at a recall holds from the one before it on: the threshold that reaches it is the same.
+    steps: dict[str, Any] = {"where": "pre", "color": colour}
+    above.step(recall, _gaps(curve["WI"]), label=f"task {task}", **steps)
+    above.step(recall, _gaps(curve["WI_closed_set_denominator"]), linestyle="--", linewidth=1.1, **steps)
+    below.step(recall, curve["classes_reaching"], **steps)
+
+
+def _unreached(task: str, measured: Measured) -> str:
+    """Return how many classes do not reach recall 0.8, with the names of three."""
+    impact = measured.tables["impact"]
+    n, reaching, names = (impact[name][79] for name in ("classes", "classes_reaching", "never_reached_by"))
+    if reaching == n:
+        return f"{plain(task)}: " + (
+            f"all {n} classes reach recall 0.8" if n else "no class has detections and objects"
+        )
+    listed = examples([plain(name, 24) for name in names.split(", ")], 3)
+    return f"{plain(task)}: {n - reaching} of {n} classes do not reach recall 0.8: {listed}"
+
+
+def _draw_precision(axis: Axes, measured: Measured, number: int, task: str) -> None:
+    curve, colour = measured.tables["unknown_curve"], SERIES[number % len(SERIES)]
+    marker = MARKERS[number % len(MARKERS)]
+    axis.plot(
+        _gaps(curve["UR"]), _gaps(curve["P_unknown"]), color=colour, marker=marker, markevery=[], label=f"task {task}",
+    )  # fmt: skip
+    recall, precision = measured.value("UR"), measured.value("P_unknown")
+    if recall is not None and precision is not None:
+        axis.plot(
+            recall, precision, marker, color=colour, markersize=7, markeredgecolor="white", zorder=5, clip_on=False
+        )
+
+
+def _draw_rates(axis: Axes, measured: Measured, number: int, task: str) -> None:
+    curve, colour = measured.tables["unknown_curve"], SERIES[number % len(SERIES)]
+    score = curve["score"]
+    # Of equal scores only the last is a threshold; below the lowest score everything stays.
+    last = [rank for rank in range(len(score)) if score[rank + 1 : rank + 2] != score[rank : rank + 1]]
+    margin = 0.04 * (score[0] - score[-1] or 1.0) if score else 0.0
+    thresholds = [*(score[rank] for rank in last), *(lowest - margin for lowest in score[-1:])]
+    for name, style in _CURVES.items():
+        value = measured.value(name)
+        label = name if value is None else f"{name} {value:.1f}"
+        rates = _gaps([curve[name][rank] for rank in last])
+        # By falling score, a rate holds down to the next threshold.
+        axis.plot(thresholds, rates + rates[-1:], style, color=colour, drawstyle="steps-post", label=label)
+        if value is not None and score:
+            axis.plot(thresholds[-1], value, "o", color=colour, markersize=5, zorder=5, clip_on=False)
+    axis.set(xlabel="score threshold", ylabel="rate (%)", ylim=(0, 104), title=f"task {task}")
+    axis.legend(loc="best", handlelength=1.2)
+
+
+def _gaps(values: Sequence[float | None]) -> list[float]:
+    return [float("nan") if value is None else value for value in values]

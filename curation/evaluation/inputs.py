@@ -4,36 +4,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-import numpy as np
-
-from curation.core.columns import distinct
 from curation.core.errors import CurationWarning, ForeignClassError, UsageError
 from curation.core.process import stage
 from curation.evaluation.measures import Measured, Scored
+from curation.evaluation.problem import CategoryIds as CategoryIds
 from curation.evaluation.problem import (
-    MOST_LISTED,
     ClassRoles,
     KnownClasses,
-    classes_in_use,
     classes_of_file,
     classes_of_manifest,
     classes_of_source,
-    of_classes,
 )
-from curation.evaluation.problem import CategoryIds as CategoryIds
-from curation.evaluation.readers import (
-    ACCEPTED,
-    Accepted,
-    ReadDetections,
-    is_voc_results,
-    read_coco_results,
-    read_voc_results,
-)
+from curation.evaluation.readers import ACCEPTED, Accepted, ReadDetections, read_detections
 from curation.evaluation.readers import Policy as Policy
 from curation.evaluation.result import stem_of, truth_digests
 from curation.evaluation.truth import Part, ground_truth, viewed
@@ -61,13 +48,10 @@ class Reading:
         of a dataset root given as truth
     bad_boxes : {"error", "drop"}
         unusable boxes of the ground truth
-    no_cache : bool
-        parse annotation files again, and store nothing
     """
 
     image_set: Annotated[str, "SET"] = "test"
     bad_boxes: BadBoxes = "error"
-    no_cache: bool = False
 
     def open(self, truth: Truth, part: str = "test") -> Source:
         """Return the source of a ground truth; `part` is what to call the part that a file holds."""
@@ -76,10 +60,7 @@ class Reading:
         if isinstance(truth, Source):
             return truth
         read = partial(
-            as_source,
-            part=self.image_set if truth.is_dir() or yolo_file(truth) else part,
-            cache=not self.no_cache,
-            bad_boxes=self.bad_boxes,
+            as_source, part=self.image_set if truth.is_dir() or yolo_file(truth) else part, bad_boxes=self.bad_boxes
         )
         layouts = ("annotations", "labels")
         if not truth.is_dir() or yolo_file(truth) or any((truth / name).is_dir() for name in layouts):
@@ -263,7 +244,7 @@ def require_manifest_for_ids(category_ids: CategoryIds | None, *, manifest: obje
 def detections_of(
     path: Path, part: Part, policy: Policy, *, other: Part | None = None, accepted: Accepted = ACCEPTED
 ) -> ReadDetections:
-    """Return detections on a part, from COCO results or a folder of VOC results.
+    """Return detections on a part.
 
     Parameters
     ----------
@@ -272,10 +253,8 @@ def detections_of(
     accepted : Accepted
         Of COCO results.
     """
-    if is_voc_results(path):
-        return read_voc_results(path, part.truth, policy)
     others = None if other is None else other.truth
-    return read_coco_results(path, part.truth, policy, others=others, accepted=accepted)
+    return read_detections(path, part.truth, policy, others=others, accepted=accepted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,20 +266,15 @@ class OnePart:
     part : Part
     read : ReadDetections
     about : dict
-    notes : tuple of str
     frequencies : dict of str to str
         How often training images show each class, where the truth states it.
-    form : str
-        Of the boxes in the file of detections.
     """
 
     part: Part
     read: ReadDetections
     about: dict[str, Any]
-    notes: tuple[str, ...] = ()
     name: str = "test"
     frequencies: dict[str, str] = field(default_factory=dict)
-    form: str = ACCEPTED.boxes
 
     @classmethod
     def of(
@@ -326,13 +300,10 @@ class OnePart:
             part = ground_truth(source, known, ids)
         with stage("reading detections"):
             read = detections_of(detections, part, policy, accepted=accepted)
-        unlisted: list[str] = []
-        if (read.detections.label >= 0).all():
-            [(part, read)], unlisted = classes_listed([(part, read)])
         inputs = {"test": {"truth": part.file, "detections": read.file}}
         record = manifest_record(opened, part=name)
         facts = about(known, inputs, manifest=record, option_files={"classes": classes})
-        return cls(part, read, facts, tuple(unlisted), name or source.part, frequencies, accepted.boxes)
+        return cls(part, read, facts, name or source.part, frequencies)
 
     def scored(self, variant: str, found: Measured, operating_point: dict[str, str]) -> Scored:
         """Return what was measured with what tells whether another result is comparable."""
@@ -345,33 +316,6 @@ class OnePart:
             operating_point=operating_point,
             found=found,
         )
-
-
-def classes_listed(
-    parts: Sequence[tuple[Part, ReadDetections]], *, most: int = MOST_LISTED
-) -> tuple[list[tuple[Part, ReadDetections]], list[str]]:
-    """Return parts of the same classes with those that a result lists, and what to know of the others.
-
-    No number rests on a class that has neither objects nor detections; where there are many, to list them takes more
-    memory than to score the others.
-
-    Parameters
-    ----------
-    most : int
-        Classes that a result lists one by one; of more, it lists those in use.
-    """
-    classes = parts[0][0].truth.classes
-    if len(classes) <= most:
-        return list(parts), []
-    used = [classes_in_use(part.truth, read.detections) for part, read in parts]
-    in_use = distinct(np.concatenate(used)).astype(np.int64)
-    reduced = [(part, read, of_classes(part.truth, read.detections, in_use)) for part, read in parts]
-    listed = [(replace(part, truth=truth), replace(read, detections=rest)) for part, read, (truth, rest) in reduced]
-    note = (
-        f"{len(classes) - len(in_use):,} of {len(classes):,} classes have neither objects nor detections and are not "
-        f"listed: of more than {most:,} classes a result lists those in use"
-    )
-    return listed, [note]
 
 
 def about(

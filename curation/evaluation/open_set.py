@@ -194,15 +194,9 @@ class RecallPoints:
         is_below = np.abs(self.recall[below] - recall) <= np.abs(self.recall[above] - recall)
         return np.searchsorted(self.recall, self.recall[np.where(is_below, below, above)])
 
-    def as_lists(self) -> dict[str, list[Any]]:
-        """Return the columns as equally long lists, by name."""
-        names = ("rank", "score", "recall", "kept", "kept_closed", "on_unknown")
-        columns = {name: getattr(self, name).tolist() for name in names}
-        return columns if self.n_positive else columns | {"recall": [None] * len(self.rank)}
-
 
 def recall_points(
-    found: Outcomes, n_known: int, *, without_objects: bool = False, added: float = 0.0
+    outcomes: Outcomes, n_known: int, *, without_objects: bool = False, added: float = 0.0
 ) -> dict[int, RecallPoints]:
     """Return the operating points of each known class that has both objects and detections, by label.
 
@@ -213,19 +207,19 @@ def recall_points(
     added : float
         What recalls add to the objects that they divide by.
     """
-    hits = found.on_unknown
+    hits = outcomes.on_unknown
     result = {}
-    for number, rows in found.ranked:
-        n = int(found.n_positive[number])
+    for number, rows in outcomes.ranked:
+        n = int(outcomes.n_positive[number])
         if number >= n_known or not len(rows) or not (n or without_objects):
             continue
-        correct, counted, hit = found.outcome[rows] == 1, found.outcome[rows] >= 0, hits[rows]
+        correct, counted, hit = outcomes.outcome[rows] == 1, outcomes.outcome[rows] >= 0, hits[rows]
         at = np.flatnonzero(correct)
         at = at if correct[0] else np.append(0, at)
         tp = np.cumsum(correct, dtype=np.int64)
         result[number] = RecallPoints(
             rank=at,
-            score=found.scores[rows][at],
+            score=outcomes.scores[rows][at],
             recall=tp[at] / (n + added) if n else np.full(len(at), np.nan),
             kept=np.cumsum(counted, dtype=np.int64)[at],
             kept_closed=np.cumsum(counted & (correct | ~hit), dtype=np.int64)[at],
@@ -282,7 +276,7 @@ class Targets:
         In the ground truth.
     copies : ndarray of int64, shape (N,)
         Lines of the image list that name its image.
-    found_at : ndarray of float64, shape (N,)
+    detected_at : ndarray of float64, shape (N,)
         Score of the unknown detection that found it, -inf where none did.
     called_at, called_wrongly_at : ndarray of float64, shape (N,)
         Highest score of a detection of a known class on it, of any and of those that are not true positives; -inf
@@ -293,32 +287,32 @@ class Targets:
 
     position: Int64s
     copies: Int64s
-    found_at: Floats
+    detected_at: Floats
     called_at: Floats
     called_wrongly_at: Floats
     added: float = 0.0
 
-    def recall(self, found: int, n: int) -> float | None:
-        """Return `found` as a percentage of n objects, or None if n is 0."""
-        return _percent(found, n + self.added) if n else None
+    def recall(self, detected: int, n: int) -> float | None:
+        """Return `detected` as a percentage of n objects, or None if n is 0."""
+        return _percent(detected, n + self.added) if n else None
 
 
-def targets(truth: TaskTruth, found: Outcomes, *, added: float = 0.0) -> Targets:
+def targets(truth: TaskTruth, outcomes: Outcomes, *, added: float = 0.0) -> Targets:
     """Return the unknown objects that count, with the scores at which each is found and called known."""
-    size = len(found.target)
-    found_at, called_at, wrongly_at = (np.full(size, -np.inf) for _ in range(3))
-    right = np.flatnonzero((found.outcome == 1) & (found.label == truth.unknown))
-    found_at[found.taken[right]] = found.scores[right]
-    rows, position = found.pairs.row, found.pairs.position
-    np.maximum.at(called_at, position, found.scores[rows])
-    wrong = found.outcome[rows] != 1
-    np.maximum.at(wrongly_at, position[wrong], found.scores[rows[wrong]])
-    objects = np.flatnonzero(found.target)
+    size = len(outcomes.target)
+    detected_at, called_at, wrongly_at = (np.full(size, -np.inf) for _ in range(3))
+    right = np.flatnonzero((outcomes.outcome == 1) & (outcomes.label == truth.unknown))
+    detected_at[outcomes.taken[right]] = outcomes.scores[right]
+    rows, position = outcomes.pairs.row, outcomes.pairs.position
+    np.maximum.at(called_at, position, outcomes.scores[rows])
+    wrong = outcomes.outcome[rows] != 1
+    np.maximum.at(wrongly_at, position[wrong], outcomes.scores[rows[wrong]])
+    objects = np.flatnonzero(outcomes.target)
     copies = truth.lines[truth.truth.image[objects]]
-    return Targets(objects, copies, found_at[objects], called_at[objects], wrongly_at[objects], added)
+    return Targets(objects, copies, detected_at[objects], called_at[objects], wrongly_at[objects], added)
 
 
-def unknown_counts(sought: Targets, rows: Bools | slice = slice(None)) -> dict[str, Any]:
+def unknown_counts(unknowns: Targets, rows: Bools | slice = slice(None)) -> dict[str, Any]:
     """Return how many unknown objects are found, called known and missed, and the rates that follow, in percent.
 
     An object counts once for each line that names its image, and is found once: its further copies are in FN_u.
@@ -326,47 +320,47 @@ def unknown_counts(sought: Targets, rows: Bools | slice = slice(None)) -> dict[s
     object that was found are not among them. ``UR = UDR * UDP`` whenever all three are defined (Revisiting Open World
     Object Detection, section 5.1).
     """
-    copies = sought.copies[rows]
-    detected = np.isfinite(sought.found_at[rows])
+    copies = unknowns.copies[rows]
+    detected = np.isfinite(unknowns.detected_at[rows])
     missed = np.where(detected, 0, copies)
     n, tp = int(copies.sum()), int(detected.sum())
     result: dict[str, Any] = {
         "num_unknown_gt": n,
         "TP_u": tp,
         "FN_u": n - tp,
-        "UR": sought.recall(tp, n),
-        "AOSE_objects": int(copies[np.isfinite(sought.called_at[rows])].sum()),
+        "UR": unknowns.recall(tp, n),
+        "AOSE_objects": int(copies[np.isfinite(unknowns.called_at[rows])].sum()),
     }
-    for suffix, called in (("", sought.called_at[rows]), ("_excl_known_tp", sought.called_wrongly_at[rows])):
+    for suffix, called in (("", unknowns.called_at[rows]), ("_excl_known_tp", unknowns.called_wrongly_at[rows])):
         star = int(missed[np.isfinite(called)].sum())
         result |= {
             f"FN_u_star{suffix}": star,
-            f"UDR{suffix}": sought.recall(tp + star, n),
+            f"UDR{suffix}": unknowns.recall(tp + star, n),
             f"UDP{suffix}": _percent(tp, tp + star) if n else None,
         }
     return result
 
 
-def unknown_by_class(truth: TaskTruth, found: Outcomes, sought: Targets) -> dict[str, dict[str, Any]] | None:
+def unknown_by_class(truth: TaskTruth, outcomes: Outcomes, unknowns: Targets) -> dict[str, dict[str, Any]] | None:
     """Return `unknown_counts` and ``AOSE`` of each original class of unknown objects, by name.
 
     A detection counts for the class of the first object of highest IoU that it lies on. None where the ground truth
     does not say what its unknown objects are.
     """
     originals = truth.truth.original
-    if originals is None or not all(originals[row] for row in sought.position.tolist()):
+    if originals is None or not all(originals[row] for row in unknowns.position.tolist()):
         return None
     names = sorted(set(originals))
     number_of = {name: number for number, name in enumerate(names)}
     kind = np.array([number_of[name] for name in originals], np.int64)
-    detections = _kinds_hit(found, kind, len(names))
+    detections = _kinds_hit(outcomes, kind, len(names))
     return {
-        names[number]: {**unknown_counts(sought, kind[sought.position] == number), "AOSE": int(detections[number])}
-        for number in np.unique(kind[sought.position]).tolist()
+        names[number]: {**unknown_counts(unknowns, kind[unknowns.position] == number), "AOSE": int(detections[number])}
+        for number in np.unique(kind[unknowns.position]).tolist()
     }
 
 
-def operating_curve(sought: Targets, found: Outcomes, unknown: int) -> dict[str, list[Any]]:
+def operating_curve(unknowns: Targets, outcomes: Outcomes, unknown: int) -> dict[str, list[Any]]:
     """Return what keeping detections of score >= s gives, for falling s.
 
     Scores are those at which an unknown object is found or first called known, and the lowest of all detections (the
@@ -378,16 +372,18 @@ def operating_curve(sought: Targets, found: Outcomes, unknown: int) -> dict[str,
         Equally long lists ``score``, ``TP_u``, ``unknown_detections`` (true and false positives), ``UR``,
         ``P_unknown``, ``FN_u_star``, ``UDR``, ``UDP``: percent, None where undefined.
     """
-    n = int(sought.copies.sum())
-    counted = found.scores[(found.label == unknown) & (found.outcome >= 0)]
-    scores = np.concatenate([sought.found_at, sought.called_at, found.scores.min(keepdims=True, initial=np.inf)])
+    n = int(unknowns.copies.sum())
+    counted = outcomes.scores[(outcomes.label == unknown) & (outcomes.outcome >= 0)]
+    scores = np.concatenate(
+        [unknowns.detected_at, unknowns.called_at, outcomes.scores.min(keepdims=True, initial=np.inf)]
+    )
     limits = np.unique(scores[np.isfinite(scores)])[::-1]
-    called = _at_least(sought.called_at, sought.copies, limits)
-    both = _at_least(np.minimum(sought.called_at, sought.found_at), sought.copies, limits)
-    tp = _at_least(sought.found_at, np.ones_like(sought.copies), limits)
+    called = _at_least(unknowns.called_at, unknowns.copies, limits)
+    both = _at_least(np.minimum(unknowns.called_at, unknowns.detected_at), unknowns.copies, limits)
+    tp = _at_least(unknowns.detected_at, np.ones_like(unknowns.copies), limits)
     retained = _at_least(counted, np.ones(len(counted), np.int64), limits)
     star = called - both
-    objects = [n + sought.added if n else 0] * len(limits)
+    objects = [n + unknowns.added if n else 0] * len(limits)
     return {
         "score": limits.tolist(),
         "TP_u": tp.tolist(),

@@ -121,7 +121,7 @@ _WI = f"{_REVISITING}, equation 1; recall 0.8 as in the code of Towards Open Wor
 _AOSE = "Miller et al., ICRA 2018"
 _NO_UNKNOWN = "no unknown object counts in the task"
 _NO_CLASSES = "no such class has objects"
-_OF_SCORES = ("impact", "unknown_curve", "wilderness_points")
+_OF_SCORES = ("impact", "unknown_curve")
 _AT_THE_END = {
     "P50": ("precision", "TP / (TP + FP) over all detections of a class, 0 without any; mean over such classes"),
     "R50": ("recall", "TP / objects over all detections of a class; mean over classes with objects"),
@@ -204,9 +204,6 @@ TABLES = (
     Tidy("counts", (Column("count"), Column("value"))),
     Tidy("unknown_curve", tuple(map(Column, (
         "score", "TP_u", "unknown_detections", "UR", "P_unknown", "FN_u_star", "UDR", "UDP",
-    ))), json=False),
-    Tidy("wilderness_points", tuple(map(Column, (
-        "class", "rank", "score", "recall", "kept", "kept_closed", "on_unknown",
     ))), json=False),
 )  # fmt: skip
 """What a result has beside its measures, a row a class, an original class, a recall, a threshold."""
@@ -351,7 +348,6 @@ def _measured(scene: TaskScene, rules: Rules) -> Measured:
         "impact": impact,
         "counts": {"count": list(counts), "value": list(counts.values())},
         "unknown_curve": operating_curve(unknowns, outcomes, truth.unknown),
-        "wilderness_points": _points({names[number]: each.as_lists() for number, each in points.items()}),
     }
     values = [*_means(classes), *_unknown(outcomes, unknowns, classes, nothing), *_impact_values(impact, outcomes)]
     notes = _notes(truth, classes, counts, rules, has_unknown=bool(outcomes.target.any()))
@@ -435,15 +431,6 @@ def _impact_values(impact: Mapping[str, Any], outcomes: Outcomes) -> Iterator[Va
         yield Value("WI_at_recall", impact["WI"][at], {"recall": recall}, undefined=undefined)
 
 
-def _points(by_class: Mapping[str, Mapping[str, list[Any]]]) -> dict[str, list[Any]]:
-    """Return the operating points of all classes as one table."""
-    names = ("rank", "score", "recall", "kept", "kept_closed", "on_unknown")
-    return {
-        "class": [name for name, points in by_class.items() for _ in points["rank"]],
-        **{column: [value for points in by_class.values() for value in points[column]] for column in names},
-    }
-
-
 def _counts(truth: TaskTruth, outcomes: Outcomes) -> dict[str, Any]:
     objects, lines = truth.truth, int(truth.lines.sum())
     is_unknown = outcomes.label == truth.unknown
@@ -505,7 +492,7 @@ def settings_of(rules: Rules) -> dict[str, str]:
 
 
 def _drawings(result: Result) -> Iterator[Figure]:
-    from curation.evaluation.open_world_figures import impact_figure, unknown_figure
+    from curation.evaluation.figures import impact_figure, unknown_figure
 
     for variant in dict.fromkeys(scored.variant for scored in result.scored):
         tasks = {

@@ -3,7 +3,8 @@
 ``CCR(t)``: share of known samples whose highest score is that of their class and lies above t. ``FPR(t)``: share of the
 negative, or of the unknown, samples whose highest known score lies above t (Palechor et al., WACV 2023, eq. 6; Dhamija
 et al., NeurIPS 2018). Which thresholds count says a variant (`VARIANTS`). Open-set accuracy (OSA, OOSA) is one number
-at one threshold for known samples answered right and others rejected. Figures: the curves, and how scores are spread.
+at one threshold for known samples answered right and others rejected. Confidence is high on known samples and low on
+others (Palechor et al., eq. 7). Figures: the curves, and how scores are spread.
 """
 
 from __future__ import annotations
@@ -343,8 +344,50 @@ def _finite(threshold: float) -> float | None:
     return threshold if np.isfinite(threshold) else None
 
 
+CONFIDENCE_DEFINITION = (
+    "gamma_plus: mean probability of the true class over all known samples, also wrongly answered ones; gamma_minus: "
+    "mean over the group of 1 - highest known probability + 1/K (without 1/K where there is a background class); "
+    "gamma: their mean. Softmax runs over all outputs. gamma_minus_table2: 1/(largest label + 1) in place of 1/K, as "
+    "the official code computes it for Table 2"
+)
+
+
+def confidence(data: ClassScores, group: str) -> dict[str, Any]:
+    """Return gamma+, gamma- and gamma against one group.
+
+    Parameters
+    ----------
+    group : {"negative", "unknown"}
+        Negatives in validation, unknown samples in Table 2 of the paper.
+
+    Returns
+    -------
+    dict
+        ``gamma_plus``, ``gamma_minus``, ``gamma``, ``gamma_minus_table2``, ``gamma_table2``. Undefined is None, with
+        ``reason``. With C = K, gamma- lies between 1/K and 1; with a background class between 0 and 1.
+    """
+    known, other, is_real = data.known, data.group(group), data.kind == "real"
+    plus = float(data.target[known].mean()) if known.any() and not is_real else None
+    minus = official = beyond = float((1 - data.highest[other]).mean()) if other.any() and not is_real else None
+    if beyond is not None and data.sums_to_one:
+        minus = beyond + 1 / len(data.classes)
+        # The official offset needs a label; that of the definition does not.
+        official = None if plus is None else beyond + 1 / (int(data.labels.max()) + 1)
+    result: dict[str, Any] = {
+        "gamma_plus": plus,
+        "gamma_minus": minus,
+        "gamma": None if plus is None or minus is None else (plus + minus) / 2,
+        "gamma_minus_table2": official,
+        "gamma_table2": None if plus is None or official is None else (plus + official) / 2,
+    }
+    if is_real:
+        result["reason"] = "the scores are no probabilities"
+    elif beyond is None or plus is None:
+        result["reason"] = f"no {group} sample" if beyond is None else "no sample of a known class"
+    return result
+
+
 BINS = 40
-_MOST_POINTS = 1500
 _KINDS = {"known": SERIES[0], "negative": SERIES[2], "unknown": SERIES[1]}
 
 
@@ -353,9 +396,9 @@ def oscr_figure(
 ) -> list[Path]:
     """Draw OSCR curves of all classifiers, one line of panels a group, false positive rate logarithmic and linear.
 
-    The exact curve is a step: between two rates that occur, the lower one's CCR holds. A curve of many points is drawn
-    at 1,500 of them, even in the logarithm of the rate. The CSV has every point of every curve, a row a threshold of
-    the variant, by falling threshold: both rates rise. The last threshold of the exact curve is ``-inf``.
+    The exact curve is a step: between two rates that occur, the lower one's CCR holds. The CSV has every point of every
+    curve, a row a threshold of the variant, by falling threshold: both rates rise. The last threshold of the exact
+    curve is ``-inf``.
 
     Parameters
     ----------
@@ -450,23 +493,12 @@ def curve_of(data: ClassScores, group: str, variant: Variant) -> OscrCurve | Non
 
 
 def _drawn_points(curve: OscrCurve) -> Floats:
-    """Return CCR and FPR by rising FPR, shape (p, 2): of equal FPR the highest CCR, and at most 1,500."""
+    """Return CCR and FPR by rising FPR, shape (p, 2): of equal FPR the highest CCR."""
     order = np.arange(len(curve.thresholds))[::-1]
     other = curve.other[order]
     last = np.append(other[1:] != other[:-1], True)
     rows = order[last] if curve.variant == "exact" else order
-    chosen = rows[_spread(curve.other[rows])]
-    return np.column_stack([curve.ccr[chosen], curve.fpr[chosen]])
-
-
-def _spread(counts: Int64s) -> Int64s:
-    """Return places of at most 1,500 of some rising counts, half of them even in the count, half in its logarithm."""
-    if len(counts) <= _MOST_POINTS:
-        return np.arange(len(counts))
-    half = _MOST_POINTS // 2
-    targets = np.concatenate([np.geomspace(1, max(counts[-1], 1), half), np.linspace(counts[0], counts[-1], half - 2)])
-    rows = np.minimum(np.searchsorted(counts, targets), len(counts) - 1)
-    return np.unique(np.concatenate([[0], rows, [len(counts) - 1]]))
+    return np.column_stack([curve.ccr[rows], curve.fpr[rows]])
 
 
 def _draw_curves(axis: Axes, curves: Mapping[str, OscrCurve], names: list[str], *, log: bool) -> None:

@@ -6,7 +6,7 @@ objects are therefore the numbers of the result.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -47,8 +47,6 @@ STATES: dict[str, str] = {
 """Outcomes of an object: each object has exactly one."""
 NO_OBJECT = "no object"
 """State in the row of an image that has none."""
-OUTCOMES, OBJECTS = "outcomes", "objects"
-"""Names of the tables of all detections and of all objects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,16 +236,3 @@ def outcomes_by_class(truth: GroundTruth, detections: Detections, rules: Rules, 
         counted=positives(truth, rules) | (unknown & ~truth.crowd & ~truth.difficult),
         **more,
     )
-
-
-def frames_of(outcomes: Mapping[str, Sequence[Outcomes]]) -> dict[str, pd.DataFrame]:
-    """Return all detections and all objects, with what was scored in front: ``outcomes`` and ``objects``."""
-    import pandas as pd
-
-    frames: dict[str, list[Any]] = {OUTCOMES: [], OBJECTS: []}
-    for name, part in ((name, part) for name, several in outcomes.items() for part in several):
-        for kind, frame in ((OUTCOMES, part.frame()), (OBJECTS, part.objects())):
-            frame.insert(0, "scored", name)
-            frames[kind].append(frame)
-    detections, objects = (pd.concat(rows, ignore_index=True) for rows in frames.values())
-    return {OUTCOMES: detections[[name for name in detections if not name.startswith("kept_at_")]], OBJECTS: objects}

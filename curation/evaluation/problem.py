@@ -35,8 +35,6 @@ Stray = Literal["error", "drop"]
 LARGEST_SCORE = 1e100
 """Of a score or logit: beyond any network, and small enough that no sum of squares overflows."""
 _SHOWN = 300
-MOST_LISTED = 100_000
-"""Classes that a result lists one by one: of more, those with objects or detections alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +68,6 @@ class GroundTruth:
         Namespaced ids: those of the list that chose the images, where there is one, else the annotation file's.
     unknown_numbers : tuple of int
         Category ids that predictions may use for ``unknown`` where that is none of the classes.
-    other_numbers : mapping of int to str
-        The class of each category id of another numbering, which predictions might have used by mistake.
-    ids_from_truth : bool
-        Whether `class_numbers` are the truth file's own and the others a manifest's, or the other way round.
     sizes : ndarray of int32, shape (n, 2), or None
         Width and height of each image in pixels, 0 where the annotation file does not say.
     federated : ndarray of int32, shape (p, 3), or None
@@ -97,8 +91,6 @@ class GroundTruth:
     part_positions: Int32s | None = None
     image_ids: tuple[str, ...] = ()
     unknown_numbers: tuple[int, ...] = (-1,)
-    other_numbers: Mapping[int, str] = field(default_factory=dict)
-    ids_from_truth: bool = True
     sizes: Int32s | None = None
     federated: Int32s | None = None
     yolo_classes: tuple[str, ...] = ()
@@ -264,8 +256,6 @@ class KnownClasses:
         Where this was said: a file, a manifest, or the categories of the closed truth.
     unknown_numbers : tuple of int
         Category ids that detections may use for ``unknown``.
-    other_numbers : mapping of int to str
-        The class of each id of another numbering, to recognise detections that use it.
     ids_from : {"truth", "manifest"}
         Whose ids `numbers` are.
     """
@@ -275,7 +265,6 @@ class KnownClasses:
     origin: str
     aliases: Mapping[str, str] = field(default_factory=dict)
     unknown_numbers: tuple[int, ...] = (UNKNOWN_NUMBER,)
-    other_numbers: Mapping[int, str] = field(default_factory=dict)
     ids_from: CategoryIds = "truth"
 
 
@@ -340,14 +329,6 @@ def _unknown_numbers(source: Source) -> tuple[int, ...]:
     return tuple(dict.fromkeys((UNKNOWN_NUMBER, *numbers)))
 
 
-def _stated_ids(source: Source | None, aliases: Mapping[str, str]) -> dict[int, str]:
-    """Return the class of each category id that a truth states."""
-    if source is None or not source.has_category_ids:
-        return {}
-    pairs = zip(source.categories.numbers, source.categories.names, strict=True)
-    return {number: aliases.get(name, name) for number, name in pairs}
-
-
 def _own_numbers(source: Source, known: Names, aliases: Mapping[str, str], hint: str) -> tuple[int | None, ...]:
     """Return the category id that a truth has for each known class; a class that it lacks is an `EvaluationError`."""
     spelled = (aliases.get(name, name) for name in source.categories.names)
@@ -410,12 +391,10 @@ def classes_of_manifest(
     names, origin = tuple(indices), f"manifest {header.name} {header.version}"
     unknown = tuple(dict.fromkeys((UNKNOWN_NUMBER, unknown_index(header))))
     if source is None or not counts_truth_ids(source, ids):
-        numbers, others = tuple(indices.values()), _stated_ids(source, aliases)
-        return KnownClasses(names, numbers, origin, aliases, unknown, others, "manifest")
+        return KnownClasses(names, tuple(indices.values()), origin, aliases, unknown, "manifest")
     hint = "--category-ids manifest takes the manifest's ids; --classes FILE names other classes"
     own_numbers = _own_numbers(source, names, aliases, hint)
-    other = {**dict.fromkeys(unknown, UNKNOWN), **{index: name for name, index in indices.items()}}
-    return KnownClasses(names, own_numbers, origin, aliases, _unknown_numbers(source), other)
+    return KnownClasses(names, own_numbers, origin, aliases, _unknown_numbers(source))
 
 
 def counts_truth_ids(source: Source, ids: CategoryIds | None) -> bool:
@@ -459,8 +438,6 @@ class ClassRoles:
         Other names of classes in annotation files and detections (``aeroplane`` of ``airplane``).
     origin : str
         Where this was said.
-    other_numbers : mapping of int to str
-        The class of each id of another numbering, to recognise detections that use it.
     taxonomy : str
         What a known class is to an unknown one; ``""`` where nothing says it.
     """
@@ -473,7 +450,6 @@ class ClassRoles:
     numbers: Mapping[str, int] | None = None
     unknown_numbers: tuple[int, ...] = (UNKNOWN_NUMBER,)
     aliases: Mapping[str, str] = field(default_factory=dict)
-    other_numbers: Mapping[int, str] = field(default_factory=dict)
     taxonomy: str = ""
 
     @property
@@ -594,9 +570,8 @@ def numbered(task: ClassRoles, source: Source, ids: CategoryIds | None = None) -
     if task.numbers is None:
         return task
     if not counts_truth_ids(source, ids):
-        return replace(task, other_numbers=_stated_ids(source, task.aliases))
-    other = {**dict.fromkeys(task.unknown_numbers, UNKNOWN), **{number: name for name, number in task.numbers.items()}}
-    return replace(task, numbers=None, unknown_numbers=(UNKNOWN_NUMBER,), other_numbers=other)
+        return task
+    return replace(task, numbers=None, unknown_numbers=(UNKNOWN_NUMBER,))
 
 
 def task_of_truth(source: Source, name: str = "test") -> ClassRoles:

@@ -1,9 +1,7 @@
-"""Detections from files: COCO results in JSON or JSON lines, or VOC results; one policy for what does not belong."""
+"""Detections of files, whatever their form, and one policy for what does not belong."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -12,15 +10,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from curation.core.canonical import sha256_of_lines
-from curation.core.errors import MissingFileError, PredictionError
-from curation.core.files import missing_path
+from curation.core.errors import PredictionError
 from curation.core.reading import InputFile
-from curation.core.wording import warn_of_near_names
-from curation.evaluation.conventions import LAYOUTS, VALUES, boxes_in_pixels
-from curation.evaluation.detection_files import is_yolo_results, read_other_form
+from curation.evaluation.detection_files import read_other_form
 from curation.evaluation.doubts import doubt, stray_hint
-from curation.evaluation.numberings import ids_from_zero, other_numbering
 from curation.evaluation.problem import (
     MAX_COORDINATE,
     UNKNOWN,
@@ -32,7 +25,7 @@ from curation.evaluation.problem import (
     Int64s,
     Stray,
 )
-from curation.evaluation.result_records import DISAGREEING, STRANGE, Records, read_records
+from curation.evaluation.result_records import DISAGREEING, STRANGE, Records, ids_from_zero, read_records
 from curation.evaluation.truth import TaskTruth
 from curation.sources.identity import AMBIGUOUS
 from curation.sources.source import Source
@@ -75,7 +68,7 @@ class Policy:
 
 
 class Accepted(NamedTuple):
-    """What a variant reads that all others refuse, and the form of the file's boxes.
+    """What a variant reads that all others refuse.
 
     Attributes
     ----------
@@ -83,19 +76,10 @@ class Accepted(NamedTuple):
         Detections without scores: theirs are NaN.
     other_classes : bool
         Detections of classes that a federated truth lacks, each such class with its own negative label.
-    folded : bool
-        Class names that differ in case and surrounding blanks alone, and any other class: it has a negative label.
-    boxes : str
-        ``LAYOUT`` or ``LAYOUT:UNIT`` of `curation.evaluation.conventions`.
-    bounded : bool
-        Boxes are held against the sizes of the truth's images.
     """
 
     scoreless: bool = False
     other_classes: bool = False
-    folded: bool = False
-    boxes: str = LAYOUTS[0]
-    bounded: bool = False
 
 
 ACCEPTED = Accepted()
@@ -155,7 +139,7 @@ class RawColumns:
     background: Floats | None = None
 
 
-def read_coco_results(
+def read_detections(
     path: Path,
     truth: GroundTruth,
     policy: Policy | None = None,
@@ -165,10 +149,11 @@ def read_coco_results(
 ) -> ReadDetections:
     """Return the detections of a COCO results file: records of ``image_id``, class, ``bbox`` and ``score``.
 
-    A ``file_name`` may replace or accompany the id (see `curation.sources.identity`). Records form a list,
-    or have a line each (JSON lines); the file may be compressed by gzip. The class is ``category_id`` as in the truth,
-    or ``category``, a name. Detections called ``unknown`` are left out and counted: the measures are about known
-    classes, for which these detections are neither right nor wrong.
+    Or of a file in another form (`curation.evaluation.detection_files.read_other_form`). A ``file_name`` may replace or
+    accompany the id (see `curation.sources.identity`). Records form a list, or have a line each (JSON lines); the file
+    may be compressed by gzip. The class is ``category_id`` as in the truth, or ``category``, a name. Detections called
+    ``unknown`` are left out and counted: the measures are about known classes, for which these detections are neither
+    right nor wrong.
 
     Parameters
     ----------
@@ -189,7 +174,7 @@ def read_coco_results(
         finite, of negative size or beyond any image, a score that is not finite or outside [0, 1], or (unless dropped)
         an image that is not in the ground truth. The message names the record.
     """
-    return _read_json(
+    return _read(
         path,
         truth,
         policy or Policy(),
@@ -199,7 +184,7 @@ def read_coco_results(
     )
 
 
-def _read_json(
+def _read(
     path: Path,
     truth: GroundTruth,
     policy: Policy,
@@ -219,8 +204,6 @@ def _read_json(
     columns = RawColumns(records.boxes, records.scores, at, records.background)
     label = labels_of(records, columns)
     position, is_known, disagreeing = locate(records.image_ids, truth, at, records.file_names)
-    if accepted.bounded:
-        columns = _in_pixels(columns, position, is_known, accepted.boxes, truth.stated_sizes)
     negative = check_values(columns, policy, scoreless=accepted.scoreless)
     if not is_known.all() and policy.stray == "error":
         references = records.references
@@ -245,25 +228,6 @@ def _lie_on(truth: GroundTruth, records: Records, rows: Bools) -> bool:
     return bool((position >= 0).all())
 
 
-def _in_pixels(columns: RawColumns, position: Int32s, is_known: Bools, form: str, sizes: Floats) -> RawColumns:
-    """Return columns with boxes as ``x, y, w, h`` in pixels; refuse a form under which most leave their images."""
-    of_image = np.where(is_known[:, None], sizes[position], np.nan)
-    boxes = boxes_in_pixels(columns.boxes, form, np.where(is_known[:, None], of_image, 1.0))
-    lost = is_known & ~np.isfinite(boxes).all(axis=1)
-    beyond = (boxes[:, :2] < -1) | (boxes[:, :2] + boxes[:, 2:] > of_image + 1) | (boxes[:, 2:] < 0)
-    has_size, outside = np.isfinite(of_image).all(axis=1), beyond.any(axis=1)
-    if lost.any() or 2 * int((has_size & outside).sum()) > int(has_size.sum()):
-        row = int(np.argmax(lost if lost.any() else has_size & outside))
-        raise PredictionError(
-            "The truth does not state the size of an image" if lost.any() else "Most boxes reach beyond their images",
-            where=columns.at(row),
-            expected=f"boxes as {form}, one form for the whole file, held against the width and height of the images",
-            found=f"{columns.boxes[row].tolist()} on an image of {of_image[row].tolist()} pixels",
-            hint=f"--set boxes=FORM, FORM being {VALUES['boxes']}; curation inspect TRUTH --detections FILE finds it",
-        )
-    return replace(columns, boxes=boxes)
-
-
 def _labels(records: Records, columns: RawColumns, truth: GroundTruth, accepted: Accepted, policy: Policy) -> Int32s:
     """Return the position of each detection's class.
 
@@ -274,12 +238,9 @@ def _labels(records: Records, columns: RawColumns, truth: GroundTruth, accepted:
     names, used = set(records.categories), records.used_ids
     table |= {name: position for position, name in enumerate(truth.classes) if name in names}
     table |= {number: position for position, number in enumerate(truth.class_numbers) if number in used}
-    if accepted.folded:
-        labels = {name.strip().lower(): position for position, name in enumerate(truth.classes)}
-        table |= {name: labels[key] for name in names if name and (key := name.strip().lower()) in labels}
     label = records.labels(table)
     strange = np.flatnonzero(label == STRANGE)
-    if accepted.folded or (accepted.other_classes and truth.federated is not None and (label >= 0).any()):
+    if accepted.other_classes and truth.federated is not None and (label >= 0).any():
         others: dict[str, int] = {}
         label[strange] = [
             DISAGREEING - 1 - others.setdefault(records.named(row), len(others)) for row in strange.tolist()
@@ -293,7 +254,6 @@ def _labels(records: Records, columns: RawColumns, truth: GroundTruth, accepted:
         truth=truth,
         expected=f"category_id of a known class: {_list(truth)}; or unknown "
         f"({', '.join(map(str, truth.unknown_numbers))})",
-        hint=lambda: other_numbering(records, label, truth, truth.other_numbers, from_truth=truth.ids_from_truth),
     )
     return label
 
@@ -307,7 +267,6 @@ def _require_classes(
     other_classes: Stray,
     truth: GroundTruth,
     expected: str,
-    hint: Callable[[], str | None],
     task: str = "",
     names: Mapping[int, str] | None = None,
 ) -> None:
@@ -328,7 +287,8 @@ def _require_classes(
         STRANGE: "A detection has a category that " + (f"task {task} does not name" if task else "is not known"),
         DISAGREEING: "A detection's category and category_id name different classes",
     }[int(labels[row])]
-    advice = "curation inspect TRUTH --detections FILE looks for another numbering or spelling"
+    advice = "curation inspect TRUTH --detections FILE looks for another numbering or spelling; with a manifest, "
+    advice += "--category-ids says whose ids they are"
     if labels[row] != DISAGREEING and not strange.all():
         advice = f"--on-error classes=drop leaves out detections of such classes, and counts them; {advice}"
     if labels[row] == _UNKNOWN:
@@ -340,7 +300,7 @@ def _require_classes(
         where=columns.at(row),
         expected=expected,
         found=f"{records.named(row)}{f' ({name})' if name else ''}; such detections: {int(refused.sum())}",
-        hint=hint() or advice,
+        hint=advice,
     )
 
 
@@ -507,123 +467,6 @@ def _list(truth: GroundTruth) -> str:
     return text if len(text) <= 4 * _SHOWN else text[: 4 * _SHOWN] + "…"
 
 
-VOC_FILE = re.compile(r"comp[0-9]+_det_[^_]+_(?P<name>.+)\.txt\Z")
-_FIELDS = 6
-_LONGEST = (255, 64)
-"""Characters of an image name, and of a number: one endless token would cost its length in every row."""
-
-
-def read_voc_results(path: Path, truth: GroundTruth, policy: Policy | None = None) -> ReadDetections:
-    """Return the detections of a VOC results folder (``comp4_det_test_CLASS.txt``) or of a single such file.
-
-    Each line is ``image score x1 y1 x2 y2`` with 1-based inclusive corners; the box becomes
-    ``x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1``. Files are read in the order of the classes; a class without a file
-    has no detections.
-
-    Parameters
-    ----------
-    truth : GroundTruth
-        The part they belong to; the lines name its images by the names of their files.
-    policy : Policy, optional
-
-    Raises
-    ------
-    MissingFileError
-        No such file or folder, or no results file in it.
-    PredictionError
-        As `read_coco_results`, and for a file of a class that is not known. The message names the line.
-    """
-    policy = policy or Policy()
-    label_of = {name: number for number, name in enumerate(truth.classes)}
-    parts, digests = list[Detections](), list[str]()
-    rows, left_out = 0, Counter[str]()
-    for name, file in _files_by_class(path, truth).items():
-        input_file = InputFile(file, kind="results file")
-        digests.append(f"{input_file.sha256.removeprefix('sha256:')}  {file.name}")
-        if name not in label_of:
-            if name != UNKNOWN and "drop" not in (policy.stray, policy.other_classes):
-                raise PredictionError(
-                    "A results file names no known class",
-                    where=str(file),
-                    expected="one file a class of: " + ", ".join(truth.classes)[: 4 * _SHOWN],
-                    found=name[:_SHOWN],
-                    hint="--on-error classes=drop leaves it out and reports how many detections it holds",
-                )
-            lines = sum(1 for line in input_file.data.splitlines() if line.strip())
-            left_out["unknown" if name == UNKNOWN else "stray"] += lines
-            rows += lines
-            continue
-        images, columns = _parse(input_file.data, file)
-        left_out["negative"] += check_values(columns, policy)
-        position, there, _ = locate(None, truth, columns.at, images)
-        if not there.all() and policy.stray == "error":
-            first = images[int(np.argmin(there))][:_SHOWN]
-            raise stray_error(columns, there, f"image {first!r}", truth)
-        label = np.full(len(images), label_of[name], np.int32)
-        parts.append(take_rows(columns, position, label, there))
-        left_out["stray"] += int((~there).sum())
-        rows += len(images)
-
-    digest = f"sha256:{digests[0].split()[0]}" if path.is_file() else sha256_of_lines(sorted(digests))
-    counts = report(stray=left_out["stray"], negative=left_out["negative"], unknown=left_out["unknown"])
-    return ReadDetections(Detections.joined(parts), path.name, digest, rows, counts)
-
-
-def is_voc_results(path: Path) -> bool:
-    """Return whether a path is a folder, but for one of YOLO's, or a text file named as VOC results are."""
-    return (path.is_dir() and not is_yolo_results(path)) or VOC_FILE.match(path.name) is not None
-
-
-def _files_by_class(path: Path, truth: GroundTruth) -> dict[str, Path]:
-    """Return the results file of each class, known classes first in their order."""
-    if not path.exists():
-        raise missing_path("The detections do not exist", path)
-    files: dict[str, Path] = {}
-    for file in sorted(path.iterdir()) if path.is_dir() else [path]:
-        match = VOC_FILE.match(file.name)
-        if match is None:
-            continue
-        if match["name"] in files:
-            raise PredictionError(
-                "Two results files name one class",
-                where=str(file),
-                expected="files of one competition and one image set",
-                found=f"{files[match['name']].name} and {file.name}",
-            )
-        files[match["name"]] = file
-    if not files:
-        raise MissingFileError(
-            "No VOC results files found",
-            where=str(path),
-            expected="comp4_det_test_CLASS.txt, one a class; or labels/STEM.txt and data.yaml, as YOLO has them",
-        )
-    known = set(truth.classes)
-    others = [name for name in files if name not in known]
-    warn_of_near_names(str(path), others, truth.classes)
-    order = [name for name in truth.classes if name in files]
-    return {name: files[name] for name in (*order, *others)}
-
-
-def _parse(data: bytes, path: Path) -> tuple[list[str], RawColumns]:
-    lines = data.decode("utf-8", errors="replace").splitlines()
-    while lines and not lines[-1].strip():
-        lines.pop()
-    fields = [line.split() for line in lines]
-    numbers = np.empty((len(fields), _FIELDS - 1), np.float64)
-    for row, entries in enumerate(fields):
-        try:
-            if len(entries) != _FIELDS or len(entries[0]) > _LONGEST[0] or max(map(len, entries[1:])) > _LONGEST[1]:
-                raise ValueError
-            numbers[row] = [float(entry) for entry in entries[1:]]
-        except ValueError:
-            message, expected = "A line of the results file cannot be read", "image score x1 y1 x2 y2"
-            where, row_text = f"{path}: line {row + 1}", repr(lines[row][:_SHOWN])
-            raise PredictionError(message, where=where, expected=expected, found=row_text) from None
-    x1, y1, x2, y2 = numbers[:, 1:].T
-    boxes = np.stack([x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1], axis=1)
-    return [entries[0] for entries in fields], RawColumns(boxes, numbers[:, 0], lambda row: f"{path}: line {row + 1}")
-
-
 def read_task_detections(
     path: Path, truth: TaskTruth, source: Source, policy: Policy | None = None, *, accepted: Accepted = ACCEPTED
 ) -> ReadDetections:
@@ -656,17 +499,14 @@ def read_task_detections(
         ground truth.
     """
     policy = policy or Policy()
-    if is_voc_results(path):
-        read = read_voc_results(path, replace(truth.truth, classes=_spelled(path, truth)), policy)
-    else:
-        read = _read_json(
-            path,
-            truth.truth,
-            policy,
-            lambda records, columns: _task_labels(records, columns, truth, source, policy),
-            uncounted="left out: detections of classes that are unknown in this task",
-            accepted=accepted,
-        )
+    read = _read(
+        path,
+        truth.truth,
+        policy,
+        lambda records, columns: _task_labels(records, columns, truth, source, policy),
+        uncounted="left out: detections of classes that are unknown in this task",
+        accepted=accepted,
+    )
     return _once_a_line(read, truth)
 
 
@@ -687,7 +527,6 @@ def _task_labels(records: Records, columns: RawColumns, truth: TaskTruth, source
         task=task.name,
         names={number: name for name, number in numbers.items()},
         expected=f"unknown ({' or '.join(unknown)}), or a known class: {_list(truth.truth)}",
-        hint=lambda: other_numbering(records, labels, truth.truth, task.other_numbers, from_truth=task.numbers is None),
     )
     return labels
 
@@ -714,14 +553,6 @@ def _label_table(truth: TaskTruth, source: Source, numbers: Mapping[str, int]) -
         table[name] = label
     table |= {alias: table[name] for alias, name in task.aliases.items() if name in table}
     return table
-
-
-def _spelled(path: Path, truth: TaskTruth) -> tuple[str, ...]:
-    """Return the class names as the files of a results folder spell them (``aeroplane`` where that file exists)."""
-    files = [path] if path.is_file() else list(path.iterdir()) if path.is_dir() else []
-    present = {match["name"] for file in files if (match := VOC_FILE.match(file.name))}
-    spelled = {name: alias for alias, name in truth.task.aliases.items() if alias in present}
-    return tuple(name if name in present else spelled.get(name, name) for name in truth.truth.classes)
 
 
 def _once_a_line(read: ReadDetections, truth: TaskTruth) -> ReadDetections:

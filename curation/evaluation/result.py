@@ -159,7 +159,7 @@ class Result:
     >>> result = Result(Report("none", (), lambda result: ()), {})
     >>> result
     <Result of none: 0 numbers>
-    >>> result.flat()
+    >>> result.numbers()
     {}
     """
 
@@ -287,7 +287,7 @@ class Result:
             for measure, row in values_of(scored, self.report.measures)
         ]  # fmt: skip
         names = (*PLACES, "measure", "parameters", "value", "unit", "better", "n", "undefined")
-        return Table("measures", tuple(map(Column, names)), rows, file=bool(self.report.tidy))
+        return Table("measures", tuple(map(Column, names)), rows, file=True)
 
     @property
     def measures(self) -> pd.DataFrame:
@@ -303,30 +303,6 @@ class Result:
     def numbers(self) -> dict[str, Number | None]:
         """Return every declared number by what was scored and its key, ``t1/clean/UR``; None where undefined."""
         return {f"{label}/{key}".lstrip("/"): value for label, key, value in self._numbers()}
-
-    def flat(self) -> dict[str, float]:
-        """Return every number that is defined by a name that loggers take, ``t1_clean_UR``.
-
-        Names hold letters, digits and underscores alone, as Weights & Biases and MLflow accept them: ``@`` is ``_at_``.
-        `settings` says what the numbers rest on.
-
-        Raises
-        ------
-        UsageError
-            Two numbers would have one name.
-        """
-        values = self.numbers()
-        names: dict[str, str] = {}
-        for key in values:
-            if (other := names.setdefault(_legal(key), key)) != key:
-                raise UsageError(
-                    "Two numbers have one name for loggers",
-                    where=_legal(key)[:200],
-                    found=f"{other} and {key}"[:200],
-                    hint="take them from result.measures",
-                )
-        chosen = {name: values[key] for name, key in names.items()}
-        return {name: float(value) for name, value in chosen.items() if value is not None}
 
     def settings(self) -> dict[str, str]:
         """Return what the numbers rest on, as texts by names that loggers take: digests, versions, settings."""
@@ -396,7 +372,6 @@ class Result:
         left_out = inputs.lines(width) if any(row[-1] for row in inputs.all_rows()) else []
         more = "--all prints every measure, and the tables of classes and inputs"
         tables = [_measures_table(self, chosen), *_undefined_table(self, chosen)]
-        tables += [table for table in self._tidy(lambda tidy: tidy.always) if table.title]
         return [*left_out, *(line for table in tables for line in table.lines(width)), more]
 
     def json_data(self) -> dict[str, Any]:
@@ -455,11 +430,10 @@ class Result:
         append_rows(Path(file), self.rows(name))
 
     @checked
-    def save(self, folder: Path | str, *, figures: bool = False, outcomes: bool = False) -> list[Path]:
+    def save(self, folder: Path | str, *, figures: bool = False) -> list[Path]:
         """Write the tables, those of figures among them, and ``results.json`` (see `curation.core.writing`).
 
-        With `figures` these are drawn too, as PNG and SVG. With `outcomes`, ``outcomes.csv`` and ``objects.csv`` have a
-        row each detection and each object, of an evaluation that matches boxes.
+        With `figures` these are drawn too, as PNG and SVG.
 
         Files that exist are replaced by ``--force`` alone; those that an earlier ``results.json`` there calls its own
         are then removed where this result has no such file.
@@ -481,7 +455,7 @@ class Result:
             written = [
                 path.name for drawing in self.drawings if drawing.draw for path in drawing.draw(new / drawing.name)
             ]
-            for table in (*self.tables, *(self._outcome_tables() if outcomes else ())):
+            for table in self.tables:
                 if table.file:
                     written.append(f"{table.name}.csv")
                     write_text(new / written[-1], table.csv())
@@ -493,14 +467,6 @@ class Result:
     def _warn(self, text: str) -> None:
         self.warnings = tuple(dict.fromkeys((*self.warnings, text)))
         warn_caller(text, ResultWarning)
-
-    def _outcome_tables(self) -> Iterator[Table]:
-        from curation.evaluation.outcomes import frames_of
-
-        if not self._all_outcomes:
-            raise UsageError(_NO_OUTCOMES, where=self.report.protocol, expected=_MATCHES)
-        for name, frame in frames_of(self._all_outcomes).items():
-            yield Table(name, list(frame), frame.itertuples(index=False), file=True)
 
     def _tables_by_name(self, name: str) -> list[Table]:
         tables = [table for table in self.tables if table.name == name]

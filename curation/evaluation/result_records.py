@@ -1,14 +1,14 @@
-"""A COCO results file as columns; a large one that names images and classes by numbers alone is decoded in pieces."""
+"""A COCO results file as columns, and its category ids where they count otherwise than the truth's."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
 import msgspec
@@ -17,7 +17,9 @@ import numpy as np
 from curation.core.errors import PredictionError
 from curation.core.json_text import SMALL, json_rows, record_pieces
 from curation.core.reading import InputFile
-from curation.evaluation.problem import Bools, Floats, Int32s, Int64s
+from curation.evaluation.matching import best_overlap
+from curation.evaluation.problem import MAX_COORDINATE, Bools, Detections, Floats, GroundTruth, Int32s, Int64s
+from curation.sources.datasets import COCO_CATEGORIES
 
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """An integer in a file of records."""
@@ -31,6 +33,8 @@ _NAMES_IMAGE = "image_id, file_name, or both"
 _OPENING = re.compile(rb'[ \t\r\n]*\[\s*(?=\{\s*("[a-z_]{1,40}"))')
 _CLOSING = re.compile(rb"\][ \t\r\n]*\Z")
 _TAIL = 1 << 16
+_COCO_IDS = [number for number, *_ in COCO_CATEGORIES]
+_COCO_NAMES = [name for _, name, _ in COCO_CATEGORIES]
 STRANGE, DISAGREEING = -2, -3
 """Labels of a class that no table has, and of a name and an id that differ."""
 
@@ -45,26 +49,6 @@ class Row(msgspec.Struct, gc=False):
     category_id: Int64 | None = None
     category: str | None = None
     background_score: float | None = None
-
-
-class _PlainRow(msgspec.Struct, gc=False):
-    image_id: Int64
-    category_id: Int64
-    bbox: tuple[float, float, float, float]
-    score: float
-    category: None = None
-    background_score: None = None
-    file_name: None = None
-
-
-class _NamedRow(msgspec.Struct, gc=False):
-    image_id: Int64 | str
-    category_id: Int64
-    bbox: tuple[float, float, float, float]
-    score: float
-    file_name: str
-    category: None = None
-    background_score: None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,43 +79,21 @@ class Records:
     file_names: list[str | None] | None = None
 
     @classmethod
-    def of(cls, rows: Sequence[Row]) -> Records:
-        """Return the columns of records."""
-        background = [row.background_score for row in rows]
-        return cls(
-            [row.image_id for row in rows],
-            [row.category_id for row in rows],
-            [row.category for row in rows] if any(row.category is not None for row in rows) else [],
-            np.array([row.bbox for row in rows], np.float64).reshape(len(rows), 4),
-            np.array([row.score for row in rows], np.float64),
-            np.array(background, np.float64) if any(score is not None for score in background) else None,
-            [row.file_name for row in rows] if any(row.file_name for row in rows) else None,
+    def of(cls, pieces: Iterable[Sequence[Row]]) -> Records:
+        """Return the columns of records, which come in pieces: those of one piece are in memory at once."""
+        ids, numbers, names, categories, background, boxes, scores = map(
+            _joined, zip(*map(_columns, pieces), strict=True)
         )
-
-    @classmethod
-    def of_plain(cls, data: bytes) -> Records | None:
-        """Return the columns of a large file of numbers and file names; None for any other or a malformed one.
-
-        200,000 records (19 MB) take 0.13 s and 30 MB so, not 0.17 s and 110 MB.
-        """
-        opening = _OPENING.match(data) if len(data) > SMALL else None
-        closing = opening and _CLOSING.search(data, max(opening.end(), len(data) - _TAIL))
-        if not opening or not closing:
-            return None
-        for form in (_PlainRow, _NamedRow):
-            try:
-                pieces = record_pieces(data, opening.end(), closing.start(), opening[1], form)
-                columns = [_plain_columns(piece) for piece in pieces]
-            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                continue
-            ids, names, *numbers = zip(*columns, strict=True)
-            categories, boxes, scores = map(np.concatenate, numbers)
-            if form is _PlainRow:
-                return cls(np.concatenate(ids), categories, [], boxes, scores)
-            listed = [*chain(*ids)]
-            images = np.array(listed, np.int64) if set(map(type, listed)) == {int} else listed
-            return cls(images, categories, [], boxes, scores, file_names=[*chain(*names)])
-        return None
+        is_named = any(name is not None for name in categories)
+        return cls(
+            ids,
+            numbers.tolist() if is_named and isinstance(numbers, np.ndarray) else numbers,
+            categories if is_named else [],
+            boxes,
+            scores,
+            np.array(background, np.float64) if any(score is not None for score in background) else None,
+            names if any(names) else None,
+        )
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -186,22 +148,33 @@ class Records:
         return np.fromiter(map(label_of, names, ids), np.int32, len(self))
 
 
-def _plain_columns(rows: list[Any]) -> tuple[Any, list[str], Int64s, Floats, Floats]:
-    n = len(rows)
-    boxes = np.fromiter(chain.from_iterable([row.bbox for row in rows]), np.float64, 4 * n)
-    is_named = bool(rows) and isinstance(rows[0], _NamedRow)
-    ids = [row.image_id for row in rows]
+def _columns(rows: Sequence[Row]) -> tuple[Any, ...]:
+    boxes = np.fromiter(chain.from_iterable([row.bbox for row in rows]), np.float64, 4 * len(rows))
     return (
-        ids if is_named else np.fromiter(ids, np.int64, n),
-        [row.file_name for row in rows] if is_named else [],
-        np.fromiter([row.category_id for row in rows], np.int64, n),
-        boxes.reshape(n, 4),
-        np.fromiter([row.score for row in rows], np.float64, n),
+        _integers([row.image_id for row in rows]),
+        _integers([row.category_id for row in rows]),
+        [row.file_name for row in rows],
+        [row.category for row in rows],
+        [row.background_score for row in rows],
+        boxes.reshape(len(rows), 4),
+        np.array([row.score for row in rows], np.float64),
     )
 
 
+def _integers(values: list[Any]) -> Any:
+    """Return a column of integers as an array, any other one as it is."""
+    return np.fromiter(values, np.int64, len(values)) if {*map(type, values)} == {int} else values
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    """Return the parts of a column as one: an array, where all of them are arrays, else a list."""
+    if all(isinstance(part, np.ndarray) for part in parts):
+        return np.concatenate(parts)
+    return [*chain.from_iterable(part.tolist() if isinstance(part, np.ndarray) else part for part in parts)]
+
+
 def read_rows(path: Path) -> tuple[InputFile, list[Row]]:
-    """Return a COCO results file and its records (see `read_coco_results` for the errors)."""
+    """Return a COCO results file and its records (see `curation.evaluation.readers.read_detections` for the errors)."""
     file = InputFile(path, kind="detections file")
     return file, _rows(file, path)
 
@@ -211,7 +184,24 @@ def read_records(path: Path) -> tuple[InputFile, Records]:
     file = InputFile(path, kind="detections file")
     with ThreadPoolExecutor(1) as executor:
         executor.submit(lambda: file.sha256)
-        return file, Records.of_plain(file.data) or Records.of(_rows(file, path))
+        try:
+            return file, Records.of(_pieces(file.data))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return file, Records.of([_rows(file, path)])
+
+
+def _pieces(data: bytes) -> Iterator[list[Row]]:
+    """Yield the records of a large JSON list some thousand at a time, others at once."""
+    opening = _OPENING.match(data) if len(data) > SMALL else None
+    closing = opening and _CLOSING.search(data, max(opening.end(), len(data) - _TAIL))
+    if opening and closing:
+        pieces = record_pieces(data, opening.end(), closing.start(), opening[1], Row)
+    else:
+        pieces = iter([json_rows(data, Row)])
+    for rows in pieces:
+        if first_without_image(rows) is not None:
+            raise msgspec.ValidationError
+        yield rows
 
 
 def _rows(file: InputFile, path: Path) -> list[Row]:
@@ -256,3 +246,88 @@ def find(wanted: Int64s, known: Int64s) -> tuple[Int32s, Bools]:
         return np.zeros(len(wanted), np.int32), np.zeros(len(wanted), bool)
     position = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
     return position.astype(np.int32), known[position] == wanted
+
+
+class _Named(msgspec.Struct, gc=False):
+    image_id: int | str | None = None
+    file_name: str | None = None
+
+
+def ids_from_zero(records: Records, data: bytes, truth: GroundTruth) -> tuple[Records, str]:
+    """Return records with category ids as in the truth's ``data.yaml``, and a note about them (see `numbering_of`)."""
+    labels = {number: label for label, number in enumerate(truth.class_numbers) if number is not None}
+    images = truth.resolve(records.image_ids, records.file_names).position
+
+    def fit(position: Mapping[int, int]) -> int:
+        label = replace(records, categories=[]).labels({key: labels.get(n, -1) for key, n in position.items()})
+        return _on_their_class(records, images, label, truth)
+
+    position, text = numbering_of(records.used_ids, data, truth.yolo_classes, fit)
+    if not position:
+        return records, ""
+    ids = records.category_ids
+    numbers = ids.tolist() if isinstance(ids, np.ndarray) else ids
+    return replace(records, category_ids=[None if id_ is None else position.get(id_, id_) for id_ in numbers]), text
+
+
+def numbering_of(
+    used: Collection[int], data: bytes, classes: Sequence[str], fit: Callable[[Mapping[int, int]], int]
+) -> tuple[dict[int, int], str]:
+    """Return the class, counted from 0, of each category id of Ultralytics, and a sentence; nothing for other files.
+
+    Ultralytics writes ids from 1 to the number of classes, or COCO's ids where it validates on COCO's val2017. A file
+    is such a ``predictions.json`` if no id is 0 and either an id is one that counting from 0 cannot reach, or each
+    record names its photo as Ultralytics does: ``file_name``, with ``image_id`` its stem.
+
+    Parameters
+    ----------
+    used : collection of int
+        The category ids in the file; -1, which is unknown, may be among them.
+    data : bytes
+        JSON of the records.
+    classes : sequence of str
+        Names in the ``data.yaml`` of the truth.
+    fit : callable
+        Returns how many detections lie on objects of their class under a numbering. It decides for ids that both of
+        Ultralytics' numberings have: COCO's ids 12 to 80 mean other classes than positions from 1.
+
+    References
+    ----------
+    ``DetectionValidator.pred_to_json`` and ``init_metrics`` (``class_map``) in ultralytics/models/yolo/detect/val.py.
+    """
+    used, n_classes = {*used} - {-1}, len(classes)
+    if not used or min(used) < 1:
+        return {}, ""
+    of_coco = {number: index for index, number in enumerate(_COCO_IDS)}
+    from_one = {number: number - 1 for number in range(1, n_classes + 1)}
+    is_coco = list(classes) == _COCO_NAMES and used <= of_coco.keys()
+    is_from_one = max(used) == n_classes or (max(used) < n_classes and _names_photos(data))
+    if is_coco and (max(used) > n_classes or (is_from_one and fit(of_coco) > fit(from_one))):
+        position, numbering = of_coco, f"the {n_classes} ids of COCO, 1 to {_COCO_IDS[-1]}"
+    elif is_from_one:
+        position, numbering = from_one, f"ids from 1 to {n_classes}"
+    else:
+        return {}, ""
+    read_as = ", ".join(f"{number} as {classes[position[number]]}" for number in sorted(used)[:3])
+    text = f"category ids are those of Ultralytics' predictions.json ({numbering}), data.yaml counts from 0: {read_as}"
+    return position, text + (", …" if len(used) > 3 else "")
+
+
+def _names_photos(data: bytes) -> bool:
+    """Return whether each record has a ``file_name``, and for ``image_id`` its stem, as a number where it is one."""
+    try:
+        rows = json_rows(data, _Named)
+    except msgspec.DecodeError:
+        return False
+    stems = (PurePosixPath(row.file_name or "").stem for row in rows)
+    return all(
+        stem and row.image_id == (int(stem) if stem.isascii() and stem.isdigit() else stem)
+        for stem, row in zip(stems, rows, strict=True)
+    )
+
+
+def _on_their_class(records: Records, position: Int32s, label: Int32s, truth: GroundTruth) -> int:
+    """Return how many detections overlap an object of their class by half (IoU)."""
+    rows = (position >= 0) & (label >= 0) & (np.abs(records.boxes) <= MAX_COORDINATE).all(axis=1)
+    detections = Detections(position[rows], label[rows], records.boxes[rows], records.scores[rows])
+    return int((best_overlap(truth, detections, same_class=True)[1] >= 0.5).sum())

@@ -6,7 +6,6 @@ Files may be hostile: pickles are rejected, and sizes are checked before reading
 from __future__ import annotations
 
 import csv
-import math
 import re
 import sys
 import tokenize
@@ -256,7 +255,7 @@ def read_npy(path: Path) -> Array:
         The array does not hold numbers or texts, is truncated, or is larger than `LARGEST`.
     """
     with _opened(path) as stream, readable(path):
-        return _array(stream, path.stat().st_size, str(path))
+        return _array(stream, str(path))
 
 
 def read_npz(path: Path, names: Iterable[str]) -> dict[str, Array]:
@@ -307,35 +306,22 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> Arra
     if info.file_size > max(_LARGE, _HIGHEST_RATIO * info.compress_size):
         raise _too_large(info.file_size, where)
     with archive.open(info) as stream:
-        return _array(stream, info.file_size, where)
+        return _array(stream, where)
 
 
-def _array(stream: IO[bytes], size: int, where: str) -> Array:
-    version = np.lib.format.read_magic(stream)
-    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-    if version not in readers:
-        raise ValueError(f"format version {version}")
-    shape, _, dtype = readers[version](stream, max_header_size=_LONGEST_ARRAY_HEADER)
+def _array(stream: IO[bytes], where: str) -> Array:
+    array: Array = np.lib.format.read_array(stream, allow_pickle=False, max_header_size=_LONGEST_ARRAY_HEADER)
+    if stream.read(1):
+        raise ValueError("there are more bytes than the header says")
+    dtype = array.dtype
     too_exact = dtype.kind == "f" and dtype.itemsize > _DOUBLE.itemsize
-    if dtype.hasobject or dtype.kind not in "fiuU" or too_exact or len(shape) not in (1, 2):
+    if dtype.kind not in "fiuU" or too_exact or array.ndim not in (1, 2):
         raise PredictionError(
             "The array does not hold labels, scores or names",
             where=where,
             expected="one or two dimensions of integers, floats of at most 64 bits, or texts; no objects",
-            found=f"shape {shape}, {dtype}"[:200],
+            found=f"shape {array.shape}, {dtype}"[:200],
         )
-    declared = math.prod(shape) * dtype.itemsize
-    if declared > LARGEST:
-        raise _too_large(declared, where)
-    if declared != size - stream.tell():
-        raise PredictionError(
-            "The array's size is not what its header says",
-            where=where,
-            expected=f"{declared:,} bytes",
-            found=f"{size - stream.tell():,} bytes",
-        )
-    stream.seek(0)
-    array: Array = np.lib.format.read_array(stream, allow_pickle=False, max_header_size=_LONGEST_ARRAY_HEADER)
     if not dtype.isnative:
         array = array.astype(dtype.newbyteorder("="))
     if dtype.kind == "U" and array.size and array.ravel(order="K").view(np.uint32).max(initial=0) > sys.maxunicode:
@@ -382,7 +368,7 @@ class ScoreTable:
     ----------
     scores : ndarray, shape (N, C)
         The column ``background`` of a table comes last.
-    labels, origins : ndarray, or None
+    labels : ndarray, or None
     images : list of str, or None
     name : str
         Name of the array or score columns, which indicates their kind: ``logits``, ``score_``, a class.
@@ -395,7 +381,6 @@ class ScoreTable:
     scores: Array
     labels: Array | None = None
     images: list[str] | None = None
-    origins: Array | None = None
     name: str = ""
     has_background: bool = False
     unused: tuple[str, ...] = ()
@@ -406,8 +391,7 @@ def read_score_table(path: Path, keys: Keys, classes: Sequence[str] | None = Non
 
     Of arrays, the scores are the one called ``scores``, ``logits`` or ``probabilities``. Of a table they are the
     columns called like the `classes`, else numbered ones, ``score_0``, ``logit_0``, ``probability_0`` or ``0`` and so
-    on without a gap; and a column ``background``. ``origin`` names each sample's original class, also of negative and
-    unknown ones.
+    on without a gap; and a column ``background``.
 
     Raises
     ------
@@ -422,8 +406,7 @@ def read_score_table(path: Path, keys: Keys, classes: Sequence[str] | None = Non
             raise _no_column(f"No column or array is named {key[:80]}", columns, path)
     label = keys.labels or columns.first((*LABELS, "class"))
     image = keys.images or columns.first(IMAGES)
-    origin = "origin" if "origin" in columns.names and "origin" not in (label, image) else None
-    texts = [name for name in (label, image, origin) if name is not None]
+    texts = [name for name in (label, image) if name is not None]
     rest = [name for name in columns.names if name not in texts]
     scores, kind = _score_columns(columns, rest, keys.scores, classes, path)
     background = ("background",) if columns.kind == "table" and "background" in rest else ()
@@ -434,7 +417,6 @@ def read_score_table(path: Path, keys: Keys, classes: Sequence[str] | None = Non
         scores=np.column_stack(values) if columns.kind == "table" else values[0],
         labels=None if label is None else as_texts[label],
         images=None if image is None else list(map(str, np.asarray(cells[image]).tolist())),
-        origins=None if origin is None else as_texts[origin],
         name=kind,
         has_background=bool(background),
         unused=() if columns.kind != "table" else tuple(name for name in rest if name not in {*scores, *background}),
@@ -499,9 +481,8 @@ def read_scores(
     Parameters
     ----------
     path : Path
-        ``.npz`` with arrays ``gt`` and ``scores`` or ``logits``, as openset-imagenet writes them, and where
-        there is ``origin``, each sample's original class; ``.npy``; ``.csv`` or ``.parquet`` (see
-        `curation.evaluation.score_files.read_score_table`).
+        ``.npz`` with arrays ``gt`` and ``scores`` or ``logits``, as openset-imagenet writes them; ``.npy``; ``.csv`` or
+        ``.parquet`` (see `curation.evaluation.score_files.read_score_table`).
     kind : {"auto", "logits", "probabilities", "real"}
         ``auto``: what the array's or column's name says (``logits``, ``logit_0``, ``probabilities``); probabilities
         where every row lies in [0, 1] and sums to 1; else an error that asks.
@@ -535,8 +516,7 @@ def read_scores(
     where = str(path)
     raw = replace(raw, scores=score_table(raw.scores, where))
     n = len(raw.scores)
-    columns = {"labels": raw.labels, "image names": raw.images, "original classes": raw.origins}
-    for subject, column in columns.items():
+    for subject, column in {"labels": raw.labels, "image names": raw.images}.items():
         if column is not None and np.shape(column) != (n,):
             message = f"There are not as many {subject} as rows of scores"
             raise PredictionError(message, where=where, expected=f"shape ({n},)", found=f"shape {np.shape(column)}")
@@ -544,14 +524,13 @@ def read_scores(
     if part is not None:
         rows, unmatched = rows_of_part(raw.images, n, part, where, stray)
     table = raw.scores if np.array_equal(rows, np.arange(n)) else raw.scores[rows]
-    numbers, origin, labels_from = _labels(raw, rows, classes, part, where)
+    numbers, labels_from = _labels(raw, rows, classes, part, where)
     scores = class_scores(
         numbers,
         table,
         kind=_kind(kind, raw, where),
         background="last" if raw.has_background else background,
         classes=None if classes is None else classes.known,
-        origin=origin,
         where=where,
     )
     reported = {
@@ -576,17 +555,13 @@ def read_scores(
 
 def _labels(
     raw: ScoreTable, rows: Int64s, classes: ProtocolClasses | None, part: PartSamples | None, where: str
-) -> tuple[Array, Int64s | None, str]:
-    """Return label and original class of each row, and who tells them."""
-    numbers, origin = None, None
-    if raw.labels is not None:
-        numbers, origin = _parsed_labels(raw.labels[rows], classes, where)
-    if raw.origins is not None:
-        origin = np.unique(raw.origins[rows], return_inverse=True)[1].astype(np.int64)
+) -> tuple[Array, str]:
+    """Return the label of each row, and where it comes from."""
+    numbers = None if raw.labels is None else _parsed_labels(raw.labels[rows], classes, where)
     if part is not None and part.labels is not None:
         if numbers is not None:
             require_same_labels(numbers, part.labels, part.images, where, len(part.classes.known))
-        return part.labels, part.origin, f"part {part.name}"
+        return part.labels, f"part {part.name}"
     if numbers is None:
         raise UsageError(
             "No labels given",
@@ -594,16 +569,16 @@ def _labels(
             expected="a column or array of labels, or a part of a manifest with known classes",
             hint="--labels FILE.npy; or --manifest MANIFEST --part PART --truth PATH",
         )
-    return numbers, origin, "file"
+    return numbers, "file"
 
 
-def _parsed_labels(labels: Array, classes: ProtocolClasses | None, where: str) -> tuple[Array, Int64s | None]:
+def _parsed_labels(labels: Array, classes: ProtocolClasses | None, where: str) -> Array:
     """Return the labels that a file states, as numbers or as class names."""
     if labels.dtype.kind != "U":
-        return labels, None
+        return labels
     texts = [str(text).strip() for text in labels.tolist()]
     if classes is not None and texts and all(text in classes.labels for text in texts):
-        return (*labels_of_names(texts, classes, where),)
+        return labels_of_names(texts, classes, where)
     numbers = np.full(len(texts), np.nan)
     for row, text in enumerate(texts):
         try:
@@ -619,7 +594,7 @@ def _parsed_labels(labels: Array, classes: ProtocolClasses | None, where: str) -
                 found=repr(text[:80]),
                 hint="--manifest MANIFEST says which label each class name has",
             ) from None
-    return numbers, None
+    return numbers
 
 
 def _kind(requested: Kind | Literal["auto"], raw: ScoreTable, where: str) -> Kind:

@@ -1,11 +1,11 @@
-"""How well one score separates in-distribution (ID) from out-of-distribution (OOD) samples.
+"""Scores of logits, and how well a score separates in-distribution (ID) from out-of-distribution (OOD) samples.
 
 A higher score means "more ID". ID is the positive class of every number here, except one named otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -45,32 +45,18 @@ class RankedScores:
         """OOD scores."""
         return len(self.oods)
 
-    def _blocks(self) -> Iterator[tuple[Int64s, Int64s, Int64s]]:
-        """Yield the positions of some thousand ID scores, the OOD scores below each, and up to it.
-
-        What is searched for a block fits into the processor's cache.
-        """
-        for low in range(0, self.n_id, _BLOCK):
-            ids = self.ids[low : low + _BLOCK]
-            start, stop = self.oods.searchsorted(ids[0]), self.oods.searchsorted(ids[-1], side="right")
-            oods = self.oods[start:stop]
-            below = oods.searchsorted(ids)
-            up_to = below.copy()
-            tied = np.flatnonzero(oods.take(below, mode="clip") == ids) if len(oods) else below[:0]
-            up_to[tied] = oods.searchsorted(ids[tied], side="right")
-            yield np.arange(low, low + len(ids)), below + start, up_to + start
-
     @cached_property
-    def _steps(self) -> Int64s:
-        """Of each distinct ID score, ascending: its first position, the OOD scores below it, and up to it; (3, k)."""
-        first = np.append(True, self.ids[1:] != self.ids[:-1])[: self.n_id]
-        steps = [np.stack(block)[:, first[block[0]]] for block in self._blocks()]
-        return np.concatenate([np.empty((3, 0), np.int64), *steps], axis=1)
+    def _steps(self) -> tuple[Int64s, Int64s, Int64s]:
+        """Of each distinct ID score, ascending: its first position, the OOD scores below it, and up to it."""
+        distinct, first = np.unique(self.ids, return_index=True)
+        return first, self.oods.searchsorted(distinct), self.oods.searchsorted(distinct, side="right")
 
     @property
     def twice_lost(self) -> int:
         """Twice the pairs whose OOD score is the higher, and once those of equal scores."""
-        return sum(2 * self.n_ood * len(below) - int(below.sum() + up_to.sum()) for _, below, up_to in self._blocks())
+        first, below, up_to = self._steps
+        counts = np.diff(first, append=self.n_id)
+        return int(2 * self.n_ood * self.n_id - np.dot(counts, below + up_to))
 
     @cached_property
     def id_at_least(self) -> Int64s:
@@ -86,9 +72,6 @@ class RankedScores:
     def ood_above(self) -> Int64s:
         """OOD scores > each distinct ID score, from the highest score down, shape (k,)."""
         return _from_above(self.n_ood, self._steps[2])
-
-
-_BLOCK = 1 << 15
 
 
 def _from_above(n: int, below: Int64s) -> Int64s:
@@ -255,3 +238,38 @@ def fpr95_rank(id_scores: Floats, ood_scores: Floats) -> float:
     """
     rank = min(round(0.05 * len(id_scores)), len(id_scores) - 1)
     return float(np.mean(ood_scores > np.partition(id_scores, rank)[rank]))
+
+
+def log_sum_exp(values: Floats, axis: int = -1) -> Floats:
+    """Return ``log(sum(exp(values)))`` along an axis, without overflow."""
+    highest = values.max(axis=axis, keepdims=True)
+    # All -inf (a class without samples in every term) must not become NaN.
+    shift = np.where(np.isfinite(highest), highest, 0.0)
+    with np.errstate(divide="ignore"):
+        total = np.log(np.exp(values - shift).sum(axis=axis, keepdims=True)) + shift
+    return np.asarray(np.squeeze(total, axis=axis), np.float64)
+
+
+def softmax(logits: Floats) -> Floats:
+    """Return softmax probabilities of each row, shape (n, K)."""
+    scaled = np.exp(logits - logits.max(axis=1, keepdims=True, initial=-np.inf))
+    return np.asarray(scaled / scaled.sum(axis=1, keepdims=True), np.float64)
+
+
+def max_softmax(logits: Floats) -> Floats:
+    """Return MSP, the highest softmax probability, shape (n,) (Hendrycks and Gimpel 2017)."""
+    return np.asarray(softmax(logits).max(axis=1), np.float64)
+
+
+def energy(logits: Floats) -> Floats:
+    """Return the negative free energy ``logsumexp(f)``, temperature 1, shape (n,) (Liu et al. 2020)."""
+    return log_sum_exp(logits)
+
+
+def generalized_entropy(logits: Floats, *, gamma: float = 0.1, top: int | None = None) -> Floats:
+    """Return GEN, ``-sum over the top M of p^gamma (1 - p)^gamma``, shape (n,) (Liu et al. 2023); M = K by default."""
+    p = softmax(logits)
+    if top is not None:
+        p = -np.sort(-p, axis=1)[:, :top]
+    # 1 - p may be a rounding error below 0 in no case: p <= 1 by construction.
+    return np.asarray(-(p**gamma * (1 - p) ** gamma).sum(axis=1), np.float64)

@@ -133,8 +133,6 @@ class Tidy:
         Whether JSON holds it: not where it has a row a detection.
     printed : callable, optional
         Which rows a terminal shows.
-    always : bool
-        Whether a terminal shows it beside the ranked measures: what an option asked for.
     """
 
     name: str
@@ -142,7 +140,6 @@ class Tidy:
     title: str = ""
     json: bool = True
     printed: Callable[[Sequence[Any]], bool] | None = None
-    always: bool = False
 
     def table(self, scored: Sequence[Scored], places: Sequence[str]) -> Table:
         """Return the table of all scored entries: the fields in `places`, then the columns of its rows."""

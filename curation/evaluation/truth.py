@@ -52,8 +52,6 @@ class Part:
         How many images the files hold; more than `truth` where a manifest chose among them.
     doubt : str
         Why the files may be mistaken (see `curation.evaluation.doubts.truth_doubt`), or ``""``.
-    zero : int
-        Position of the object whose annotation id is 0, which pycocotools never matches; -1 where none has it.
     """
 
     truth: GroundTruth
@@ -61,7 +59,6 @@ class Part:
     dropped: dict[str, int]
     images_in_files: int
     doubt: str = ""
-    zero: int = -1
 
     @property
     def file(self) -> dict[str, Any]:
@@ -161,8 +158,6 @@ def _part(
         part_positions=position,
         image_ids=tuple(image_ids[i] for i in order.tolist()),
         unknown_numbers=known.unknown_numbers,
-        other_numbers=known.other_numbers,
-        ids_from_truth=known.ids_from == "truth",
         sizes=np.stack([source.images.widths, source.images.heights], axis=1)[chosen],
         federated=_federated(source.federated, position, labels),
         yolo_classes=names_from_zero(source.categories)
@@ -178,8 +173,7 @@ def _part(
         image=truth.image,
         is_json=len(source.files) == 1 and source.files[0].name.endswith(".json"),
     )
-    zero = np.flatnonzero(objects.numbers[rows] == 0)
-    part = Part(truth, source.files, source.dropped, len(source.images), doubt, int(zero[0]) if len(zero) == 1 else -1)
+    part = Part(truth, source.files, source.dropped, len(source.images), doubt)
     return part, position[listed].astype(np.int64)
 
 

@@ -155,7 +155,7 @@ def open_remembered(
     opened = open_slots(given, slots, reading)
     if stored is None:
         return opened
-    as_built = Reading(cache=reading.cache, bad_boxes=stored.bad_boxes)
+    as_built = Reading(bad_boxes=stored.bad_boxes)
     digests_of = {entry.name: {file.sha256 for file in entry.files} for entry in header.sources}
     for slot in slots:
         if slot.name in opened or slot.name not in stored.sources:

@@ -18,18 +18,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from curation.core.wording import short_repr
-from curation.manifest.header import ClassEntry, Header, PartEntry, SourceEntry, version_numbers
+from curation.manifest.header import ClassEntry, Header, PartEntry, version_numbers
 from curation.manifest.manifest import Manifest
 
-Named = TypeVar("Named", PartEntry, ClassEntry, SourceEntry)
+Named = TypeVar("Named", PartEntry, ClassEntry)
 Verdict = Literal["none", "patch", "minor", "major"]
-_LONGEST = 80
-"""Characters of a value that are shown."""
+_LONGEST = 200
+"""Characters of a change that are shown."""
+_COMPARED_ALONE = {"sha256", "images", "role", "view", "order"}
 _STEPS: tuple[Verdict, ...] = ("none", "patch", "minor", "major")
 
 
@@ -166,9 +167,11 @@ def _compare_entries(subject: str, before: PartEntry, after: PartEntry, *, at_ha
         if (was := getattr(before, field)) != (now := getattr(after, field)):
             yield ManifestChange("major", subject, wording.format(was, now))
     if before.view != after.view:
-        yield ManifestChange("major", subject, f"label view: {_fields_changed(before.view, after.view)}")
-    words = [name for name in PartEntry.__struct_fields__ if name not in ("sha256", "images", "role", "view", "order")]
-    if before.sha256 is not None and (changes := _fields_changed(before, after, words)):
+        changes = _changes(msgspec.to_builtins(before.view), msgspec.to_builtins(after.view))
+        yield ManifestChange("major", subject, f"label view: {changes}")
+    states = [msgspec.to_builtins(part) for part in (before, after)]
+    fields = [_values({name: state[name] for name in state.keys() - _COMPARED_ALONE}) for state in states]
+    if before.sha256 is not None and (changes := _changes(*fields)):
         yield ManifestChange("patch", subject, changes)
 
 
@@ -191,59 +194,40 @@ def _compare_classes(old: Header, new: Header) -> Iterator[ManifestChange]:
 
 
 def _compare_header(old: Header, new: Header) -> Iterator[ManifestChange]:
-    """Return the differences beside parts and classes."""
+    """Yield the differences other than those of parts and classes."""
     if old.tasks != new.tasks:
         yield ManifestChange("major", "tasks", "the classes that a task introduces, or their order, are others")
-    for name in sorted({*Header.__struct_fields__} - {"parts", "classes", "tasks"}):
-        before, after = getattr(old, name), getattr(new, name)
-        if before == after:
-            continue
-        if name == "rule":
-            summary = _fields_changed(old.rule, new.rule)
-        elif name == "sources":
-            summary = _sources_changed(old, new)
-        else:
-            summary = _became(before, after) if isinstance(before, str) and isinstance(after, str) else "differs"
-        yield ManifestChange("patch", name, summary)
+    before, after = _header_values(old), _header_values(new)
+    for name in sorted(before):
+        if summary := _changes(before[name], after[name]):
+            yield ManifestChange("patch", name, summary)
     if [entry.name for entry in old.classes] != [entry.name for entry in new.classes]:
         yield ManifestChange("patch", "classes", "the list of classes is another")
 
 
-def _sources_changed(old: Header, new: Header) -> str:
-    words = []
-    for name, before, after in _matched(old.sources, new.sources):
-        if before is None or after is None:
-            words.append(f"{name} is {'new' if after else 'gone'}")
-        elif before != after:
-            words.append(f"{name}: {_fields_changed(before, after)}")
-    return "; ".join(words) or "in another order"
+def _header_values(header: Header) -> dict[str, dict[str, Any]]:
+    data = msgspec.to_builtins(header)
+    data["sources"] = {entry["name"]: entry for entry in data["sources"]}
+    return {name: _values(data[name]) for name in data.keys() - {"parts", "classes", "tasks"}}
 
 
-def _fields_changed(old: msgspec.Struct, new: msgspec.Struct, names: Iterable[str] | None = None) -> str:
-    changed = []
-    for name in old.__struct_fields__ if names is None else names:
-        before, after = getattr(old, name), getattr(new, name)
-        if before == after:
-            continue
-        if isinstance(before, Mapping) and isinstance(after, Mapping):
-            keys = sorted(key for key in {*before, *after} if before.get(key) != after.get(key))
-            changed += [f"{name}.{key} {_became(before.get(key), after.get(key))}" for key in keys]
-        else:
-            changed.append(f"{name} {_became(before, after) if isinstance(before, str) else 'differs'}")
-    return "; ".join(changed)
+def _values(value: Any, name: str = "") -> dict[str, Any]:
+    """Return the values of nested mappings by their names, joined by dots."""
+    if not isinstance(value, dict):
+        return {name: value}
+    nested = (_values(inner, f"{name}.{key}" if name else key) for key, inner in value.items())
+    return {key: inner for values in nested for key, inner in values.items()}
 
 
-def _became(before: object, after: object) -> str:
-    """Return ``'old' became 'new'``; of long values the place where they first differ."""
-    both = [repr(before), repr(after)]
-    if max(map(len, both)) > _LONGEST:
-        same = next((i for i, (was, now) in enumerate(zip(*both, strict=False)) if was != now), 0)
-        start = max(0, same - _LONGEST // 3)
-        both = [
-            ("…" if start else "") + text[start : start + _LONGEST] + ("…" if text[start + _LONGEST :] else "")
-            for text in both
-        ]
-    return " became ".join(both)
+def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """Return which values differ: ``ratio '0.5' became '0.6'``; of long values the name alone."""
+    texts = []
+    for name in sorted(before.keys() | after.keys()):
+        was, now = before.get(name), after.get(name)
+        if was != now:
+            became = f"{was!r} became {now!r}"
+            texts.append(f"{name} {became if len(became) <= _LONGEST else 'differs'}".strip())
+    return "; ".join(texts)
 
 
 def _stated_step(old: Header, new: Header) -> Verdict | None:

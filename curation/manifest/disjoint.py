@@ -24,14 +24,14 @@ from curation.core.wording import counted, examples, short_repr
 from curation.manifest.header import LabelView, PartEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import positions_of
-from curation.sources.photo_bytes import equal_photos, file_names, folder_of, photos_beside
+from curation.sources.photos import equal_photos, file_names, folder_of, photos_beside
 from curation.sources.source import Bools, Int32s, Int64s, Source, texts
 from curation.sources.stems import IMAGE_SUFFIXES
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Evidence = Literal["file", "id", "photo", "record", "name", "source photo", "boxes"]
+Evidence = Literal["file", "id", "photo", "record", "name", "boxes"]
 Hashes = npt.NDArray[np.uint64]
 
 REASONS: Mapping[Evidence, str] = {
@@ -40,7 +40,6 @@ REASONS: Mapping[Evidence, str] = {
     "photo": "the same photo, byte for byte",
     "record": "the same file name and the same boxes",
     "name": "the same file name",
-    "source photo": "copies of one source photo, by their names",
     "boxes": "the same size and boxes under other names",
 }
 """Evidence that two images are one, the strongest first, in words."""
@@ -60,17 +59,11 @@ COMPARED = ("ids", "names", "records", "photos")
 SHOWN = 30
 """Shared images that a message names."""
 _SUFFIX = rf"(?i)\.(?:{'|'.join(re.escape(suffix) for suffix in IMAGE_SUFFIXES)})$"
-_COPY = r"^(.+)\.rf\.[0-9a-f]{32}$"
-"""A copy that Roboflow made of a source photo: ``horse_jpg.rf.HASH``."""
 _COUNTER = r"^[A-Za-z]{0,8}[ _-]?[0-9]{1,12}$"
 """Names such as ``0007``, ``frame_12`` and ``IMG_0012``, which many folders have."""
 _FOLD = re.compile(r"(?:fold|split|cv|run|seed)[_.-]?(\d+)")
-_CHANCE = 1e-6
-"""Probability below which equal records of images with equal names are no accident."""
 _NEARLY_WHOLE = 0.95
 _FEWEST_BOXES = 3
-_FEW_PAIRS = 1_000_000
-_DENSE = 4
 _FEWEST_RECORDS = 5
 _ANY = LabelView()
 _STEPS = 100.0
@@ -254,25 +247,16 @@ class ImageColumns:
         return [file_names(source) for source in self.sources]
 
     @cached_property
-    def files_of_folders(self) -> Int64s:
-        """An integer for the folder and the file in it that each image is, -1 where a folder keeps none an image."""
-        column = texts([""] * len(self.home))
-        for number, folder in enumerate(self.folders):
-            rows = self.home == number
-            if folder:
-                column[rows] = texts([f"{folder}:{self._file_names[number][at]}" for at in self.position[rows]])
-        return _coded(text_array(column.tolist()))
-
-    @cached_property
     def files(self) -> Int64s:
-        """An integer for the file and the id in it, -1 where no other source was read from the same file."""
-        digests = [tuple(sorted(file.sha256 for file in source.files)) for source in self.sources]
+        """An integer for the folder and its file that each image is, else for the annotation file and the id in it."""
         column = texts([""] * len(self.home))
-        for number, (source, digest) in enumerate(zip(self.sources, digests, strict=True)):
-            if digest and digests.count(digest) > 1:
-                rows = self.home == number
-                natives = source.images.native[self.position[rows]].tolist()
-                column[rows] = texts([f"{digests.index(digest)}:{native}" for native in natives])
+        for number, source in enumerate(self.sources):
+            rows = self.home == number
+            at = self.position[rows]
+            folder = self.folders[number] if self.folders else ""
+            home = folder or ",".join(sorted(file.sha256 for file in source.files))
+            names = np.array(self._file_names[number], object)[at] if folder else source.images.native[at]
+            column[rows] = texts([f"{home}:{name}" if home else "" for name in names.tolist()])
         return _coded(text_array(column.tolist()))
 
     @cached_property
@@ -316,15 +300,6 @@ class ImageColumns:
 
         matches: Bools = values_of(compute.match_substring_regex(self._stems, _COUNTER))
         return matches
-
-    @cached_property
-    def source_photos(self) -> Int64s:
-        """An integer for the photo that each image is a copy of by its name, -1 for no such name."""
-        from pyarrow import compute
-
-        copies = compute.match_substring_regex(self._stems, _COPY)
-        names = compute.replace_substring_regex(self._stems, _COPY, r"\1")
-        return _coded(compute.if_else(copies, names, ""))
 
     @cached_property
     def sizes(self) -> Int64s:
@@ -400,7 +375,7 @@ def shared_images(images: ImageColumns, left: Int64s, right: Int64s) -> list[Sha
     if not images.sources:
         return [entry for entry in shared if len(both)]
     left, right = _without(left, both), _without(right, both)
-    for step in (_same_file, _same_photo, _same_record, _same_name, _same_source_photo, _same_boxes):
+    for step in (_same_file, _same_photo, _same_record, _same_name, _same_boxes):
         for entry in step(images, left, right):
             left, right = _without(left, entry.left), _without(right, entry.right)
             shared.append(entry)
@@ -414,10 +389,7 @@ def shared_images(images: ImageColumns, left: Int64s, right: Int64s) -> list[Sha
 
 
 def _same_file(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Shared]:
-    for files in (images.files, images.files_of_folders):
-        first, second = _meet(files, left, right)
-        yield Shared("file", True, first, second)
-        left, right = _without(left, first), _without(right, second)
+    yield Shared("file", True, *_meet(images.files, left, right))
 
 
 def _same_photo(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Shared]:
@@ -433,23 +405,17 @@ def _same_photo(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[S
 
 
 def _same_record(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Shared]:
-    """Yield images of equal file name and boxes, if the boxes tell images apart."""
+    """Yield images of equal file name and boxes, if no other image has these boxes."""
     boxed = images.records != 0
     left, right = left[boxed[left]], right[boxed[right]]
     named = np.where(images.stems >= 0, scatter(images.stems.astype(np.uint64)) ^ images.records, 0).view(np.int64)
     named = np.where(images.stems >= 0, named, -1)
     first, second = _meet(named, left, right)
-    same = _sizes_agree(images, first, second)
-    first, second = first[same], second[same]
-    if not len(first):
-        return
     alone = (_counts(images.records, left, first) == 1) & (_counts(images.records, right, second) == 1)
-    proven = (alone & images.distinctive[first]) | _is_no_accident(images, left, right, len(first))
+    proven = alone & images.distinctive[first] & _sizes_agree(images, first, second)
     # Two views of one scene, such as fog and no fog, have equal boxes.
-    views = proven & images.photos_differ(first, second)
-    proven &= ~views
+    proven &= ~images.photos_differ(first, second)
     yield Shared("record", True, first[proven], second[proven])
-    yield Shared("name", False, first[views], second[views])
 
 
 def _same_name(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Shared]:
@@ -457,37 +423,26 @@ def _same_name(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Sh
     for names in (images.paths, images.stems):
         first, second = _meet(names, left, right)
         common, smaller = _common_boxes(images, first, second)
-        part_of = (smaller > 0) & (common == smaller) & _sizes_agree(images, first, second)
-        # Labels of some classes alone: the boxes of one side are among those of the other.
-        two = images.photos_differ(first, second)
-        proven = part_of & _has_rare_box(images, left, right, first, second) & ~two
-        differ = ((smaller > 0) & (common == 0)) | ~_sizes_agree(images, first, second) | (two & (common == 0))
-        sign = ~proven & ~(differ & images.counters[first])
-        yield Shared("record", True, first[proven], second[proven])
+        differ = (common == 0) & ((smaller > 0) | images.photos_differ(first, second))
+        differ |= ~_sizes_agree(images, first, second)
+        sign = ~(differ & images.counters[first])
         yield Shared("name", False, first[sign], second[sign])
-        met = np.concatenate([first[proven | sign], second[proven | sign]])
-        left, right = _without(left, met), _without(right, met)
-
-
-def _same_source_photo(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Shared]:
-    yield Shared("source photo", False, *_meet(images.source_photos, left, right))
+        left, right = _without(left, first[sign]), _without(right, second[sign])
 
 
 def _same_boxes(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Shared]:
     """Yield images of other names whose size and boxes are equal, and no other image's."""
-    bounds = images.boxes_of[0]
-    # Among many images, one box is equal by accident.
-    least = 1 if len(left) * len(right) <= _FEW_PAIRS else 2
-    telling = images.distinctive & (images.sizes > 0) & (np.diff(bounds) >= least)
+    telling = images.distinctive & (images.sizes > 0)
     left, right = left[telling[left]], right[telling[right]]
-    # Boxes on a grid recur, and do not tell images apart; of very few images nobody knows whether theirs do.
-    unique = [np.count_nonzero(_counts(images.records, side, side) == 1) for side in (left, right)]
-    if min(unique) < _FEWEST_RECORDS or 2 * unique[0] < len(left) or 2 * unique[1] < len(right):
-        return
+    # Boxes on a grid recur, and do not tell images apart.
+    for side in (left, right):
+        unique = np.count_nonzero(_counts(images.records, side, side) == 1)
+        if unique < _FEWEST_RECORDS or 2 * unique < len(side):
+            return
     first, second = _meet(images.records.view(np.int64), left, right)
     alone = (_counts(images.records, left, first) == 1) & (_counts(images.records, right, second) == 1)
     same = alone & (images.sizes[first] == images.sizes[second])
-    # One equal box, such as the corner of a toy image, may be an accident.
+    # One or two equal boxes may be an accident.
     if len(_pair_boxes(images, second[same])[0]) >= _FEWEST_BOXES:
         yield Shared("boxes", False, first[same], second[same])
 
@@ -502,15 +457,8 @@ def _meet(column: Int64s, left: Int64s, right: Int64s) -> tuple[Int64s, Int64s]:
     left, right = left[column[left] != -1], right[column[right] != -1]
     if not len(left) or not len(right):
         return left[:0], right[:0]
-    values, most = column[left], int(column.max())
-    if column.min() >= -1 and most < _DENSE * len(column):
-        # Codes of texts: a table is many times faster than a search.
-        row_of = np.full(most + 1, -1, np.int64)
-        row_of[values[::-1]] = left[::-1]
-        first = row_of[column[right]]
-        return first[first >= 0], right[first >= 0]
-    order = np.argsort(values, kind="stable")
-    ranked = values[order]
+    order = np.argsort(column[left], kind="stable")
+    ranked = column[left][order]
     place = np.searchsorted(ranked, column[right])
     hits = np.flatnonzero(place < len(ranked))
     hits = hits[ranked[place[hits]] == column[right][hits]]
@@ -556,43 +504,6 @@ def _common_boxes(images: ImageColumns, first: Int64s, second: Int64s) -> tuple[
     return common, np.minimum(*sizes)
 
 
-def _has_rare_box(images: ImageColumns, left: Int64s, right: Int64s, first: Int64s, second: Int64s) -> Bools:
-    """Return which pairs share a box that no other image of either side has."""
-    rare = np.zeros(len(first), np.bool_)
-    if not len(first):
-        return rare
-    pair, hashes = _pair_boxes(images, first)
-    pair_there, there = _pair_boxes(images, second)
-    shared = np.isin(
-        scatter(scatter(pair.astype(np.uint64)) ^ hashes), scatter(scatter(pair_there.astype(np.uint64)) ^ there)
-    )
-    for side in (left, right):
-        ranked = np.sort(_pair_boxes(images, side)[1])
-        shared &= np.searchsorted(ranked, hashes, "right") - np.searchsorted(ranked, hashes, "left") == 1
-    rare[pair[shared]] = True
-    return rare & images.distinctive[first]
-
-
-def _is_no_accident(images: ImageColumns, left: Int64s, right: Int64s, equal: int) -> bool:
-    """Return whether so many images of equal name have equal records that chance does not explain it.
-
-    Boxes on a grid, or around whole images, recur: then images of equal name have equal records by chance, with the
-    probability that any two images have. The Chernoff bound of the binomial distribution says how likely `equal` is.
-    """
-    met = len(_meet(images.stems, left, right)[0])
-    values, counts = np.unique(images.records[left], return_counts=True)
-    others, other_counts = np.unique(images.records[right], return_counts=True)
-    _, here, there = np.intersect1d(values, others, return_indices=True)
-    chance = float((counts[here] / len(left) * (other_counts[there] / len(right))).sum())
-    share = min(equal / max(met, 1), 1.0)
-    if share <= chance or chance >= 1:
-        return False
-    surprise = share * np.log(share / chance)
-    if share < 1:
-        surprise += (1 - share) * np.log((1 - share) / (1 - chance))
-    return bool(met * surprise > -np.log(_CHANCE))
-
-
 def _sides(source: Source) -> tuple[Int32s, Int32s]:
     return source.images.widths, source.images.heights
 
@@ -608,9 +519,7 @@ def scatter(values: Hashes) -> Hashes:
 def _mixed_columns(table: Int64s) -> Hashes:
     column = np.zeros(len(table), np.uint64)
     for values in table.T:
-        column = scatter(
-            column ^ values.view(np.uint64) if values.flags.c_contiguous else column ^ values.astype(np.uint64)
-        )
+        column = scatter(column ^ values.astype(np.uint64))
     return column
 
 
@@ -624,11 +533,7 @@ def _coded(column: pa.LargeStringArray) -> Int64s:
     return np.where(codes == blank, -1, codes) if blank >= 0 else codes
 
 
-def source_overlaps(
-    sources: Mapping[str, Source],
-    disjoint: Sequence[tuple[str, str]] = DISJOINT,
-    paths: Mapping[str, Path] | None = None,
-) -> list[Overlap]:
+def source_overlaps(sources: Mapping[str, Source], paths: Mapping[str, Path] | None = None) -> list[Overlap]:
     """Return the images that sources share whose names are roles, such as ``train`` and ``test``.
 
     Parameters
@@ -639,7 +544,7 @@ def source_overlaps(
     images = _located(ImageColumns.of_sources(list(sources.values())), sources, paths)
     rows = {name: np.flatnonzero(images.home == number) for number, name in enumerate(sources)}
     parts = [PartEntry(name=name, role=name, sources=(name,), selection="", view=_ANY) for name in sources]  # type: ignore[arg-type]
-    return part_overlaps(images, parts, rows, disjoint)
+    return part_overlaps(images, parts, rows)
 
 
 def manifest_overlaps(

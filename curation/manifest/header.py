@@ -1,7 +1,7 @@
 """The header of a manifest: what a protocol is, which images it lists, how that came about, and what makes it sound.
 
 The header is plain data without floats (a threshold is a decimal string), so that its canonical form, and with it
-the manifest's digest, is the same on every machine. `schema.json` beside this file describes the same structure.
+the manifest's digest, is the same on every machine.
 A field declares what it may hold; how fields depend on each other is checked in `curation.manifest.validation`.
 """
 

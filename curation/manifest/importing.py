@@ -102,16 +102,15 @@ class AuthorsList:
 def complete_lists(header: Header, folder: Path) -> Manifest:
     """Return the manifest of a header with its lists, read from the authors' files below a folder.
 
-    The digest is that of the header alone: nothing in it changes. File order and repeats are kept. A list is known by
-    its digest: of several files with one name, as in a repository that holds two benchmarks, the one with the stated
-    digest is read, and where none has it, a file of another name that does.
+    The digest is that of the header alone: nothing in it changes. File order and repeats are kept. Of several files
+    with one name, as in a repository that holds two benchmarks, the one with the stated digest is read.
 
     Parameters
     ----------
     header : Header
         Of origin ``as_published``, with the digest of every file and list.
     folder : Path
-        Searched by file name, then by size and digest, subfolders included.
+        Searched by file name, subfolders included.
 
     Raises
     ------
@@ -167,9 +166,7 @@ def pin_lists(draft: Header, folder: Path) -> Manifest:
     """
     slices = list_slices(draft)
     files = {}
-    for name, candidates in _read_all(
-        draft, folder, dict.fromkeys((piece.file for piece in slices.values()), None)
-    ).items():
+    for name, candidates in _read_all(draft, folder, {piece.file: None for piece in slices.values()}).items():
         if len(candidates) > 1:
             message = f"Several files are named {name}, and no digest selects one"
             hint, paths = "give the folder that holds one of them as --lists", [str(file.path) for file in candidates]
@@ -223,46 +220,34 @@ def list_slices(header: Header) -> dict[str, ListSlice]:
     return slices
 
 
-def _read_all(header: Header, folder: Path, pinned: Mapping[str, FileEntry | None]) -> dict[str, list[AuthorsList]]:
-    """Return every file below a folder that has one of some names, or is the pinned one by its digest; none missing."""
+def _read_all(header: Header, folder: Path, names: Iterable[str]) -> dict[str, list[AuthorsList]]:
+    """Return every file below a folder that has one of some names; none missing."""
     if not folder.is_dir():
         raise missing_path("The folder of the lists does not exist", folder)
-    root, files_of, others = os.path.realpath(folder), {name: list[AuthorsList]() for name in pinned}, list[Path]()
-    for below, folders, files in os.walk(folder):
-        folders.sort()
-        for path in (Path(below, name) for name in sorted(files)):
-            inside = Path(os.path.realpath(path)).is_relative_to(root)
-            if path.name in files_of:
-                if not inside:
-                    message = "A published list is a link that leads outside the folder"
-                    raise PathEscapeError(message, where=str(path), expected=f"below {folder}")
-                files_of[path.name].append(AuthorsList.read(path))
-            elif inside and path.is_file():
-                others.append(path)
-    for name, entry in pinned.items():
-        if entry is not None and all(file.sha256 != entry.sha256 for file in files_of[name]):
-            same_size = (AuthorsList.read(path) for path in others if path.stat().st_size == entry.size)
-            files_of[name] += [file for file in same_size if file.sha256 == entry.sha256][:1]
+    root, files_of = os.path.realpath(folder), {name: list[AuthorsList]() for name in names}
+    for path in sorted(folder.rglob("*")):
+        if path.name not in files_of or path.is_dir():
+            continue
+        if not Path(os.path.realpath(path)).is_relative_to(root):
+            message = "A published list is a link that leads outside the folder"
+            raise PathEscapeError(message, where=str(path), expected=f"below {folder}")
+        files_of[path.name].append(AuthorsList.read(path))
     if missing := [name for name, files in files_of.items() if not files]:
         raise MissingFileError(
             f"{len(missing)} of the {len(files_of)} published lists are missing",
             where=str(folder),
             expected=", ".join(missing),
-            found=", ".join(name for name in files_of if files_of[name]) or "none of them, under any name",
+            found=", ".join(name for name in files_of if files_of[name]) or "none of them",
             hint=f"the lists are those of {_lists_source(header).note}",
         )
     return files_of
 
 
 def _mismatch(header: Header, entry: FileEntry, files: Sequence[AuthorsList]) -> DigestMismatchError:
-    """Return the error about files of which none has the stated bytes; another file of the header is named."""
-    called = {file.sha256: f": this is {file.name}" for file in _lists_source(header).files}
-    described = []
-    for file in files[:_SHOWN]:
-        remark = called.get(file.sha256, "")
-        if sha256_of_bytes(file.data.replace(b"\r\n", b"\n")) == entry.sha256:
-            remark = ": the right list with CRLF line ends, as git's autocrlf makes them"
-        described.append(f"{file.sha256}, {len(file.data)} bytes{remark}")
+    """Return the error about files of which none has the stated bytes."""
+    described = [f"{file.sha256}, {len(file.data)} bytes" for file in files[:_SHOWN]]
+    if any(sha256_of_bytes(file.data.replace(b"\r\n", b"\n")) == entry.sha256 for file in files):
+        described.append("the right list with CRLF line ends, as git's autocrlf makes them")
     return DigestMismatchError(
         f"This {entry.name} is not the {entry.name} of {_title(header)}",
         where=", ".join(str(file.path) for file in files[:_SHOWN]),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -34,19 +34,12 @@ from curation.core.wording import cut
 from curation.core.writing import publishing_folder, write_bytes
 from curation.manifest.built_from import BuiltFrom, open_remembered, read_built_from
 from curation.manifest.header import SCHEMA_VERSION, Header, PartEntry, header_as_data
-from curation.manifest.validation import (
-    check_header,
-    check_lists,
-    check_manifest_name,
-    needs_every_list,
-    require_earlier,
-)
+from curation.manifest.validation import check_header, check_lists, check_manifest_name, needs_every_list
 from curation.sources.source_specs import Reading, Sources, SourceSlot
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from curation.sources.photos import PhotoDataset
     from curation.sources.source import Source
 
 
@@ -234,50 +227,14 @@ class Manifest:
             return ()
 
     @checked
-    def dataset(
-        self,
-        name: str,
-        root: Path | str | Mapping[str, Path],
-        transform: Callable[..., Any] | None = None,
-        sources: Sources | None = None,
-    ) -> PhotoDataset:
-        """Return the photos of a part as a map-style dataset, which is all that PyTorch's ``DataLoader`` needs.
-
-        An item is a picture (``PIL.Image``, RGB, stored pixels) and its image id, in the order of the list.
-
-        Parameters
-        ----------
-        root, sources
-            See `photos`.
-        transform : callable, optional
-            Takes the picture and the id, and gives what is wanted instead.
-
-        Raises
-        ------
-        MissingFileError
-            A folder does not exist, or a photo is in none.
-
-        Examples
-        --------
-        With PyTorch::
-
-            dataset = manifest.dataset("wilderness", "val2017", lambda image, image_id: (to_tensor(image), image_id))
-            loader = torch.utils.data.DataLoader(dataset, batch_size=8, collate_fn=list)
-        """
-        from curation.sources.photos import PhotoDataset
-
-        return PhotoDataset(self.ids(name), self.photos(name, root, sources), transform)
-
-    @checked
     def save(self, folder: Path | str) -> Path:
         """Write the manifest as a folder that appears whole, and return it (see `write_manifest`).
 
         Raises
         ------
         UsageError
-            Another manifest is there, or an approximate list would land among the trusted manifests.
+            Another manifest is there.
         """
-        keep_approximate_out(self, Path(folder))
         write_manifest(self, Path(folder))
         return Path(folder)
 
@@ -369,7 +326,7 @@ def read_manifest(path: Path) -> Manifest:
     MissingFileError
         The folder holds no manifest.
     VersionChainError
-        It supersedes itself or a later version, or a version beside it does.
+        It supersedes itself or a later version.
     ManifestError
         The header is not JSON, has other fields or types than the schema, or does not hold together; a list is
         missing, superfluous, malformed, unsorted, or names an image twice.
@@ -379,7 +336,6 @@ def read_manifest(path: Path) -> Manifest:
     folder = path.parent if path.name == HEADER_FILE else path
     header = _read_header(folder / HEADER_FILE)
     check_header(header, where=str(folder / HEADER_FILE))
-    _check_chain(header, folder)
     at_hand = _lists_at_hand(header, folder)
     lists = {part.name: _read_list(folder, part) for part in header.parts if part.name in at_hand}
     check_lists(header, lists, where=str(folder))
@@ -412,18 +368,10 @@ def _stored(data: bytes, where: str) -> StoredHeader:
         raise ManifestError(
             message, where=where, expected=str(SCHEMA_VERSION), found=bytes(version)[:20].decode(), hint=hint
         )
-    if "overlay" in fields:
-        raise ManifestError(
-            "The manifest names boxes that reviewers drew, which are not read any more",
-            where=where,
-            expected="annotations that hold these boxes",
-            found="the field overlay",
-            hint="add the boxes to the annotation file (COCO JSON), and build the manifest again from that source",
-        )
     try:
         return msgspec.json.decode(data, type=StoredHeader)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        message, expected = ("Malformed manifest", "the fields of curation/manifest/schema.json")
+        message, expected = ("Malformed manifest", "the fields of curation.manifest.header.Header")
         raise ManifestError(message, where=where, expected=expected, found=str(error)[:300]) from None
 
 
@@ -453,21 +401,6 @@ def _require_bytes(data: bytes, digest: str | None, where: str, what: str) -> No
         ends = " (it has CRLF line ends)" if b"\r\n" in data else ""
         hint = "fetch the file again; a changed one needs a new version"
         raise DigestMismatchError(what, where=where, expected=digest, found=found + ends, hint=hint)
-
-
-def _check_chain(header: Header, folder: Path) -> None:
-    """Follow the versions that a manifest supersedes through the folders beside it; none may lead back."""
-    chain = [folder]
-    while (link := header.supersedes) is not None:
-        chain.append(folder.parent / link.version)
-        try:
-            earlier = _read_header(chain[-1] / HEADER_FILE)
-        except (ManifestError, MissingFileError):
-            return  # Damage there is reported when that manifest is read.
-        if (earlier.name, earlier.version) != (header.name, link.version) or earlier.supersedes is None:
-            return
-        require_earlier(earlier, [*map(str, chain), str(folder.parent / earlier.supersedes.version)])
-        header = earlier
 
 
 def _lists_at_hand(header: Header, folder: Path) -> set[str]:
@@ -519,15 +452,3 @@ def is_approximate(header: Header) -> bool:
     """Return whether a list was selected by presence labels instead of annotations."""
     evidence = ("wilderness_evidence", "train_evidence")
     return any(header.rule.parameters.get(name) == "presence" for name in evidence)
-
-
-def keep_approximate_out(manifest: Manifest, out: Path) -> None:
-    """Raise `UsageError` where an approximate list would land among the manifests that others trust."""
-    trusted = [root for root in manifest_roots() if Path(os.path.realpath(out)).is_relative_to(os.path.realpath(root))]
-    if trusted and is_approximate(manifest.header):
-        raise UsageError(
-            "Approximate lists cannot be stored among the trusted manifests",
-            where=f"--out {out}",
-            expected="annotations with boxes, or a folder elsewhere",
-            found=f"a table of image and class, and a folder below {trusted[0]}",
-        )

@@ -1,14 +1,24 @@
-"""A manifest for the eye: tables of its parts, classes, sources and figures."""
+"""Tables of a manifest: its parts, classes, sources and figures; and its composition, counted in the sources."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from curation.core.errors import UsageError
 from curation.core.pages import count
-from curation.core.tables import Table
-from curation.manifest.header import Figure, Header
+from curation.core.tables import Table, as_csv, grouped
+from curation.manifest.header import ClassEntry, Figure, Header, PartEntry, classes_in
 from curation.manifest.manifest import Manifest
 from curation.manifest.manifest import manifest_data as manifest_data
+from curation.manifest.views import FLAGS, ROLES, PartImages, every_object, locate_images, stated_pairs, treated
+from curation.sources.source import Source
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_ROLES_SHOWN = ("known", "previous", "negative", "unknown", "ignored")
 
 _LONGEST_VALUE = 600
 """Characters of a parameter that are shown: recorded decisions have tens of thousands."""
@@ -124,3 +134,183 @@ def _rule(header: Header) -> Table:
         more = f" … ({len(text):,} characters; --json has all)" if len(text) > _LONGEST_VALUE else ""
         rows.append((name, text[:_LONGEST_VALUE] + more))
     return Table("Rule", ("parameter", "value"), tuple(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class PartComposition:
+    """The images and objects of one part, as its label view leaves them.
+
+    Attributes
+    ----------
+    part : PartEntry
+    images : int or None
+        Different images; None where a declared part has never been computed.
+    annotated_images : int or None
+        Images with at least one object that the view does not drop.
+    labelled : dict of str to int, or None
+        Objects of each role that the view does not drop, and of these the ``difficult`` and ``crowd`` ones.
+    hidden : dict of str to int, or None
+        Objects of each role that the view drops. Those of role ``unknown`` in a training part are hidden unknowns (rule
+        CO5 of the audit).
+    hidden_images : dict of str to int, or None
+        Images that show a hidden object of each role.
+    by_class : tuple of dict
+        Each class of the header: role, images that show it, and objects, those that the view labels or hides, and crowd
+        regions (None without boxes); empty where the part's sources are not available.
+    missing : str
+        Why something is None, or ``""``.
+    """
+
+    part: PartEntry
+    images: int | None
+    annotated_images: int | None
+    labelled: dict[str, int] | None
+    hidden: dict[str, int] | None
+    hidden_images: dict[str, int] | None
+    by_class: tuple[dict[str, Any], ...] = ()
+    missing: str = ""
+
+
+def compose(manifest: Manifest, sources: Mapping[str, Source]) -> tuple[PartComposition, ...]:
+    """Return the composition of each part, in the order of the header.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source
+        By the names in the header. A part whose list or sources are not available is described by its entry alone, one
+        with a presence-only source by its images alone.
+
+    Raises
+    ------
+    ManifestError
+        An image of a part is in none of its sources, or an object's class has no role in the manifest.
+    """
+    return tuple(_composed(manifest, part, sources) for part in manifest.header.parts)
+
+
+def _composed(manifest: Manifest, part: PartEntry, sources: Mapping[str, Source]) -> PartComposition:
+    classes = classes_in(manifest.header, part)
+    absent = [f"--source {slot}=PATH" for slot in part.sources if slot not in sources]
+    if absent or part.name not in manifest.lists:
+        images = None if part.images is None else part.images - part.repeats
+        missing = f"{' '.join(absent)} is not given" if part.name in manifest.lists else "its list is not available"
+        box_counts = dict(part.boxes) or None
+        return PartComposition(part, images, part.annotated_images, box_counts, None, None, missing=missing)
+    located = locate_images(manifest, part.name, sources)
+    boxed = all(source.objects is not None for source in located.sources)
+    objects = _objects(part, classes, located) if boxed else _statements(part, classes, located)
+    labelled, hidden = objects[~objects.hidden], objects[objects.hidden]
+    hidden_images = hidden.groupby("role").image.nunique()
+    return PartComposition(
+        part=part,
+        images=len(set(manifest.ids(part.name))),
+        annotated_images=labelled.image.nunique(),
+        labelled=_counts(labelled) if boxed else None,
+        hidden=_counts(hidden) if boxed else None,
+        hidden_images={ROLES[role]: n for role, n in zip(hidden_images.index, hidden_images.tolist(), strict=True)},
+        by_class=tuple(_class_rows(classes, objects, boxed=boxed)),
+        missing="" if boxed else "a source knows classes of images, and no boxes",
+    )
+
+
+def _objects(part: PartEntry, classes: Sequence[ClassEntry], images: PartImages) -> pd.DataFrame:
+    import pandas as pd
+
+    objects = every_object(classes, images)
+    return pd.DataFrame(objects).assign(hidden=treated("drop", part.view, objects))
+
+
+def _statements(part: PartEntry, classes: Sequence[ClassEntry], images: PartImages) -> pd.DataFrame:
+    import pandas as pd
+
+    image, label = stated_pairs(classes, images)
+    pairs = pd.DataFrame({"image": image, "label": label}).query("label >= 0")
+    roles = pairs.label.map(dict(enumerate(ROLES.index(entry.role) for entry in classes))).astype(int)
+    dropped = [number for number, name in enumerate(ROLES) if getattr(part.view, name) == "drop"]
+    return pairs.assign(role=roles, hidden=roles.isin(dropped), crowd=False)
+
+
+def _counts(objects: pd.DataFrame) -> dict[str, int]:
+    by_role = objects.role.value_counts().sort_index()
+    return {ROLES[role]: n for role, n in zip(by_role.index, by_role.tolist(), strict=True)} | {
+        flag: int(objects[flag].sum()) for flag in FLAGS
+    }
+
+
+def _class_rows(classes: Sequence[ClassEntry], objects: pd.DataFrame, *, boxed: bool) -> Iterator[dict[str, Any]]:
+    by_label = objects.assign(labelled=~objects.hidden).groupby("label")
+    counts = by_label.agg(
+        images=("image", "nunique"),
+        objects=("image", "size"),
+        labelled=("labelled", "sum"),
+        hidden=("hidden", "sum"),
+        crowd=("crowd", "sum"),
+    )
+    rows = counts.reindex(range(len(classes)), fill_value=0).astype(int).to_dict("records")
+    for entry, row in zip(classes, rows, strict=True):
+        shown = {str(name): number if boxed or name == "images" else None for name, number in row.items()}
+        yield {"name": entry.name, "index": entry.index, "role": entry.role, **shown}
+
+
+def composition_data(manifest: Manifest, parts: Sequence[PartComposition]) -> dict[str, Any]:
+    """Return the composition of a manifest as plain data; what is not known is null, with the reason in ``missing``."""
+    rows = [
+        {
+            "part": part.part.name,
+            "task": part.part.task,
+            "split": part.part.role,
+            "sha256": part.part.sha256,
+            "images": part.images,
+            "repeated_lines": part.part.repeats,
+            "annotated_images": part.annotated_images,
+            "labelled_objects": part.labelled,
+            "hidden_objects": part.hidden,
+            "images_with_hidden_objects": part.hidden_images,
+            "by_class": list(part.by_class),
+            "missing": part.missing,
+        }
+        for part in parts
+    ]
+    header = manifest.header
+    return {"name": header.name, "version": header.version, "digest": manifest.digest, "parts": rows}
+
+
+def composition_csv(parts: Sequence[PartComposition]) -> str:
+    """Return the counts of each class in each part, as CSV.
+
+    Raises
+    ------
+    UsageError
+        No source of a part was given.
+    """
+    rows = [
+        (part.part.name, part.part.task, part.part.role, *entry.values()) for part in parts for entry in part.by_class
+    ]
+    if not rows:
+        raise UsageError("--out counts the objects of each class, and no source of a part is given")
+    _, *names = next(part.by_class[0] for part in parts if part.by_class)
+    return as_csv(("part", "task", "split", "class", *names), rows)
+
+
+def composition_tables(header: Header, parts: Sequence[PartComposition]) -> list[Table]:
+    """Return the table of the parts, and one of what could not be counted."""
+
+    def seen(*kinds: str) -> list[str]:
+        counted = [getattr(part, kind) or {} for part in parts for kind in kinds]
+        return [role for role in _ROLES_SHOWN if any(counts.get(role) for counts in counted)]
+
+    labelled_roles, hidden = seen("labelled"), seen("hidden", "hidden_images")
+    columns = [*labelled_roles, *(name for role in hidden for name in (f"hidden {role}", "in images")), "crowd"]
+    rows = []
+    for part in parts:
+        counts = [(part.labelled, role) for role in labelled_roles]
+        counts += [(kind, role) for role in hidden for kind in (part.hidden, part.hidden_images)]
+        counts.append((part.labelled, "crowd"))
+        numbers = (None if kind is None else kind.get(role, 0) for kind, role in counts)
+        rows.append((part.part.name, *map(count, (part.images, part.annotated_images, *numbers))))
+    title = f"{header.name} {header.version}: images, and objects under the label view of each part"
+    tables = [Table(title, ("part", "images", "annotated", *columns), tuple(rows))]
+    if missing := grouped((part for part in parts if part.missing), lambda part: part.missing):
+        reasons = tuple((why, ", ".join(part.part.name for part in group)) for why, group in missing.items())
+        tables.append(Table("Not counted", ("reason", "parts"), reasons))
+    return tables

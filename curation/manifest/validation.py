@@ -55,7 +55,7 @@ def check_header(header: Header, *, where: str) -> None:
     except msgspec.ValidationError as error:
         expected, _, field = str(error).rpartition(" - at ")
         raise _inconsistent(f"{where}: {field}", expected) from None
-    require_earlier(header, [where])
+    _require_earlier(header, where)
     for field, expected, value in _contradictions(header):
         raise _inconsistent(f"{where}: {field}", expected, value)
 
@@ -104,25 +104,6 @@ def _contradictions(header: Header) -> Iterator[tuple[str, str, object]]:
     for task in header.tasks:
         if strange := set(task.introduced) - known:
             yield f"tasks[{task.name}].introduced", "classes with the role known", sorted(strange)
-    if header.taxonomy == "OSOD-III":
-        yield from _outside_superclass(header)
-
-
-def _outside_superclass(header: Header) -> Iterator[tuple[str, str, object]]:
-    """OSOD-III: known and unknown classes together are the super-class, but for those listed as left out."""
-    parameters = header.rule.parameters
-    members, left_out = parameters.get("superclass_members"), parameters.get("superclass_left_out", ())
-    if not isinstance(members, tuple) or not isinstance(left_out, tuple):
-        yield "rule.parameters.superclass_members", "the classes of the super-class", "none"
-        return
-    played = {entry.name for entry in header.classes if entry.role in ("known", "unknown")}
-    if outside := sorted(played - set(members)):
-        yield "classes", "known and unknown classes within the super-class", outside[:5]
-    if missing := sorted({*map(str, members)} - played - set(left_out)):
-        expected = "a role for every class of the super-class, or its name in rule.parameters.superclass_left_out"
-        yield "classes", expected, missing[:5]
-    if left_out and not parameters.get("superclass_left_out_because"):
-        yield "rule.parameters.superclass_left_out_because", "a reason", "none"
 
 
 def check_lists(header: Header, lists: Lists, *, where: str) -> None:
@@ -184,21 +165,13 @@ def check_list_ids(ids: Sequence[str], part: PartEntry, *, where: str) -> None:
         raise ManifestError("A list is not sorted by code point", where=where, found=text_found)
 
 
-def require_earlier(header: Header, chain: Sequence[str]) -> None:
-    """Raise `VersionChainError` unless the version that a header supersedes is an earlier one.
-
-    A chain of versions that only falls can neither end in itself nor run in a circle.
-
-    Parameters
-    ----------
-    chain : sequence of str
-        The folders through which the header was reached, for the message.
-    """
+def _require_earlier(header: Header, where: str) -> None:
+    """Raise `VersionChainError` unless the version that a header supersedes is an earlier one."""
     link = header.supersedes
     if link is not None and version_numbers(link.version) >= version_numbers(header.version):
         raise VersionChainError(
             "A manifest supersedes itself, or a version that is not earlier",
-            where=" > ".join(chain),
+            where=where,
             expected=f"{header.name} {header.version} to supersede a version before {header.version}",
             found=link.version,
             hint="remove the folder that is wrong, or fetch it again",

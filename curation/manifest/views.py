@@ -17,6 +17,9 @@ from curation.sources.source import Bools, Int32s, Source
 ROLES: tuple[str, ...] = get_args(ClassRole)
 """``known, negative, unknown, ignored, previous``: `PartObjects.role` indexes this tuple."""
 
+EVERYTHING = LabelView(unknown="keep", ignored="keep", crowd="keep", difficult="keep")
+"""The view that keeps every object under its own class."""
+
 FLAGS = ("difficult", "crowd")
 """Subsets that `PartObjects.counts` counts beside the roles."""
 

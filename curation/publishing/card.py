@@ -6,27 +6,26 @@ import re
 import tomllib
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation.core.errors import MissingExtraError
+import yaml
+
 from curation.core.pages import page
-from curation.core.tables import tex
 from curation.manifest.header import Header, Paper, ParameterValue, classes_in
 from curation.publishing.croissant import derived
 from curation.publishing.member import (
     HUB,
-    PARTS_CONFIG,
     STATED,
     Configs,
     Member,
+    PlannedTable,
     Request,
     Statement,
     keywords,
     title_of,
 )
-from curation.publishing.parquet import PlannedTable
 from curation.publishing.tables import COLUMNS
 
 if TYPE_CHECKING:
@@ -56,28 +55,24 @@ _NOT_FOR = (
 )
 
 
-def card_text(request: Request, configs: Configs, date: str = "") -> str:
+def card_text(request: Request, configs: Configs) -> str:
     """Return the card of a repository.
 
     Parameters
     ----------
     configs : mapping of str to mapping of str to str
         By config and split, the path of the table; the first is the default.
-    date : str
-        Of publication, ISO 8601; ``""`` for none.
     """
     members, repository, tag = request.members, request.repository, request.tag
     statements = {**derived(members), **request.statements}
     text = page(
         "card.md",
-        data=card_header(card_data(repository, members, configs)),
+        data=yaml.safe_dump(card_data(repository, members, configs), sort_keys=False, allow_unicode=True),
         title=title_of(members),
         repository=repository,
         tag=tag,
         members=members,
         loading=_loading(repository, tag, configs),
-        commands="\n".join(_commands(repository, tag, members)),
-        parts_config=PARTS_CONFIG,
         columns=_columns(request.tables),
         results=request.results,
         stated=lambda name: _texts(statements.get(name)),
@@ -88,7 +83,6 @@ def card_text(request: Request, configs: Configs, date: str = "") -> str:
         papers={paper: links(paper) for paper in papers_of(members)},
         class_groups=_class_groups,
         folded=40,
-        own_bibtex=own_bibtex(repository, tag, members, date),
         origins=_ORIGINS,
         spdx=STATED,
         class_roles=lambda header, part: Counter(entry.role for entry in classes_in(header, part)),
@@ -103,28 +97,13 @@ def papers_of(members: Sequence[Member]) -> list[Paper]:
     return list(dict.fromkeys(paper for paper in papers if paper is not None))
 
 
-def card_header(data: Mapping[str, Any]) -> str:
-    """Return the YAML header of a card.
-
-    Raises
-    ------
-    MissingExtraError
-        huggingface_hub is not installed.
-    """
-    try:
-        from huggingface_hub import DatasetCardData
-    except ImportError:
-        raise MissingExtraError("Publishing needs huggingface_hub", hint="pip install 'curation[publish]'") from None
-    return DatasetCardData(**data).to_yaml(original_order=list(data)) + "\n"
-
-
 def card_data(repository: str, members: Sequence[Member], configs: Configs) -> dict[str, Any]:
     """Return the YAML header of the card as plain data, as `huggingface_hub.DatasetCardData` has it."""
     kinds = {member.manifest.header.taxonomy == "OSC" for member in members}
     images = sum(len(ids) for member in members for ids in member.manifest.lists.values())
     annotators = [who for member in members for terms in member.terms().values() for who in terms.annotators]
     datasets = [entry.dataset for member in members for entry in member.manifest.header.sources]
-    data = {
+    data: dict[str, Any] = {
         "pretty_name": title_of(members),
         # The lists are facts; labels and photos have the terms of their sources, which no one identifier names.
         "license": "other",
@@ -149,24 +128,9 @@ def card_data(repository: str, members: Sequence[Member], configs: Configs) -> d
             for position, (name, splits) in enumerate(configs.items())
         ],
     }
-    return {key: value for key, value in data.items() if value or key in ("task_categories", "configs")}
-
-
-def own_bibtex(repository: str, tag: str, members: Sequence[Member], date: str = "") -> str:
-    """Return the BibTeX entry of a publication: version, address and the digests of its manifests."""
-    owner, _, name = repository.partition("/")
-    digests = [f"{m.manifest.header.name} {m.manifest.header.version}, {m.manifest.digest}" for m in members]
-    fields = {
-        "title": f"{{{tex(title_of(members))}}}",
-        "author": f"{{{tex(owner)}}}",
-        **({"year": date[:4]} if date else {}),
-        "version": tag,
-        "publisher": "Hugging Face",
-        "url": f"{HUB}{repository}/tree/{tag}",
-        "note": tex("; ".join(digests)),
-    }
-    key = re.sub(r"[^A-Za-z0-9]+", "_", f"{name}_{tag}")
-    return "\n".join([f"@misc{{{key},", *(f"  {key} = {{{value}}}," for key, value in fields.items()), "}"])
+    # Without a table a hub would show the JSON files.
+    data |= {} if configs else {"viewer": False}
+    return {key: value for key, value in data.items() if value or key in ("task_categories", "viewer")}
 
 
 def links(paper: Paper) -> dict[str, str]:
@@ -223,30 +187,6 @@ def _parameter_text(value: ParameterValue) -> str:
     if len(text) > _LONGEST_VALUE:
         return f"{text[:_LONGEST_VALUE]}… ({len(text):,} characters)"
     return text or "none"
-
-
-def _commands(repository: str, tag: str, members: Sequence[Member]) -> list[str]:
-    member = next((candidate for candidate in members if candidate.splits), members[0])
-    header = member.manifest.header
-    manifest = "pulled" if len(members) == 1 else f"pulled/{member.folder}"
-    lines = ["pip install 'curation[publish]'", f"curation pull {repository}@{tag} --out pulled"]
-    if not member.splits:
-        # Without a list there is nothing yet to verify or to export.
-        from_lists = f"import {manifest} --lists DIR"
-        from_data = f"build {manifest}{_source_options(src.name for src in header.sources)}"
-        made = from_lists if header.origin == "as_published" else from_data
-        lines.append(f"curation {made} --out complete")
-        manifest = "complete"
-    used = {name for part in header.parts for name in part.sources}
-    lines.append(f"curation verify {manifest}{_source_options(src.name for src in header.sources if src.name in used)}")
-    for part in [entry for entry in header.parts if entry.name in member.splits or not member.splits][:1]:
-        options = f"--part {part.name} --format coco{_source_options(part.sources)} --out {part.name}.json"
-        lines.append(f"curation export {manifest} {options}")
-    return lines
-
-
-def _source_options(names: Iterable[str]) -> str:
-    return "".join(f" --source {name}=PATH" for name in names)
 
 
 def _columns(tables: Sequence[PlannedTable]) -> list[tuple[str, str, str]]:

@@ -1,31 +1,26 @@
-"""The Croissant 1.1 description of a repository, with Croissant RAI 1.0 and PROV-O, built by mlcroissant's own classes.
+"""The Croissant 1.1 description of a repository, with Croissant RAI 1.0 and PROV-O.
 
 What a manifest knows of responsible use is derived; what it cannot know is asked for by name, and never invented.
 """
 
 from __future__ import annotations
 
-import json
 import tomllib
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from curation.core.canonical import sha256_of_value
-from curation.core.errors import MissingExtraError, PublishError
+from curation.core.errors import PublishError
 from curation.core.files import read_bytes
 from curation.manifest.header import Header
+from curation.publishing.formats.plan import indented_json
 from curation.publishing.member import HUB, Configs, Member, Request, Statement, keywords, title_of
 from curation.publishing.tables import COLUMNS
 from curation.sources.datasets import family
 
 if TYPE_CHECKING:
-    import mlcroissant
     import pyarrow as pa
-
-    from curation.publishing.publication import PublishedFile
 
 CROISSANT_FILE = "croissant.json"
 
@@ -38,18 +33,8 @@ _COLLECTION, _REVIEW = f"{_WIKIDATA}Q4929239", f"{_WIKIDATA}Q3306762"
 _MOST_TEXTS, _LONGEST = 64, 4000
 
 
-def _library() -> Any:
-    try:
-        import mlcroissant
-    except ImportError:
-        raise MissingExtraError(
-            "Publishing writes the Croissant file with mlcroissant", hint="pip install 'curation[publish]'"
-        ) from None
-    return mlcroissant
-
-
 def croissant_bytes(
-    request: Request, configs: Configs, schemas: Mapping[str, pa.Schema], files: Mapping[str, PublishedFile]
+    request: Request, configs: Configs, schemas: Mapping[str, pa.Schema], digests: Mapping[str, str], date: str = ""
 ) -> bytes:
     """Return the description of a publication as JSON-LD.
 
@@ -59,106 +44,84 @@ def croissant_bytes(
         By config and split, the path of the table.
     schemas : mapping of str to pyarrow.Schema
         Of each table, by path: the columns that hold anything.
-    files : mapping of str to PublishedFile
-        By path.
-
-    Raises
-    ------
-    MissingExtraError
-        mlcroissant is not installed.
+    digests : mapping of str to str
+        ``sha256:<hex>`` of each file, by path.
+    date : str
+        Of publication, ISO 8601; ``""`` for none.
     """
-    mlc = _library()
-    repository, tag, members, date = request.repository, request.tag, request.members, request.date
+    address, members = HUB + request.repository, request.members
     headers = [member.manifest.header for member in members]
-    ctx = mlc.Context(conforms_to="http://mlcommons.org/croissant/1.1", rdf=mlc.Rdf(context=dict(_DECLARED["context"])))
-    owner, _, name = repository.partition("/")
+    owner, _, name = request.repository.partition("/")
     manifest_names = "; ".join(
         f"{header.name} {header.version} ({' '.join(header.title.split())})" for header in headers
     )
     urls = {terms.url for member in members for terms in member.terms().values() if terms.url}
-    statements = {key: request.statements.get(key) for key in PROPERTIES}
-    data = mlc.Metadata(
-        ctx=ctx,
-        conforms_to=["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"],
-        name=name,
-        description=f"{_DECLARED['description']}: {manifest_names}.",
-        url=HUB + repository,
-        version=tag,
-        license=[HUB + repository, *sorted(urls)],
-        cite_as="\n".join(dict.fromkeys(header.paper.bibtex for header in headers if header.paper)) or None,
-        creators=[mlc.Organization(ctx=ctx, name=owner)],
-        publisher=[mlc.Organization(ctx=ctx, name=owner)],
-        date_published=date or None,
-        in_language=["en"],
-        keywords=keywords(members),
-        distribution=[
-            mlc.FileObject(
-                ctx=ctx,
-                id=path,
-                name=path,
+    organization = {"@type": "sc:Organization", "name": owner}
+    citations = list(dict.fromkeys(header.paper.bibtex for header in headers if header.paper))
+    data = {
+        "@context": _DECLARED["context"],
+        "@type": "sc:Dataset",
+        "name": name,
+        "description": f"{_DECLARED['description']}: {manifest_names}.",
+        "conformsTo": ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"],
+        "alternateName": title_of(members),
+        **({"citeAs": "\n".join(citations)} if citations else {}),
+        "creator": organization,
+        **({"datePublished": date} if date else {}),
+        "inLanguage": "en",
+        "isLiveDataset": False,
+        "keywords": keywords(members),
+        "license": [address, *sorted(urls)],
+        "prov:wasDerivedFrom": _entities(members),
+        "prov:wasGeneratedBy": [activity for member in members for activity in _activities(member, date)],
+        "publisher": organization,
+        **{f"rai:{key}": request.statements[key] for key in PROPERTIES if key in request.statements},
+        "url": address,
+        "version": request.tag,
+        "distribution": [
+            {
+                "@type": "cr:FileObject",
+                "@id": path,
+                "name": path,
                 # A checker is given this file alone, so that a relative address would lead nowhere.
-                content_url=f"{HUB}{repository}/resolve/{tag}/{quote(path)}",
-                encoding_formats=[_DECLARED["media_types"].get(Path(path).suffix, "application/octet-stream")],
-                sha256=file.sha256.removeprefix("sha256:"),
-            )
-            for path, file in sorted(files.items())
+                "contentUrl": f"{address}/resolve/{request.tag}/{quote(path)}",
+                "encodingFormat": _DECLARED["media_types"].get(Path(path).suffix, "application/octet-stream"),
+                "sha256": digest.removeprefix("sha256:"),
+            }
+            for path, digest in sorted(digests.items())
         ],
-        record_sets=[
-            mlc.RecordSet(
-                ctx=ctx,
-                id=f"{config}/{split}",
-                name=f"{config}/{split}",
-                fields=[_field(ctx, f"{config}/{split}", path, field) for field in schemas[path]],
-            )
+        "recordSet": [
+            {
+                "@type": "cr:RecordSet",
+                "@id": f"{config}/{split}",
+                "name": f"{config}/{split}",
+                "field": [_field(f"{config}/{split}", path, field) for field in schemas[path]],
+            }
             for config, splits in configs.items()
             for split, path in splits.items()
         ],
-        extra_properties={
-            "alternateName": title_of(members),
-            "isLiveDataset": False,
-            **{f"rai:{key}": list(value) if isinstance(value, tuple) else value for key, value in statements.items()},
-            "prov:wasDerivedFrom": _entities(members),
-            "prov:wasGeneratedBy": [activity for member in members for activity in _activities(member, date)],
-        },
-    )
-    # The library turns a day into a moment.
-    plain = {**data.to_json(), **({"datePublished": date} if date else {})}
-    return (json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
-
-
-def described_digest(digests: Mapping[str, str], statements: Mapping[str, Statement]) -> str:
-    """Return ``sha256:…`` of what a description says, whichever version of mlcroissant wrote it, on whichever day.
-
-    Parameters
-    ----------
-    digests : mapping of str to str
-        The identity of each file, by path.
-    """
-    plain_statements = {
-        key: list(value) if isinstance(value, tuple) else value for key, value in sorted(statements.items())
     }
-    return sha256_of_value({"files": dict(sorted(digests.items())), "statements": plain_statements})
+    return indented_json(data)
 
 
-def _field(ctx: Any, parent: str, path: str, field: pa.Field, column: str = "") -> mlcroissant.Field:
+def _field(parent: str, path: str, field: pa.Field, column: str = "") -> dict[str, Any]:
     """Return the field of a column, or with `column` that of a member of the records in it."""
     from pyarrow import types
 
-    mlc = _library()
     name = f"{parent}/{field.name}"
     array = types.is_list(field.type)
     kind = field.type.value_type if array else field.type
-    shared = {"ctx": ctx, "id": name, "name": name, "description": "" if column else COLUMNS.get(field.name, "")}
+    entry: dict[str, Any] = {"@type": "cr:Field", "@id": name, "name": name}
+    if not column and field.name in COLUMNS:
+        entry["description"] = COLUMNS[field.name]
     if array and types.is_struct(kind):
-        return mlc.Field(**shared, repeated=True, sub_fields=[_field(ctx, name, path, f, field.name) for f in kind])
-    source = mlc.Source(
-        ctx=ctx,
-        file_object=path,
-        extract=mlc.Extract(ctx=ctx, column=column or field.name),
-        transforms=[mlc.Transform(ctx=ctx, json_path=field.name)] if column else [],
-    )
-    shape = {"is_array": True, "array_shape": "4" if field.name == "bbox" else "-1"} if array else {}
-    return mlc.Field(**shared, **shape, source=source, data_types=[_DECLARED["data_types"][str(kind)]])
+        return entry | {"repeated": True, "subField": [_field(name, path, member, field.name) for member in kind]}
+    if array:
+        entry |= {"isArray": True, "arrayShape": "4" if field.name == "bbox" else "-1"}
+    source = {"fileObject": {"@id": path}, "extract": {"column": column or field.name}}
+    if column:
+        source["transform"] = {"jsonPath": field.name}
+    return entry | {"dataType": _DECLARED["data_types"][str(kind)], "source": source}
 
 
 def _entities(members: Sequence[Member]) -> list[dict[str, Any]]:
@@ -222,45 +185,10 @@ def _activities(member: Member, date: str) -> Iterator[dict[str, Any]]:
         }
 
 
-def check_croissant(path: Path) -> tuple[str, ...]:
-    """Return what mlcroissant warns of in a description, and what it lets pass; an error of it is a `PublishError`.
-
-    Raises
-    ------
-    MissingExtraError
-        mlcroissant is not installed.
-    """
-    mlc = _library()
-    from absl import logging
-
-    before = logging.get_verbosity()
-    logging.set_verbosity(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            # The library's parser warns of deprecated parts of the library.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            issues = mlc.Dataset(str(path)).metadata.ctx.issues
-    except mlc.ValidationError as error:
-        raise PublishError(
-            "The Croissant description is not valid", where=CROISSANT_FILE, found=str(error)[:500]
-        ) from None
-    finally:
-        logging.set_verbosity(before)
-    return (*sorted(map(str, issues.warnings)), *_let_pass(json.loads(path.read_bytes())))
-
-
-def _let_pass(data: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what the specification and its readers ask for, and mlcroissant does not look at."""
-    yield from (f"{name} is missing" for name in _DECLARED["asked_for"] if not data.get(name))
-    if not isinstance(data.get("rai:hasSyntheticData", False), bool):
-        yield "rai:hasSyntheticData is neither true nor false"
-    if lacking := missing({name.removeprefix("rai:") for name in data if name.startswith("rai:")}):
-        yield f"not stated, and asked for by data tracks: {', '.join(lacking)} (--rai-template FILE, then --rai FILE)"
-
-
-def missing(stated: set[str]) -> list[str]:
-    """Return the required properties that are not stated."""
-    return [name for name in REQUIRED if name not in stated]
+def missing_statements(statements: Mapping[str, Statement]) -> list[str]:
+    """Return a sentence on the properties that data tracks ask for and nobody states; none where all are stated."""
+    missing = ", ".join(name for name in REQUIRED if name not in statements)
+    return [f"not stated, and asked for by data tracks: {missing} (--rai FILE)"] if missing else []
 
 
 def derived(members: Sequence[Member]) -> dict[str, Statement]:
@@ -335,15 +263,3 @@ def _checked(name: str, value: Any, path: Path) -> Statement:
     if not sound:
         raise PublishError("Wrong type for a statement", where=where, expected=expected, found=f"{value!r:.80}")
     return tuple(value) if isinstance(value, list) else value
-
-
-def template(members: Sequence[Member]) -> str:
-    """Return a TOML file for `read_statements`: what was derived, and a line for what only its publisher knows."""
-    known = derived(members)
-    lines = [_DECLARED["template_head"]]
-    for name, meaning in PROPERTIES.items():
-        lines += ["", f"# {meaning} ({'required by reviewers' if name in REQUIRED else 'optional'})"]
-        # JSON's texts and lists of them, and its true and false, are TOML's too.
-        blank = f"# {name} = false" if name == "hasSyntheticData" else f'{name} = ""'
-        lines.append(f"{name} = {json.dumps(known[name], indent=2)}" if name in known else blank)
-    return "\n".join(lines) + "\n"

@@ -7,27 +7,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import ExportError, UsageError
-from curation.core.files import read_bytes
+from curation.core.files import inside, read_bytes
 from curation.manifest.header import Header, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.coco import plan_coco
-from curation.publishing.formats.content import ContentImages, gather_images
+from curation.publishing.formats.content import gather_images, slots_of_parts
 from curation.publishing.formats.plan import FormatOptions as FormatOptions
-from curation.publishing.formats.plan import Plan, PlannedFile, WrittenFile, joined_plans, lines, safe_name, write_plan
+from curation.publishing.formats.plan import Plan, PlannedFile, WrittenFile, joined_plans, lines, write_plan
 from curation.publishing.formats.voc import plan_voc
 from curation.publishing.formats.yolo import plan_yolo
-from curation.publishing.photos import photo_sizes
-from curation.sources.opening import open_slots
-from curation.sources.source import Source
+from curation.sources.photos import size_of_photo
+from curation.sources.source import Int32s, Source
 from curation.sources.source_specs import Reading
-
-if TYPE_CHECKING:
-    from curation.publishing.member import Member
-    from curation.publishing.parquet import PlannedTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +36,10 @@ class ExportRequest:
     manifest : Manifest
     parts : tuple of str
     sources : mapping of str to Source
-        Those of the parts, by name; none where one of them is not given and the format needs none.
+        Those of the parts, by name; none for ids alone.
     options : FormatOptions
     photos : mapping of str to Path
         Folders of photos by source, that of all others under ``""``.
-    given : mapping of str to Any
-        The sources as the caller gave them, by ``NAME[@PART]``.
     """
 
     manifest: Manifest
@@ -52,7 +47,6 @@ class ExportRequest:
     sources: Mapping[str, Source]
     options: FormatOptions
     photos: Mapping[str, Path]
-    given: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +67,6 @@ class Format:
         or all of them are one thing.
     usual_parts : callable or None
         Names the parts of a manifest that are written where none is chosen; None: one has to be.
-    tables : callable or None
-        Gives the tables of a publication in this layout.
     """
 
     name: str
@@ -83,7 +75,38 @@ class Format:
     file: str = ""
     each: Literal["already", "file", "folder", "never"] = "already"
     usual_parts: Callable[[Header], list[str]] | None = None
-    tables: Callable[[Member, FormatOptions], list[PlannedTable]] | None = None
+
+
+def photo_sizes(
+    manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source], roots: Mapping[str, Path]
+) -> Int32s:
+    """Return width and height of each image of some parts, shape (n, 2): the source's, or else the photo's.
+
+    Only the head of a photo is read. Its orientation tag is applied: trainers turn a photo before they read its labels.
+
+    Parameters
+    ----------
+    roots : mapping of str to Path
+        Folder of photos by source name; the one named ``""`` serves every other source.
+
+    Raises
+    ------
+    MissingExtraError
+        Pillow is not installed.
+    MissingFileError, ExportError, PathEscapeError
+        A photo is missing, is not an image, or its name leads out of the folder.
+    """
+    from tqdm import tqdm
+
+    images = gather_images(manifest, parts, sources)
+    slots = slots_of_parts(manifest, parts)
+    sizes, names = images.sizes, images.photos
+    lacking = np.flatnonzero((sizes <= 0).any(axis=1)).tolist()
+    for row in tqdm(lacking, desc="photo sizes", unit=" photos", disable=None):
+        root = roots.get(slots[images.slot[row]], roots.get(""))
+        if root is not None:
+            sizes[row] = size_of_photo(inside(root, names[row]), ExportError)
+    return sizes
 
 
 def _plan_yolo(request: ExportRequest) -> Plan:
@@ -93,68 +116,33 @@ def _plan_yolo(request: ExportRequest) -> Plan:
     )
 
 
-IdForm = Literal["namespaced", "native", "file_name", "number"]
-NEEDS_SOURCES = ("file_name", "number")
-
-
-def plan_lists(
-    manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source] | None = None, form: IdForm = "namespaced"
-) -> Plan:
+def plan_lists(manifest: Manifest, parts: Sequence[str], *, native: bool = False) -> Plan:
     """Return the plan of a list for each part, in the order of the part; a line that names an image again is kept.
 
     Parameters
     ----------
-    sources : mapping of str to Source, optional
-        Only needed for ``file_name`` and ``number``; where given for another form, the ids must exist there.
-    form : {"namespaced", "native", "file_name", "number"}
-        ``coco:000000000139``, ``000000000139``, ``000000000139.jpg`` or ``139``.
+    native : bool
+        Write ``000000000139`` instead of ``coco:000000000139``.
 
     Raises
     ------
     ExportError
-        The form needs a source; an image has no file name, or a hostile one; no part or one twice.
-    ManifestError, MissingListError
-        See `curation.manifest.views.locate_images`.
+        No part, or one twice.
+    MissingListError
+        See `curation.manifest.manifest.Manifest.ids`.
     """
     if not parts or len(set(parts)) < len(parts):
         raise ExportError("Each part is exported once", expected="one or more parts", found=", ".join(parts))
-    if form in NEEDS_SOURCES and not sources:
-        raise ExportError(
-            f"The id form {form!r} needs the sources",
-            where="--set id_form",
-            expected=" ".join(f"--source {slot}=PATH" for slot in manifest.part(parts[0]).sources),
-        )
-    lists = {part: _list_lines(manifest, part, sources, form) for part in parts}
-    return Plan(
-        files=tuple(PlannedFile(f"{part}.txt", lines(texts)) for part, texts in lists.items()),
-        records=sum(map(len, lists.values())),
-        counts={"images": sum(map(len, lists.values()))},
-    )
-
-
-def _list_lines(manifest: Manifest, part: str, sources: Mapping[str, Source] | None, form: IdForm) -> Sequence[str]:
-    ids = manifest.ids(part)
-    images = gather_images(manifest, [part], sources) if sources else None
-    if images is not None and form in NEEDS_SOURCES:
-        names = _file_names(images) if form == "file_name" else map(str, images.numbers.tolist())
-        text_of = dict(zip(images.ids, names, strict=True))
-        return [text_of[image] for image in ids]
-    return ids if form == "namespaced" else [image.partition(":")[2] for image in ids]
-
-
-def _file_names(images: ContentImages) -> list[str]:
-    names: list[str] = images.file_names.tolist()
-    for name, image in zip(names, images.ids, strict=True):
-        if not name:
-            raise ExportError("The source gives no file name for an image", where=image, hint="--set id_form=native")
-        safe_name(name, image)
-    return names
+    lists = {part: [image.partition(":")[2] if native else image for image in manifest.ids(part)] for part in parts}
+    images = sum(map(len, lists.values()))
+    files = tuple(PlannedFile(f"{part}.txt", lines(texts)) for part, texts in lists.items())
+    return Plan(files, records=images, counts={"images": images})
 
 
 COCO = Format(
     "coco",
     lambda request: plan_coco(request.manifest, request.parts, request.sources, request.options),
-    ("category_ids", "unknown_id"),
+    ("category_ids",),
     file=".json",
     each="file",
 )
@@ -162,9 +150,7 @@ VOC = Format("voc", lambda request: plan_voc(request.manifest, request.parts, re
 YOLO = Format("yolo", _plan_yolo, ("unknown", "photos"), each="folder")
 ID_LISTS = Format(
     "txt",
-    lambda request: plan_lists(
-        request.manifest, request.parts, request.sources, request.options.id_form or "namespaced"
-    ),
+    lambda request: plan_lists(request.manifest, request.parts, native=request.options.id_form == "native"),
     ("id_form",),
     file=".txt",
 )
@@ -267,8 +253,8 @@ def write_export(
         raise UsageError(
             "Several parts in this format are several files, and --out names one", where=str(out), hint="--out DIR"
         )
-    opened, usable = _sources(chosen, manifest, parts, sources, options, reading or Reading())
-    request = ExportRequest(manifest, tuple(parts), usable, options, photos, sources)
+    opened = _sources(chosen, manifest, parts, sources, options, reading or Reading())
+    request = ExportRequest(manifest, tuple(parts), opened, options, photos)
     if each and chosen.each in ("file", "folder"):
         plans = {part: chosen.plan(dataclasses.replace(request, parts=(part,))) for part in parts}
         plan = joined_plans(plans, folders=chosen.each == "folder")
@@ -342,8 +328,10 @@ def _sources(
     raw_sources: Mapping[str, Any],
     options: FormatOptions,
     reading: Reading,
-) -> tuple[dict[str, Source], dict[str, Source]]:
-    """Return the sources that parts and category ids need, as far as given; then those, or none if a part lacks one."""
+) -> dict[str, Source]:
+    """Return the sources that parts and category ids need; none for ids alone."""
+    if form is ID_LISTS:
+        return {}
     needed = {slot for part in parts for slot in manifest.part(part).sources}
     for part in parts:
         manifest.ids(part)
@@ -358,21 +346,14 @@ def _sources(
     names_needed = {name for slot in chosen for name in (slot.name, slot.dataset)}
     idle = {name for slot in manifest.slots for name in (slot.name, slot.dataset)} - names_needed
     useful_given = {key: value for key, value in raw_sources.items() if key.partition("@")[0] not in idle}
-    optional = form is ID_LISTS and options.id_form not in NEEDS_SOURCES
-    # Ids alone need no source: what a build remembers is not read for them.
-    sources = (
-        open_slots(useful_given, chosen, reading)
-        if optional
-        else manifest.open_sources(useful_given, reading, slots=chosen)
-    )
-    missing = needed - set(sources)
-    if missing and not optional:
+    sources = manifest.open_sources(useful_given, reading, slots=chosen)
+    if needed - set(sources):
         raise UsageError(
             "A source of the chosen parts is missing",
             expected=" ".join(f"--source {name}=PATH" for name in sorted(needed)),
             found=", ".join(sources) or "none",
         )
-    return sources, {} if missing else sources
+    return sources
 
 
 def _differences(entry: SourceEntry, sources: Mapping[str, Source]) -> list[str]:

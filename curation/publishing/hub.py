@@ -1,11 +1,11 @@
-"""A dataset repository on a hub: looked at, pushed and pulled, whole or not at all, through huggingface_hub alone."""
+"""A dataset repository on a hub, pushed and pulled as a whole through huggingface_hub."""
 
 from __future__ import annotations
 
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +17,15 @@ from curation.core.arguments import checked
 from curation.core.errors import CurationError, MissingExtraError, PublicationMismatchError, PublishError, UsageError
 from curation.core.files import read_bytes
 from curation.core.writing import publishing_folder
-from curation.manifest.header import DIGEST, VERSION, version_numbers
-from curation.publishing.publication import MAX_RECORD_BYTES, RECORD_FILE, Publication, parse_record, verify_repository
-from curation.publishing.repository import check_repository_name
+from curation.manifest.header import DIGEST, VERSION
+from curation.publishing.publication import (
+    MAX_RECORD_BYTES,
+    RECORD_FILE,
+    Publication,
+    check_repository_name,
+    parse_record,
+    verify_repository,
+)
 
 PUBLIC_HUB = "https://huggingface.co"
 KIND = "dataset"
@@ -285,8 +291,8 @@ def push(hub: HubRepository, folder: Path, publication: Publication, *, public: 
     Raises
     ------
     PublishError
-        The tag is there with another content, or a later one is there; the repository holds something else, or is
-        public and `public` was not asked for; there is no token, or the hub refuses it or cannot be reached.
+        The tag is there with another content; the repository holds something else, or is public and `public` is not
+        set; there is no token, or the hub refuses it or cannot be reached.
     """
     hub.require_token()
     info = hub.info()
@@ -297,10 +303,7 @@ def push(hub: HubRepository, folder: Path, publication: Publication, *, public: 
         raise PublishError(
             "The repository is public, and --public was not given", where=hub.where, hint="--public, or another --repo"
         )
-    tags = hub.tags()
-    tagged = tags.get(publication.tag)
-    if tagged is None:
-        _require_latest(hub, publication.tag, tags)
+    tagged = hub.tags().get(publication.tag)
     commit = tagged or _committed(hub, folder, publication, info)
     _require_same(hub, commit, publication)
     if tagged is None:
@@ -309,23 +312,8 @@ def push(hub: HubRepository, folder: Path, publication: Publication, *, public: 
         message = f"{publication.tag}, {publication.digest}"
         tag = hub.api.create_tag
         hub.ask("setting the tag", tag, tag=publication.tag, tag_message=message, revision=commit)
-    if public and info.private:
-        hub.ask("making the repository public", hub.api.update_repo_settings, private=False)
     address = f"{shown_endpoint(hub.endpoint)}/datasets/{hub.name}/tree/{publication.tag}"
-    return Pushed(commit, address, tagged is None, not public)
-
-
-def _require_latest(hub: HubRepository, tag: str, tags: Iterable[str]) -> None:
-    """Raise `PublishError` where a later version is published: whoever names no version would get the older one."""
-    published = sorted((version_numbers(name), name) for name in tags if re.fullmatch(VERSION, name))
-    if published and published[-1][0] > version_numbers(tag):
-        raise PublishError(
-            f"A later version than {tag} is published, and the main branch would fall behind it",
-            where=hub.where,
-            expected=f"a version after {published[-1][1]}",
-            found=tag,
-            hint="choose a later --tag, or another --repo",
-        )
+    return Pushed(commit, address, tagged is None, info.private)
 
 
 def _committed(hub: HubRepository, folder: Path, publication: Publication, info: Any) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import msgspec
 
@@ -19,11 +19,13 @@ from curation.manifest.header import Header, SourceEntry
 from curation.manifest.manifest import HEADER_FILE, Manifest, packaged_manifests, read_stated
 from curation.manifest.validation import check_header
 from curation.manifest.verify import same_bytes, verify_sources
-from curation.publishing.parquet import PlannedTable
 from curation.review.decisions.decision import Decision, sort_key
 from curation.review.decisions.resolution import Rule, decisions_digest, recorded_digest, recorded_form, resolve
 from curation.sources.datasets import family
 from curation.sources.source import Source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Permission = Literal["yes", "no", "unstated"]
 
@@ -140,9 +142,6 @@ def require_labels(entry: SourceEntry, terms: Terms) -> None:
 Statement = str | bool | tuple[str, ...]
 """On responsible use."""
 
-PARTS_CONFIG = "parts"
-"""The config that lists the parts of all manifests."""
-DECISIONS = "decisions"
 HUB = "https://huggingface.co/datasets/"
 """The public address of a repository, whichever endpoint it was pushed to."""
 Configs = Mapping[str, Mapping[str, str]]
@@ -158,12 +157,11 @@ def config_names(headers: Sequence[Header]) -> list[str]:
         A manifest is named twice, or two still have one config.
     """
     plain = [header.name.replace("/", "-") for header in headers]
-    times = Counter([*plain, PARTS_CONFIG])
+    times = Counter(plain)
     names = [
         name if times[name] == 1 else f"{name}-{header.version}" for name, header in zip(plain, headers, strict=True)
     ]
-    # Evidence has a separate config beside that of its manifest.
-    occurrences = Counter([*names, PARTS_CONFIG, *(f"{name}-{DECISIONS}" for name in names)])
+    occurrences = Counter(names)
     if repeated := [name for name in names if occurrences[name] > 1]:
         raise PublishError(
             "Two manifests would share a config",
@@ -281,6 +279,41 @@ class Results:
 
     data: bytes
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTable:
+    """One table of a repository.
+
+    Attributes
+    ----------
+    config, split : str
+    schema : pyarrow.Schema
+    rows : callable
+        Gives the table piece by piece.
+    filled : tuple of str
+        Columns that hold anything.
+    empty : bool
+        Without a row: `datasets` loads no split that has none, and no config with one, so no config names it.
+    """
+
+    config: str
+    split: str
+    schema: pa.Schema
+    rows: Callable[[], Iterable[pa.Table]]
+    filled: tuple[str, ...]
+    empty: bool = False
+
+    @property
+    def path(self) -> str:
+        """Where it lies in the repository."""
+        return f"data/{self.config}/{self.split}.parquet"
+
+    def filled_schema(self) -> pa.Schema:
+        """Return the columns that hold anything."""
+        import pyarrow as pa
+
+        return pa.schema([field for field in self.schema if field.name in self.filled])
 
 
 @dataclass(frozen=True)

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import zip_longest
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, NoReturn
 
 import msgspec
 
 from curation.core.canonical import sha256_of_file, sha256_of_value
-from curation.core.errors import CanonicalFormError, CurationError, PublicationMismatchError
+from curation.core.errors import CanonicalFormError, PublicationMismatchError, UsageError
 from curation.core.files import inside, read_bytes
 from curation.manifest.header import DIGEST, VERSION
-from curation.manifest.manifest import Manifest, read_manifest
+from curation.manifest.manifest import read_manifest
 from curation.publishing.formats.plan import indented_json
-from curation.publishing.parquet import read_parquet, schema_of, table_digest
 
 RECORD_FILE = "publication.json"
 MAX_RECORD_BYTES = 64 << 20
 SCHEMA_VERSION = 1
 _LONGEST_PATH = 1024
+_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
+_LONGEST_NAME = 96
 _WORD = r"[A-Za-z0-9._-]{1,96}"
 _STEP = r"[A-Za-z0-9_][A-Za-z0-9._+-]*"
 
@@ -102,6 +101,17 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         return sha256_of_value({**msgspec.to_builtins(self), "files": files})
 
 
+def check_repository_name(name: str) -> None:
+    """Raise `UsageError` unless a text can name a dataset repository of a hub."""
+    well_formed = re.fullmatch(f"{_NAME}/{_NAME}", name) and not re.search(r"--|\.\.|\.git$", name)
+    if not well_formed or len(name) > _LONGEST_NAME:
+        raise UsageError(
+            "Invalid name of a dataset repository",
+            expected="ORG/NAME of letters, digits, '-', '_' and '.', at most 96 characters",
+            found=ascii(name[:100]),
+        )
+
+
 def record_bytes(publication: Publication) -> bytes:
     """Return the bytes of ``publication.json``."""
     data = msgspec.to_builtins(publication)
@@ -180,8 +190,8 @@ def read_publication(folder: Path) -> Publication:
 def verify_repository(folder: Path) -> Publication:
     """Return the record of a repository after everything in it was checked.
 
-    The bytes of each file, and what each table says, have the stated digests; each manifest is whole and the one that
-    is stated; the rows of each table are the lines of its list.
+    The bytes of each file have the stated digest; each manifest is whole and the one that
+    is stated.
 
     Raises
     ------
@@ -203,10 +213,6 @@ def verify_repository(folder: Path) -> Publication:
                 f"{file.size} bytes, {file.sha256}",
                 f"{size} bytes, {digest}",
             )
-        if file.content and path.endswith(".parquet"):
-            digest_of_rows = table_digest(read_parquet(local), schema_of(local))
-            if digest_of_rows != file.content:
-                _refuse("The content of a table is not what was published", path, file.content, digest_of_rows)
     for manifest in publication.manifests:
         _verify_manifest(folder, manifest)
     return publication
@@ -223,24 +229,3 @@ def _verify_manifest(folder: Path, record: PublishedManifest) -> None:
             f"{record.name} {record.version} {record.digest}",
             " ".join(identity),
         )
-    for part in record.parts:
-        if part.table:
-            _verify_rows(folder, manifest, part.name, part.table)
-
-
-def _verify_rows(folder: Path, manifest: Manifest, part: str, table: str) -> None:
-    try:
-        ids = manifest.ids(part)
-    except CurationError as error:
-        _refuse("A table belongs to a part without a list", table, part, error.what)
-    for line, (expected, found) in enumerate(zip_longest(ids, _image_ids(inside(folder, table))), start=1):
-        if expected != found:
-            _refuse(f"Row {line} of a table is not line {line} of its list", table, f"{expected}", f"{found}")
-
-
-def _image_ids(path: Path) -> Iterator[str]:
-    columns = [f"{field.name}: {field.type}" for field in schema_of(path)]
-    if "image_id: string" not in columns:
-        _refuse("A table has no image ids", path.name, "a column image_id: string", ", ".join(columns))
-    for piece in read_parquet(path, ["image_id"]):
-        yield from piece.column("image_id").to_pylist()

@@ -14,9 +14,8 @@ from curation.core.errors import PublishError, UsageError
 from curation.manifest.header import VERSION
 from curation.manifest.manifest import manifest_files
 from curation.publishing.card import card_text
-from curation.publishing.croissant import CROISSANT_FILE, check_croissant, croissant_bytes, described_digest
-from curation.publishing.member import EVIDENCE_FILE, Member, Request, check_member
-from curation.publishing.parquet import PlannedTable, write_parquet
+from curation.publishing.croissant import CROISSANT_FILE, croissant_bytes, missing_statements
+from curation.publishing.member import EVIDENCE_FILE, Member, PlannedTable, Request, check_member
 from curation.publishing.publication import (
     RECORD_FILE,
     SCHEMA_VERSION,
@@ -24,20 +23,19 @@ from curation.publishing.publication import (
     PublishedFile,
     PublishedManifest,
     PublishedPart,
+    check_repository_name,
     record_bytes,
 )
-from curation.publishing.tables import planned_tables
+from curation.publishing.tables import write_parquet
 from curation.review.decisions.files import json_lines
 
 CARD_FILE = "README.md"
 RESULTS_FILE = "results.jsonl"
-_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
-_LONGEST_NAME = 96
 
 
 @dataclass(frozen=True)
 class Written:
-    """A repository that was written, and what mlcroissant remarks on its description."""
+    """A repository that was written, and what its Croissant description lacks."""
 
     publication: Publication
     remarks: tuple[str, ...]
@@ -65,18 +63,7 @@ def check_request(request: Request) -> None:
             raise UsageError("Invalid date", where="--date", expected="YYYY-MM-DD", found=ascii(request.date[:40]))
     for member in request.members:
         check_member(member)
-    _configs(planned_tables(request.members, request.tables))
-
-
-def check_repository_name(name: str) -> None:
-    """Raise `UsageError` unless a text can name a dataset repository of a hub."""
-    well_formed = re.fullmatch(f"{_NAME}/{_NAME}", name) and not re.search(r"--|\.\.|\.git$", name)
-    if not well_formed or len(name) > _LONGEST_NAME:
-        raise UsageError(
-            "Invalid name of a dataset repository",
-            expected="ORG/NAME of letters, digits, '-', '_' and '.', at most 96 characters",
-            found=ascii(name[:100]),
-        )
+    _configs(request.tables)
 
 
 def write_repository(request: Request, folder: Path) -> Written:
@@ -85,10 +72,10 @@ def write_repository(request: Request, folder: Path) -> Written:
     Raises
     ------
     PublishError, UsageError
-        See `check_request`; or the Croissant description is not valid.
+        See `check_request`.
     """
     check_request(request)
-    tables = planned_tables(request.members, request.tables)
+    tables = request.tables
     published: dict[str, PublishedFile] = {}
 
     def put(path: str, data: bytes, content: str = "") -> None:
@@ -109,16 +96,13 @@ def write_repository(request: Request, folder: Path) -> Written:
             put(f"{member.folder}/{EVIDENCE_FILE}", json_lines(member.evidence))
     if request.results is not None:
         put(RESULTS_FILE, request.results.data)
+    put(CARD_FILE, card_text(request, _configs([table for table in tables if not table.empty])).encode())
+    schemas = {table.path: table.filled_schema() for table in tables}
     # The day of a publication is not part of its content: the same content on another day is the same version.
-    card = partial(card_text, request, _configs([table for table in tables if not table.empty]))
-    content = sha256_of_bytes(card(date="").encode()) if request.date else ""
-    put(CARD_FILE, card(date=request.date).encode(), content)
-    data = croissant_bytes(
-        request, _configs(tables), {table.path: table.filled_schema() for table in tables}, published
-    )
-    identities = {path: file.identity for path, file in published.items()}
-    put(CROISSANT_FILE, data, described_digest(identities, request.statements))
-    remarks = check_croissant(folder / CROISSANT_FILE)
+    describe = partial(croissant_bytes, request, _configs(tables), schemas)
+    digests = {path: file.sha256 for path, file in published.items()}
+    content = sha256_of_bytes(describe({path: file.identity for path, file in published.items()}))
+    put(CROISSANT_FILE, describe(digests, request.date), content)
     publication = Publication(
         schema_version=SCHEMA_VERSION,
         repository=request.repository,
@@ -128,7 +112,7 @@ def write_repository(request: Request, folder: Path) -> Written:
         files=dict(sorted(published.items())),
     )
     (folder / RECORD_FILE).write_bytes(record_bytes(publication))
-    return Written(publication, remarks)
+    return Written(publication, tuple(missing_statements(request.statements)))
 
 
 def _configs(tables: Sequence[PlannedTable]) -> dict[str, dict[str, str]]:

@@ -1,12 +1,15 @@
-"""The tables of a repository: parts with the same columns for every manifest, decisions, and a list of all parts."""
+"""The tables of a repository: one for each part, with the same columns for every manifest."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from curation.core.errors import PublishError
@@ -15,62 +18,12 @@ from curation.manifest.header import UNKNOWN_ID, ClassEntry, Header, PartEntry, 
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, PartImages, PartObjects, locate_images, stated_pairs, view_objects
 from curation.publishing.formats.content import UNKNOWN_NAME, picked, raw_column
-from curation.publishing.member import DECISIONS, PARTS_CONFIG, Member
-from curation.publishing.parquet import PlannedTable
-from curation.review.decisions.decision import Decision, row_of
+from curation.publishing.member import Member, PlannedTable
+from curation.review.decisions.decision import Decision
 from curation.sources.source import Int64s, Source
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-def planned_tables(members: Sequence[Member], parts: Sequence[PlannedTable]) -> list[PlannedTable]:
-    """Return those of the parts, then one of the decisions behind each reviewed manifest, and one of all parts."""
-    import pyarrow as pa
-
-    columns = Decision.__struct_fields__
-    schema = pa.schema([pa.field(name, pa.string(), nullable=False) for name in columns])
-    tables = [*parts]
-    for member in members:
-        if member.evidence is not None:
-            rows = [row_of(item) for item in member.evidence]
-            tables.append(_table_of_rows(f"{member.config}-{DECISIONS}", DECISIONS, schema, rows, columns))
-    listed = [row for member in members for row in _part_rows(member)]
-    kinds = {name: pa.int64() if name == "images" else pa.string() for name in _PART_COLUMNS}
-    schema = pa.schema([pa.field(name, kind, nullable=name in _ABSENT) for name, kind in kinds.items()])
-    filled = [name for name in schema.names if any(row[name] is not None for row in listed)]
-    return [*tables, _table_of_rows(PARTS_CONFIG, PARTS_CONFIG, schema, listed, filled)]
-
-
-def _table_of_rows(
-    config: str, split: str, schema: pa.Schema, rows: Sequence[Mapping[str, Any]], filled: Sequence[str]
-) -> PlannedTable:
-    import pyarrow as pa
-
-    table = pa.Table.from_pylist(list(rows), schema=schema)
-    return PlannedTable(config, split, schema, lambda: iter([table]), tuple(filled), not rows)
-
-
-_ABSENT = ("config", "split", "images", "list_sha256")
-_PART_COLUMNS = ("manifest", "version", "manifest_digest", "part", "role", *_ABSENT, "selection")
-
-
-def _part_rows(member: Member) -> Iterator[dict[str, Any]]:
-    header = member.manifest.header
-    for part in header.parts:
-        split = member.splits.get(part.name) if member.manifest.lists.get(part.name) else None
-        yield {
-            "manifest": header.name,
-            "version": header.version,
-            "manifest_digest": member.manifest.digest,
-            "part": part.name,
-            "role": part.role,
-            "config": member.config if split else None,
-            "split": split,
-            "images": part.images,
-            "list_sha256": part.sha256,
-            "selection": part.selection,
-        }
 
 
 def part_tables(member: Member) -> list[PlannedTable]:
@@ -265,3 +218,31 @@ def _evidence(ids: Sequence[str], evidence: Sequence[Decision], entry: PartEntry
     relevant = (item for item in evidence if item.dataset in ("", entry.name, item.image_id.partition(":")[0]))
     of_image = grouped(relevant, lambda item: item.image_id)
     return [[{name: getattr(item, name) for name in EVIDENCE} for item in of_image.get(image, ())] for image in ids]
+
+
+_ROWS = 50_000
+"""Rows of a row group."""
+
+
+def write_parquet(path: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> str:
+    """Write tables as the row groups of a file.
+
+    Returns
+    -------
+    str
+        ``sha256:…`` of the names of the columns and of the rows as JSON, each on a line: the same whichever version of
+        pyarrow writes the file.
+    """
+    from pyarrow import parquet
+
+    encoder = msgspec.json.Encoder()
+    digest = hashlib.sha256(encoder.encode(schema.names) + b"\n")
+    # Bytes depend on the library's version alone: no clock, no thread count, no random name is in them.
+    with parquet.ParquetWriter(path, schema, compression="zstd", version="2.6") as writer:
+        for table in tables:
+            for batch in table.to_batches():
+                digest.update(encoder.encode_lines(batch.to_pylist()))
+            # `datasets` reads in batches of the first row group's rows, and fails where these are none.
+            if len(table):
+                writer.write_table(table, row_group_size=_ROWS)
+    return f"sha256:{digest.hexdigest()}"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from operator import attrgetter
@@ -15,12 +14,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from curation.core.errors import AnnotationFormatError, CurationError, ImageIdError
-from curation.core.ids import MAX_NATIVE_LENGTH, ImageId, check_native, native_of
-from curation.core.json_text import SMALL, record_pieces, refuse_repeated_keys, repeated_at_the_top
-from curation.sources.content import FileContent
+from curation.core.errors import AnnotationFormatError, ImageIdError
+from curation.core.ids import MAX_NATIVE_LENGTH, check_native, native_of
+from curation.core.json_text import refuse_repeated_keys
+from curation.core.reading import InputFile
 from curation.sources.datasets import COCO_CATEGORIES, named_by_file, namespace_of
-from curation.sources.integrity import Finder, Ids, Where, check_unique, finder, sound_objects
+from curation.sources.integrity import KIND, Finder, Ids, Where, check_unique, finder, sound_objects
 from curation.sources.source import (
     POSES,
     Bools,
@@ -45,17 +44,12 @@ _Flag = Annotated[float, msgspec.Meta(ge=0, le=1, multiple_of=1)] | bool
 _Pose = Literal["", "Unspecified", "Frontal", "Rear", "Left", "Right"]
 _POSE_NUMBERS = {pose: number for number, pose in enumerate(POSES)}
 _RECORD = re.compile(r"\$\.(images|annotations|categories)\[(\d+)\]")
-_OPENING = re.compile(rb'"annotations"\s*:\s*\[\s*(?=\{\s*("[a-z_]{1,40}"))')
-_MARK = b"8113420171017"
-_MOST_COPIED = 1 << 20
 _BYTE = re.compile(r"\(byte (\d+)\)")
 _LEAVE_OUT = "curation inspect FILE names the command that leaves such annotations out, or mends them"
 _RENUMBER = "curation inspect FILE --renumber NEW.json counts the annotations from 1"
 
 
-def read_coco(
-    path: Path, *, dataset: str = "coco", part: str = "", namespace: str | None = None, bad_boxes: BadBoxes = "error"
-) -> Source:
+def read_coco(path: Path, *, dataset: str = "coco", part: str = "", bad_boxes: BadBoxes = "error") -> Source:
     """Return the source that a COCO instances file holds, crowd regions included, masks skipped.
 
     Fields beyond COCO's own are read where present: ``difficult`` and ``ignore`` (either makes an object difficult),
@@ -70,8 +64,6 @@ def read_coco(
         For example ``coco`` and ``train2017``. Native ids are COCO's twelve digits in the namespace ``coco``, the stem
         of the file name for a year of VOC (``000001``, ``2008_000008``), RWD, DIOR or ``nuimages``, else the id as it
         stands.
-    namespace : str, optional
-        Of the image ids; by default the dataset's own.
     bad_boxes : {"error", "drop"}
         Whether a box that is not finite, negative in size or beyond any image stops the reading or is left out and
         counted in `Source.dropped`.
@@ -83,24 +75,16 @@ def read_coco(
     AnnotationFormatError, DuplicateIdError, DanglingIdError, BoxError
         The file is not what it should be; the error names the record.
     """
-    return parse_coco(FileContent(path), dataset=dataset, part=part, namespace=namespace, bad_boxes=bad_boxes)
+    return parse_coco(InputFile(path, kind=KIND), dataset=dataset, part=part, bad_boxes=bad_boxes)
 
 
-def parse_coco(
-    content: FileContent, *, dataset: str, part: str, namespace: str | None = None, bad_boxes: BadBoxes = "error"
-) -> Source:
+def parse_coco(content: InputFile, *, dataset: str, part: str, bad_boxes: BadBoxes = "error") -> Source:
     """Return the source in a file that is in memory already (see `read_coco`)."""
-    space = ImageId(namespace, "0").namespace if namespace else namespace_of(dataset)
-    # What is wrong with a file, and where, is said of its records all together.
-    with suppress(CurationError, ValueError, LookupError, RecursionError):
-        return _source(content, *_in_pieces(content.data), dataset, part, space, bad_boxes)
     decoded = decode_instances(content.data, content.name)
-    return _source(content, decoded, [decoded.annotations], dataset, part, space, bad_boxes)
+    return _source(content, decoded, dataset, part, namespace_of(dataset), bad_boxes)
 
 
-def _source(
-    content: FileContent, decoded: Instances, pieces: _Pieces, dataset: str, part: str, space: str, bad_boxes: BadBoxes
-) -> Source:
+def _source(content: InputFile, decoded: Instances, dataset: str, part: str, space: str, bad_boxes: BadBoxes) -> Source:
     if decoded.annotations and not decoded.categories:
         raise AnnotationFormatError(
             "The annotation file lists no categories",
@@ -123,8 +107,7 @@ def _source(
             return {number: name for number, name, _ in COCO_CATEGORIES}
         return dict(zip(categories.numbers, categories.names, strict=True))
 
-    read = [_objects(piece, image_of, category_of, names, where) for piece in pieces]
-    objects = Objects.joined(read)
+    objects = _objects(decoded.annotations, image_of, category_of, names, where)
     check_unique(objects.numbers, "annotation id", where, hint=_RENUMBER)
     sound, dropped = sound_objects(objects, bad_boxes, where)
     return Source.of(
@@ -170,13 +153,6 @@ class AnnotationRecord(msgspec.Struct, gc=False):
     orig_category_id: int | None = None
 
 
-class _Numbered(AnnotationRecord, gc=False, kw_only=True):
-    image_id: _Int64
-    category_id: _Int64
-    id: _Int64
-
-
-_Pieces = Iterable[Sequence[AnnotationRecord]]
 _ID_FIELDS = frozenset({"id", "image_id", "category_id"})
 _EXACT = 2.0**53
 """Up to here a float holds every whole number."""
@@ -199,35 +175,6 @@ class Instances(msgspec.Struct, gc=False):
     categories: list[CategoryRecord] = []
 
 
-class _Frame(Instances, gc=False):
-    annotations: msgspec.Raw = msgspec.Raw()  # type: ignore[assignment]
-
-
-def _in_pieces(data: bytes) -> tuple[Instances, Iterator[list[_Numbered]]]:
-    """Return a large file without its annotations, and these some thousand at a time; a `ValueError` for others.
-
-    Where the annotations lie is guessed from the bytes, and proved: with a mark in their place the file is JSON whose
-    annotations are the mark. Nothing is parsed twice so, and records of a piece are in the processor's cache when they
-    become columns: 436 MB take two thirds of the time and memory.
-    """
-    opening = _OPENING.search(data, data.index(b'"annotations"')) if len(data) > SMALL and data[:1] == b"{" else None
-    if not opening:
-        raise ValueError
-    start, before = opening.end(), data[: opening.end()]
-    later = [data.rindex(key) for key in (b'"images"', b'"categories"') if key not in before]
-    end = data.rindex(b"]", start, min(later, default=len(data)))
-    # What is left is copied.
-    if len(data) - (end - start) > max(_MOST_COPIED, len(data) // 2):
-        raise ValueError
-    rest = b"".join((before, _MARK, data[end:]))
-    frame = msgspec.json.decode(rest, type=_Frame)
-    is_proved = bytes(frame.annotations).strip(b"[] \n\r\t") == _MARK and rest.count(_MARK) == 1
-    if not is_proved or not frame.categories or repeated_at_the_top(rest) is not None:
-        raise ValueError
-    pieces = record_pieces(data, start, end, opening[1], _Numbered)
-    return Instances(frame.images, [], frame.categories), pieces
-
-
 def decode_instances(data: bytes, name: str) -> Instances:
     """Return the records of a COCO instances file of any form.
 
@@ -242,7 +189,7 @@ def decode_instances(data: bytes, name: str) -> Instances:
         return msgspec.json.decode(data, type=Instances)
     except msgspec.ValidationError as error:
         records = _as_other_tools_write(data)
-        return _refuse_record(data, name, str(error)) if records is None else records
+        return _refuse_record(name, str(error)) if records is None else records
     except msgspec.DecodeError as error:
         _refuse_syntax(data, name, str(error))
     except (UnicodeDecodeError, RecursionError) as error:
@@ -296,13 +243,13 @@ def _check_start(data: bytes, name: str) -> None:
         )
 
 
-def _refuse_record(data: bytes, name: str, message: str) -> NoReturn:
+def _refuse_record(name: str, message: str) -> NoReturn:
     reason, _, path = message.partition(" - at ")
     record = _RECORD.search(path)
     if record is None:
         where = name if not path else f"{name}: {path.strip('`').removeprefix('$.')}"
     else:
-        where = record_place(name, record[1], int(record[2]), _id_of(data, record[1], int(record[2])))
+        where = record_place(name, record[1], int(record[2]))
     field = path.strip("`").rpartition("].")[2] if record else ""
     raise AnnotationFormatError(
         "A record of the annotation file is malformed",
@@ -312,17 +259,6 @@ def _refuse_record(data: bytes, name: str, message: str) -> NoReturn:
         if record and record[1] == "annotations" and field.partition("[")[0] in ("image_id", "category_id", "bbox")
         else None,
     )
-
-
-def _id_of(data: bytes, section: str, row: int) -> object:
-    """Return the id of a malformed record, or None: the whole file is read anew, which only an error pays for."""
-    try:
-        content: Any = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
-        record: Any = msgspec.json.decode(content[section], type=list[msgspec.Raw])[row]
-        fields: Any = msgspec.json.decode(record)
-        return fields.get("id") if isinstance(fields, dict) else None
-    except (msgspec.MsgspecError, UnicodeError, RecursionError, LookupError):
-        return None
 
 
 def _refuse_syntax(data: bytes, name: str, message: str) -> NoReturn:
@@ -366,8 +302,7 @@ def _flags(records: Sequence[AnnotationRecord], attribute: str) -> Bools:
 
 def _ids(records: Sequence[Any], attribute: str, where: Where) -> Ids:
     """Return ids as int64 or as texts; a file that mixes both is malformed."""
-    is_numbered = records and isinstance(records[0], _Numbered)
-    kinds = {int} if is_numbered else set(map(type, map(attrgetter(attribute), records)))
+    kinds = set(map(type, map(attrgetter(attribute), records)))
     if kinds == {str}:
         return [getattr(record, attribute) for record in records]
     if kinds <= {int}:

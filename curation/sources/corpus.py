@@ -1,4 +1,4 @@
-"""Photos of a corpus of any size, in blocks that a worker reads itself: folders, Parquet tables of paths, tar shards.
+"""Photos of a corpus of any size, in blocks that a worker reads itself: folders and tar shards.
 
 No name in a corpus opens, or writes, anything but what lies below its root; members of tar shards are read in memory
 and never unpacked. What cannot be used is a row with the reason, and does not end the work.
@@ -7,18 +7,16 @@ and never unpacked. What cannot be used is a row with the reason, and does not e
 from __future__ import annotations
 
 import tarfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from curation.core.canonical import sha256_of_lines
-from curation.core.columns import checked_group
-from curation.core.engines.addresses import below, files_below, is_address, last_name, opened, size_and_stamp
-from curation.core.engines.step import Block
-from curation.core.errors import MissingFileError, PathEscapeError, SourceError, UsageError
+from curation.core.engines.shards import Block
+from curation.core.errors import SourceError, UsageError
+from curation.core.files import files_below, opened, size_and_stamp
 from curation.sources.photos import (
     LARGEST_FILE,
     NO_PHOTO,
@@ -33,49 +31,44 @@ from curation.sources.photos import (
 if TYPE_CHECKING:
     import pyarrow
 
-PHOTOS, ROWS, TABLE = 1024, 8192, 256
-"""Photos of a block of a folder; rows of a block of a Parquet file; photos of a table, at most."""
+PHOTOS, TABLE = 1024, 256
+"""Photos of a block of a folder, and of a table, at most."""
 _TABLE_BYTES = 64 << 20
-_LARGEST_COLUMN = 1 << 30
 _LONGEST = 4096
-_PATHS = ("path", "url")
 
 Photo = tuple[str, "bytes | BrokenPhotoError"]
 
 
-def corpus_blocks(corpus: str | Path, *, root: str | None = None) -> Iterator[Block]:
+def corpus_blocks(corpus: str | Path) -> Iterator[Block]:
     """Yield the blocks of a corpus: their tables have the columns id, path, data and error (see `photo_data`).
 
     Parameters
     ----------
     corpus : str or Path
-        A path or an address: a ``.tar`` shard of WebDataset, a ``.parquet`` file, or a folder; of a folder its shards
-        if there are any, else its Parquet files, else its photos. Of photos the id is the path below the folder; of tar
-        shards, the name of the shard and of the member; of Parquet, the column ``id``, or file and row.
-    root : str, optional
-        Where the column ``path`` or ``url`` of Parquet may lead, and what relative paths are below of: by default the
-        folder of the file; ``https://`` lets all such addresses be fetched.
+        A ``.tar`` shard of WebDataset, or a folder; of a folder its shards if there are any, else its photos. Of photos
+        the id is the path below the folder; of tar shards, the name of the shard and of the member.
 
     Raises
     ------
-    MissingFileError, MissingExtraError
-        See `curation.core.engines.addresses.opened`.
+    MissingFileError
+        A file or folder does not exist or cannot be read.
     UsageError
-        The corpus has no photos.
-    SourceError
-        A Parquet file cannot be read, or has no column of paths.
+        The corpus has no photos, or is a table of their addresses.
     """
     text = str(corpus)
-    suffix = PurePosixPath(last_name(text)).suffix.lower()
-    if suffix in (".tar", ".parquet"):
-        files = [(text, last_name(text), size_and_stamp(text)[1])]
+    suffix = PurePosixPath(text).suffix.lower()
+    if suffix == ".parquet":
+        raise UsageError(
+            "Tables of addresses are not read",
+            where=text,
+            expected="a folder of photos, or tar shards of WebDataset",
+            hint="img2dataset fetches the photos of such a table into tar shards",
+        )
+    if suffix == ".tar":
+        files = [(text, PurePosixPath(text).name, size_and_stamp(text)[1])]
     else:
-        if not is_address(text):
-            PhotoFolder(Path(text))
-        files = next((listed for ending in (".tar", ".parquet") if (listed := [*files_below(text, (ending,))])), [])
-        suffix = PurePosixPath(files[0][1]).suffix.lower() if files else ""
-    if root is not None and suffix != ".parquet":
-        raise UsageError("`root` only applies to Parquet", where=text, found=root)
+        PhotoFolder(Path(text))
+        files = list(files_below(text, (".tar",)))
     if not files:
         blocks = _in_blocks(photos_among(files_below(text, PICTURES), text), PHOTOS)
         if (first := next(blocks, None)) is None:
@@ -83,10 +76,7 @@ def corpus_blocks(corpus: str | Path, *, root: str | None = None) -> Iterator[Bl
         yield first
         yield from blocks
     for path, name, stamp in files:
-        if suffix == ".tar":
-            yield TarPhotos(path, name, stamp)
-        else:
-            yield from _parquet(path, name, stamp, root or path[: -len(last_name(path))] or ".")
+        yield TarPhotos(path, name, stamp)
 
 
 def listed_blocks(photos: Iterable[tuple[str, Path]], each: int = PHOTOS) -> Iterator[Block]:
@@ -106,7 +96,7 @@ def _in_blocks(files: Iterable[tuple[str, str, str]], each: int) -> Iterator[Blo
 
 @dataclass(frozen=True)
 class ListedPhotos:
-    """Photos by their paths or addresses."""
+    """Photos by their paths."""
 
     name: str
     ids: tuple[str, ...]
@@ -206,103 +196,6 @@ class _Bounded:
         return self._stream.read(count)
 
 
-def _parquet(path: str, name: str, stamp: str, root: str) -> Iterator[Block]:
-    from pyarrow import parquet
-
-    with opened(path, kind="Parquet file") as stream, _readable(path):
-        file = parquet.ParquetFile(stream)
-        names = [file.metadata.schema.column(at).path.lower() for at in range(file.metadata.num_columns)]
-        used_columns = [at for at, column in enumerate(names) if column in ("id", *_PATHS)]
-        groups = [checked_group(file, group, used_columns) for group in range(file.num_row_groups)]
-        largest = max((meta.column(at).total_uncompressed_size for meta in groups for at in used_columns), default=0)
-    if largest > _LARGEST_COLUMN:
-        raise SourceError(
-            "A column of the Parquet file is too large to be one of paths",
-            where=path,
-            expected=f"row groups of at most {_LARGEST_COLUMN >> 20} MiB a column",
-            found=f"{largest >> 20} MiB",
-        )
-    for group, meta in enumerate(groups):
-        for start in range(0, meta.num_rows, ROWS):
-            yield ParquetPhotos(path, name, stamp, root, group, start, min(start + ROWS, meta.num_rows))
-
-
-@dataclass(frozen=True)
-class ParquetPhotos:
-    """Photos by rows of a Parquet file, `start` to `stop` of a row group: ``path`` or ``url``, and ``id``."""
-
-    path: str
-    file: str
-    stamp: str
-    root: str
-    group: int
-    start: int
-    stop: int
-
-    @property
-    def name(self) -> str:
-        """File, row group and first row."""
-        return f"{self.file}[{self.group}:{self.start}]"
-
-    @property
-    def key(self) -> str:
-        """What tells whether the file, or where its paths lead, has changed."""
-        return f"{self.stamp} {self.root}"
-
-    def tables(self) -> Iterator[pyarrow.Table]:
-        """Yield ids, and paths below the root; a path that leads elsewhere is a row with the reason."""
-        import pyarrow
-        from pyarrow import parquet
-
-        with opened(self.path, kind="Parquet file") as stream, _readable(self.path):
-            file = parquet.ParquetFile(stream)
-            names = {name.lower(): name for name in file.schema_arrow.names}
-            chosen = next((names[name] for name in _PATHS if name in names), None)
-            if chosen is None:
-                column_names = ", ".join(file.schema_arrow.names)[:200]
-                expected = "a column path or url, and id"
-                raise SourceError(
-                    "The Parquet file names no photos", where=self.path, expected=expected, found=column_names
-                )
-            columns = [chosen, *([names["id"]] if "id" in names else [])]
-            at = 0
-            for batch in file.iter_batches(TABLE, row_groups=[self.group], columns=columns):
-                first, last = max(self.start - at, 0), min(self.stop - at, batch.num_rows)
-                if first < last:
-                    texts = batch.column(chosen).cast(pyarrow.string()).to_pylist()[first:last]
-                    ids = [f"{self.name}+{at + row - self.start}" for row in range(first, last)]
-                    if "id" in names:
-                        ids = batch.column(names["id"]).cast(pyarrow.string()).to_pylist()[first:last]
-                    yield self._placed(ids, texts)
-                at += batch.num_rows
-                if at >= self.stop:
-                    return
-
-    def _placed(self, ids: Sequence[str | None], texts: Sequence[str | None]) -> pyarrow.Table:
-        paths: list[str | None] = []
-        errors: list[str | None] = []
-        for text in texts:
-            try:
-                paths.append(below(self.root, text[:_LONGEST]) if text else None)
-                errors.append(None if text else "its row names no file")
-            except PathEscapeError:
-                paths.append(None)
-                errors.append("its path leads outside the root")
-        return _table([(identity or "")[:_LONGEST] for identity in ids], paths=paths, errors=errors)
-
-
-@contextmanager
-def _readable(path: str) -> Iterator[None]:
-    """Tell what pyarrow raises of a damaged file as the one error of it."""
-    import pyarrow
-
-    try:
-        yield
-    except pyarrow.ArrowException as error:
-        reason = " ".join(str(error).split())[:200]
-        raise SourceError("The Parquet file cannot be read", where=path, found=reason) from None
-
-
 def _table(ids: Any, *, paths: Any = None, data: Any = None, errors: Any = None) -> pyarrow.Table:
     import pyarrow
 
@@ -330,13 +223,6 @@ def _data(path: str | None, data: bytes | None, error: str | None) -> bytes | Br
     try:
         if error or path is None:
             return BrokenPhotoError(error or NO_PHOTO)
-        if not is_address(path):
-            return read_photo(Path(path))
-        with opened(path, kind="photo") as stream:
-            content = stream.read(LARGEST_FILE + 1)
-        too_large = len(content) > LARGEST_FILE
-        return BrokenPhotoError(f"it is larger than {LARGEST_FILE >> 20} MiB") if too_large else content
+        return read_photo(Path(path))
     except BrokenPhotoError as broken:
         return broken
-    except MissingFileError as missing:
-        return BrokenPhotoError(missing.what.replace("The photo", "it"))

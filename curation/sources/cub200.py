@@ -1,4 +1,4 @@
-"""Reader of CUB-200-2011, five lists that say one thing each of every image: `parse_cub200`."""
+"""Reader of CUB-200-2011, five lists that say one thing each of every image: `read_cub200`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 
 from curation.core.errors import AnnotationFormatError, DanglingIdError, MissingFileError, UsageError
 from curation.core.reading import utf8_text
-from curation.sources.content import SmallFiles, check_image_name
-from curation.sources.integrity import check_unique, sound_objects
+from curation.sources.integrity import SmallFiles, check_image_name, check_unique, sound_objects
 from curation.sources.source import Categories, Floats, Images, Int64s, Objects, Source
 from curation.sources.source_specs import BadBoxes
 
@@ -31,7 +30,7 @@ def locate_cub200(root: Path) -> Path:
     )
 
 
-def parse_cub200(content: SmallFiles, *, dataset: str, part: str, bad_boxes: BadBoxes = "error") -> Source:
+def read_cub200(root: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "error") -> Source:
     """Return the source that a CUB-200-2011 folder holds, each image with its one bird.
 
     Native ids are file names without folder and suffix (``Black_Footed_Albatross_0046_18``). A class is called by what
@@ -40,8 +39,8 @@ def parse_cub200(content: SmallFiles, *, dataset: str, part: str, bad_boxes: Bad
 
     Parameters
     ----------
-    content : SmallFiles
-        The files `FILES`.
+    root : Path
+        A folder with the files `FILES`, itself or in ``CUB_200_2011``.
     part : str
         ``train``, ``test`` (column of ``train_test_split.txt``), or ``""`` for all images.
     bad_boxes : {"error", "drop"}
@@ -53,6 +52,7 @@ def parse_cub200(content: SmallFiles, *, dataset: str, part: str, bad_boxes: Bad
     AnnotationFormatError, DuplicateIdError, DanglingIdError, BoxError
         A file is not what it should be, or lacks an image; the error names the line.
     """
+    content = SmallFiles(locate_cub200(root), FILES)
     if part not in ("", *PARTS):
         raise UsageError("CUB-200-2011 has no such part", expected=", ".join(PARTS), found=repr(part)[:60])
     images = _rows(content, _IMAGES)

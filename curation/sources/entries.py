@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Form = Literal[
     "imglist", "voc list", "id list", "class names", "csv", "json array", "json groups", "json lists", "class roles",
-    "coco json", "map", "two files", "file and labels", "file and label vector", "numbered files", "frames",
+    "coco json", "map", "two files", "file and labels", "file and label vector", "frames",
     "json lines", "data yaml",
 ]  # fmt: skip
 
@@ -210,8 +210,6 @@ class PublishedFile:
         Lists of images; none where the file names classes.
     classes : mapping of str to tuple of str
         Names or numbers of classes: under the empty key, or by role, ``unknown/Hard``.
-    renamed : mapping of str to str
-        Of a file that maps names to names.
     notes : tuple of str
         Remarks on the file, such as repeated image ids.
     annotated : bool
@@ -228,7 +226,6 @@ class PublishedFile:
     sha256: str
     lists: tuple[PublishedList, ...] = ()
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    renamed: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     annotated: bool = False
     named_files: tuple[Path, ...] = ()

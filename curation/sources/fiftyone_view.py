@@ -26,7 +26,7 @@ STEMS = "filepath"
 """The id field that means: the stems of the photos' file names."""
 _FLAGS = ("iscrowd", "difficult", "ignore", "truncated", "occluded")
 _USUAL_LABELS = ("ground_truth", "ground_truth_detections", "detections")
-_DECIMALS = 16
+_DECIMALS = 6
 
 
 def is_view(value: Any) -> bool:
@@ -211,8 +211,8 @@ def coco_of_view(
     Returns
     -------
     dict
-        Boxes ``x, y, w, h`` in pixels: the shortest decimal numbers that are these shares of the photo's size, which
-        are the original ones wherever those had at most 15 digits. Classes have the ids of ``dataset.info``
+        Boxes ``x, y, w, h`` in pixels with at most six decimals, so that boxes of an annotation file come back as
+        they were. Classes have the ids of ``dataset.info``
         (`listed_categories`), else 1, 2, … by name, which no detection may use. ``area``, ``iscrowd``, ``difficult``,
         ``ignore``, ``truncated``, ``occluded`` and ``pose`` are those of the detections' attributes, where there are
         such.
@@ -311,24 +311,14 @@ def results_of_view(view: Any, *, label_field: str = "", id_field: str = "") -> 
 def in_pixels(shares: Floats, sizes: Floats) -> Floats:
     """Return boxes in pixels of which some shares of the photo's size are the quotients.
 
-    Many numbers have one quotient: of them, the one with the fewest decimals is meant.
+    A division and a multiplication change the last digits, which no annotation file states.
 
     Parameters
     ----------
     shares, sizes : ndarray of float64, shape (n, 4)
         ``x, y, w, h`` from 0 to 1; width, height, width, height in pixels.
     """
-    exact: Floats = shares * sizes
-    pixels, left = exact.copy(), np.ones(exact.shape, bool)
-    for decimals in range(_DECIMALS):
-        scale = 10.0**decimals
-        tried = np.rint(exact * scale) / scale
-        same = left & (tried / sizes == shares)
-        pixels[same] = tried[same]
-        left &= ~same
-        if not left.any():
-            break
-    return pixels
+    return np.round(shares * sizes, _DECIMALS)
 
 
 def _label_field(view: Any, requested: str, *, predicted: bool) -> str:

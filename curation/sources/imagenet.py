@@ -22,10 +22,9 @@ from curation.core.columns import distinct
 from curation.core.errors import AnnotationFormatError, ImageIdError, MissingFileError, UsageError
 from curation.core.ids import check_native, ilsvrc2012_classes
 from curation.core.json_text import decode_json
-from curation.core.reading import beginning, utf8_text
+from curation.core.reading import InputFile, beginning, utf8_text
 from curation.core.tables import csv_rows
-from curation.sources.content import FileContent
-from curation.sources.integrity import check_unique
+from curation.sources.integrity import KIND, check_unique
 from curation.sources.source import FileRecord, Images, Source, texts
 from curation.sources.table import SUFFIXES as TABLES
 from curation.sources.table import parse_table
@@ -59,7 +58,7 @@ def read_imagenet(path: Path, *, dataset: str = "imagenet", part: str) -> Source
     if path.is_dir():
         return _from_folder(part_folder(path, part), dataset, part)
     if path.suffix.lower() in TABLES and not beginning(path, 24).startswith(b"ImageId,PredictionString"):
-        return parse_table(FileContent(path), dataset=dataset, part=part)
+        return parse_table(InputFile(path, kind=KIND), dataset=dataset, part=part)
     return _source(read_labels(path, part), dataset, part)
 
 
@@ -210,7 +209,7 @@ def read_labels(path: Path, part: str) -> LabelledNames:
     UsageError
         It is of another part than the one asked for.
     """
-    content = FileContent(path)
+    content = InputFile(path, kind=KIND)
     text = utf8_text(content.data, str(path), AnnotationFormatError, "The list is not UTF-8 text")
     if path.suffix.lower() == ".json":
         names, classes, counts_alone = _from_json(text, path)

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 
-import msgspec
-
 from curation.core.arguments import shown, values_of_array
-from curation.core.errors import AnnotationFormatError, PredictionError, UsageError
+from curation.core.errors import AnnotationFormatError, UsageError
 from curation.sources.coco import record_place
-from curation.sources.fiftyone_view import is_view
 
 _BOX = ("x", "y", "w", "h")
 _OF_IMAGE = ("file_name", "width", "height")
@@ -30,11 +28,11 @@ _IDS = ("image_id", "category_id")
 _NEEDED = ("image_id", "score", "bbox", *_BOX)
 _EXACT = 2**53
 _BYTES = (bytes, bytearray, memoryview)
-_TEXTS_AND_NUMBERS = {str, int, float, bool, type(None)}
 _KINDS = "a path, a COCO dictionary, a DataFrame or list of boxes, a FiftyOne dataset or view, or a Source"
+_BY_IMAGE = "by image id {boxes: x1, y1, x2, y2; scores; labels}"
 _DETECTIONS = (
     "a path, a list of COCO results, a FiftyOne view with predictions, a DataFrame: image_id, category_id, score, bbox "
-    "or x, y, w, h; or by image id what supervision, Ultralytics or torchmetrics have of an image"
+    f"or x, y, w, h; or {_BY_IMAGE}"
 )
 
 
@@ -91,7 +89,6 @@ def results_bytes(detections: Any) -> bytes:
     rows = None if isinstance(detections, Mapping) else _rows(detections)
     if rows is None:
         raise UsageError("Unsupported detection type", expected=_DETECTIONS, found=shown(detections))
-    name = type(detections).__name__
     if rows and {"boxes", "scores", "labels"} <= rows[0].keys():
         column_names = {"scores": "score", "labels": "category"}
         rows = [
@@ -102,7 +99,7 @@ def results_bytes(detections: Any) -> bytes:
         for row in rows:
             if not isinstance(row["category"], str):
                 row["category_id"] = row.pop("category")
-    return encoded_json([_with_bbox(row, number, name) for number, row in enumerate(rows)])
+    return encoded_json([_with_bbox(row) for row in rows])
 
 
 def encoded_json(value: Any) -> bytes:
@@ -113,59 +110,32 @@ def encoded_json(value: Any) -> bytes:
     UsageError
         It holds itself, or something that JSON cannot.
     """
-
-    def plain(item: Any) -> Any:
-        made = _plain(item)
-        _refuse_bytes(made)
-        return made
-
-    _refuse_bytes(value)
+    compact = partial(json.dumps, value, default=_plain, separators=(",", ":"))
     try:
         try:
-            data = msgspec.json.encode(value, enc_hook=plain)
+            return compact(ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            return json.dumps(msgspec.to_builtins(value, enc_hook=plain)).encode("ascii")
-        if b"null" in data:
-            # msgspec writes NaN as null; a file would hold NaN, which its reader refuses.
-            text = json.dumps(msgspec.to_builtins(value, enc_hook=plain))
-            if "NaN" in text or "Infinity" in text:
-                return text.encode("ascii") if _not_finite(text) else data
-    except RecursionError:
+            return compact().encode()
+    except TypeError as error:
+        raise _not_allowed(str(error)) from None
+    except (RecursionError, ValueError):
         raise UsageError("Circular or too deeply nested value", found=type(value).__name__) from None
-    return data
 
 
-def _refuse_bytes(value: Any) -> None:
-    """Raise `UsageError` where bytes stand for a text: msgspec would write them in base64."""
-    waiting, seen = [value], set[int]()
-    while waiting:
-        item = waiting.pop()
-        members = (*item, *item.values()) if isinstance(item, dict) else item
-        if id(item) in seen or not isinstance(members, list | tuple | set | frozenset):
-            members = (item,) if isinstance(item, _BYTES) else ()
-        seen.add(id(item))
-        kinds = set(map(type, members)) - _TEXTS_AND_NUMBERS
-        if any(issubclass(kind, _BYTES) for kind in kinds):
-            first = next(member for member in members if isinstance(member, _BYTES))
-            raise UsageError(
-                "Bytes stand where a text is needed",
-                expected="a text",
-                found=shown(bytes(first)),
-                hint="decode() makes a text of them, of the counts of a mask of pycocotools too",
-            )
-        if kinds:
-            waiting += [member for member in members if type(member) in kinds]
-
-
-def _not_finite(text: str) -> bool:
-    """Return whether a JSON text has NaN or Infinity for a number, and not in a text alone."""
-    constants: list[str] = []
-    json.loads(text, parse_constant=constants.append)
-    return bool(constants)
+def _not_allowed(text: str) -> UsageError:
+    expected = "numbers, texts, True, False, None, and lists and mappings of them"
+    return UsageError("Value not allowed in an annotation file", expected=expected, found=text[:200])
 
 
 def _plain(value: Any) -> Any:
     """Return a value that JSON cannot hold as one that it can."""
+    if isinstance(value, _BYTES):
+        raise UsageError(
+            "Bytes stand where a text is needed",
+            expected="a text",
+            found=shown(bytes(value)),
+            hint="decode() makes a text of them, of the counts of a mask of pycocotools too",
+        )
     if _is_frame(value):
         return [{key: cell for key, cell in row.items() if not _is_missing(cell)} for row in _rows(value) or ()]
     if hasattr(value, "tolist"):
@@ -176,14 +146,9 @@ def _plain(value: Any) -> Any:
         return str(value)
     if isinstance(value, Mapping):
         return dict(value)
-    # A tuple comes here as the key of a mapping alone.
-    if isinstance(value, Iterable) and not isinstance(value, tuple):
+    if isinstance(value, Iterable):
         return _listed(value)
-    raise UsageError(
-        "Value not allowed in an annotation file",
-        expected="numbers, texts, True, False, None, and lists and mappings of them",
-        found=shown(value),
-    )
+    raise _not_allowed(shown(value))
 
 
 def _listed(values: Iterable[Any]) -> list[Any]:
@@ -259,18 +224,13 @@ def _numbers(value: Any) -> Any:
     return [float(number) if type(number) is int and abs(number) <= _EXACT else number for number in plain]
 
 
-def _box_of(row: Mapping[str, Any], where: str) -> Any:
-    """Return the box that a row states as ``bbox``, as ``x, y, w, h``, or as both alike; None where it states none."""
-    by_columns = _numbers([row[name] for name in _BOX]) if all(name in row for name in _BOX) else None
-    has_columns = by_columns is not None and not all(map(_is_missing, by_columns))
-    if "bbox" not in row or (not hasattr(row["bbox"], "__len__") and _is_missing(row["bbox"])):
-        return by_columns if has_columns else None
-    box = _numbers(row["bbox"])
-    if has_columns and box != by_columns:
-        raise AnnotationFormatError(
-            "A row has two boxes", where=where, expected="bbox, or x, y, w, h", found=f"{box} and {by_columns}"[:200]
-        )
-    return box
+def _box_of(row: Mapping[str, Any]) -> Any:
+    """Return the box that a row states as ``bbox``, else as ``x, y, w, h``; None where it states none."""
+    box = row.get("bbox")
+    if box is None or (not hasattr(box, "__len__") and _is_missing(box)):
+        box = [row.get(name) for name in _BOX]
+        return None if all(map(_is_missing, box)) else _numbers(box)
+    return _numbers(box)
 
 
 def _require_columns(columns: Iterable[Any]) -> None:
@@ -300,7 +260,7 @@ def _coco_of_rows(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[dict[st
         image_id = row.get("image_id")
         image = images.setdefault(_key(image_id), {"id": image_id})
         _state(image, row, _OF_IMAGE, f"{where}, image {image_id!s:.80}")
-        category, box = row.get("category"), _box_of(row, where)
+        category, box = row.get("category"), _box_of(row)
         if _is_missing(category):
             if box is not None and (not isinstance(box, list | tuple) or any(value != 0 for value in box)):
                 raise AnnotationFormatError("A box has no class", where=where, expected="a category", found=str(box))
@@ -389,17 +349,13 @@ def _numbered(classes: list[dict[str, Any]], name: str) -> tuple[list[dict[str, 
     return categories, bool(with_ids) or kinds == {int}
 
 
-def _with_bbox(row: dict[str, Any], number: int, name: str) -> dict[str, Any]:
+def _with_bbox(row: dict[str, Any]) -> dict[str, Any]:
     """Return a detection with its box as ``bbox``, and without what is missing of its class."""
     detection = row | {key: None for key in ("category", "category_id") if key in row and _is_missing(row[key])}
-    if not all(key in row for key in _BOX):
+    if "bbox" in row or not all(key in row for key in _BOX):
         return detection
-    try:
-        box = _box_of(row, record_place(name, "rows", number))
-    except AnnotationFormatError as error:
-        raise PredictionError(error.what, where=error.where, expected=error.expected, found=error.found) from None
-    rest = {key: value for key, value in detection.items() if key not in (*_BOX, "bbox")}
-    return rest | {"bbox": [row[key] for key in _BOX] if "bbox" not in row else box}
+    rest = {key: value for key, value in detection.items() if key not in _BOX}
+    return rest | {"bbox": [row[key] for key in _BOX]}
 
 
 def _boxes_of_image(row: Mapping[str, Any], column_names: Mapping[str, str], where: str) -> list[dict[str, Any]]:
@@ -442,109 +398,25 @@ def _rows_of_image(row: Mapping[str, Any], number: int, name: str) -> list[dict[
     return [box | facts for box in rows] or [{**facts, "bbox": None, "category": None}]
 
 
-_DETECTOR_FORMS = (
-    "{image_id: supervision.Detections}, {image_id: {boxes, scores, labels}}, or Ultralytics Results, one an image, "
-    "whose path names it"
-)
+def is_by_image(detections: Any) -> bool:
+    """Return whether a mapping holds the boxes, scores and labels of each image by its id."""
+    return isinstance(detections, Mapping) and any(map(_is_of_image, detections.values()))
 
 
-def is_by_image(by_image: Any) -> bool:
-    """Return whether something holds the detections of each image: of a mapping, keys are the ids of images."""
-    if isinstance(by_image, Mapping):
-        return any(map(_is_of_image, by_image.values()))
-    return _is_object(by_image) or (
-        isinstance(by_image, Sequence) and not isinstance(by_image, str) and any(map(_is_object, by_image))
-    )
+def _is_of_image(value: Any) -> bool:
+    return isinstance(value, Mapping) and "boxes" in value and "image_id" not in value
 
 
-def rows_by_image(by_image: Any) -> list[dict[str, Any]]:
-    """Return the detections of each image as `curation.sources.in_memory.results_bytes` takes them.
-
-    Parameters
-    ----------
-    by_image : mapping, or several objects
-        By image id: ``supervision.Detections`` (``xyxy``, ``confidence``, ``class_id``; of ``data["class_name"]`` the
-        names are taken), Ultralytics ``Results`` (``boxes.xyxy``, ``.conf``, ``.cls``, ``names``), or what
-        torchmetrics takes of an image (``boxes`` as x1, y1, x2, y2, ``scores``, ``labels``: category ids of the truth).
-        Without ids Ultralytics ``Results`` alone: their ``path`` names the image.
+def rows_by_image(detections: Mapping[Any, Any]) -> list[dict[str, Any]]:
+    """Return the boxes of each image as `results_bytes` takes them.
 
     Raises
     ------
     UsageError
-        Something is none of these, has no image, no boxes, no scores or no classes.
+        A value is not the mapping of an image.
     """
-    if isinstance(by_image, Mapping):
-        return [
-            _detected_row(image, detections, f"detections[{image!r:.60}]") for image, detections in by_image.items()
-        ]
-    several = [by_image] if _is_object(by_image) else list(by_image)
-    return [_detected_row(None, detections, f"detections[{number}]") for number, detections in enumerate(several)]
-
-
-def _is_object(value: Any) -> bool:
-    return not is_view(value) and (
-        hasattr(value, "xyxy") or (hasattr(value, "boxes") and hasattr(value, "names") and hasattr(value, "path"))
-    )
-
-
-def _is_of_image(value: Any) -> bool:
-    return _is_object(value) or (isinstance(value, Mapping) and "boxes" in value and "image_id" not in value)
-
-
-def _detected_row(image: Any, detections: Any, where: str) -> dict[str, Any]:
-    """Return image, boxes, scores and labels of a detections object; labels are names if it has names."""
-    path = None
-    if isinstance(detections, Mapping):
-        return {**detections, "image_id": image}
-    if hasattr(detections, "xyxy"):
-        names = (getattr(detections, "data", None) or {}).get("class_name")
-        boxes, scores, labels = detections.xyxy, detections.confidence, detections.class_id if names is None else names
-    elif _is_object(detections):
-        result_boxes = _needed(detections.boxes, "boxes", where)
-        boxes, scores = result_boxes.xyxy, result_boxes.conf
-        labels = [
-            _name(detections.names, number, where) for number in _detection_column(result_boxes.cls, "boxes.cls", where)
-        ]
-        path = None if image is not None else str(detections.path)
-    else:
-        raise UsageError(
-            "Unsupported type of an image's detections", where=where, expected=_DETECTOR_FORMS, found=shown(detections)
-        )
-    if image is None and path is None:
-        raise UsageError(
-            "The detections do not say which image they belong to",
-            where=where, expected=_DETECTOR_FORMS, found=shown(detections),
-            hint="dict(zip(image_ids, detections)): the ids of the truth, or the stems of its files",
-        )  # fmt: skip
-    if not len(_detection_column(boxes, "boxes", where)):
-        scores = labels = []
-    columns = {"boxes": boxes, "scores": scores, "labels": labels}
-    reference = {"image_id": image} if path is None else {"file_name": path}
-    return reference | {name: _detection_column(column, name, where) for name, column in columns.items()}
-
-
-def _needed(value: Any, name: str, where: str) -> Any:
-    if value is None:
-        raise UsageError(
-            f"The detections of an image have no {name}", where=where,
-            expected="boxes, scores and classes: of supervision xyxy, confidence and class_id; of Ultralytics boxes",
-            found=f"{name}: None",
-        )  # fmt: skip
-    return value
-
-
-def _detection_column(column: Any, name: str, where: str) -> list[Any]:
-    value = _needed(column, name, where)
-    listed = values_of_array(value) if hasattr(value, "tolist") else value
-    if not isinstance(listed, Iterable) or isinstance(listed, str):
-        raise UsageError(f"The {name} of an image are not a list", where=where, expected="an array", found=shown(value))
-    return list(listed)
-
-
-def _name(names: Any, number: float, where: str) -> str:
-    try:
-        return str(names[int(number)])
-    except (LookupError, TypeError, ValueError):
-        raise UsageError(
-            "A detection has a class that its names lack", where=where, expected=shown(names), found=f"class {number}"
-        ) from None
+    for image, boxes in detections.items():
+        if not isinstance(boxes, Mapping):
+            where = f"detections[{image!r:.60}]"
+            raise UsageError("Unsupported detections of an image", where=where, expected=_BY_IMAGE, found=shown(boxes))
+    return [{**boxes, "image_id": image} for image, boxes in detections.items()]

@@ -1,17 +1,26 @@
-"""Referential checks on columns: unique ids, references that resolve, boxes that can lie in an image."""
+"""Checks of raw files: their digests and names, unique ids, references that resolve, boxes that can lie in an image."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from curation.core.errors import AnnotationFormatError, BoxError, DanglingIdError, DuplicateIdError
-from curation.sources.source import Bools, Floats, Int32s, Int64s, Objects
+from curation.core.canonical import sha256_of_bytes
+from curation.core.errors import AnnotationFormatError, BoxError, DanglingIdError, DuplicateIdError, ImageIdError
+from curation.core.files import inside, read_bytes
+from curation.core.ids import check_native
+from curation.core.reading import filled_lines
+from curation.sources.source import Bools, FileRecord, Floats, Int32s, Int64s, Objects
 from curation.sources.source_specs import BadBoxes
+
+KIND = "annotation file"
+"""What messages call a raw file."""
+_PLAIN_NAME = re.compile(r"(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*\Z")
 
 Ids = Int64s | list[str]
 Where = Callable[[int], str]
@@ -19,7 +28,6 @@ Finder = Callable[[Ids, Where], Int32s]
 
 MAX_COORDINATE = 1e6
 _MAX_AREA = MAX_COORDINATE**2
-_DENSE = 1 << 23
 _LONGEST_LABEL = 200
 
 
@@ -28,21 +36,17 @@ def finder(known: Ids, kind: str, *, hint: str | None = None) -> Finder:
 
     It raises `DanglingIdError` for the first reference that is not there, with the number of such ones and the hint.
     """
-    low, high = (int(known.min()), int(known.max())) if isinstance(known, np.ndarray) and len(known) else (0, _DENSE)
-    table = np.full(high - low + 1 if high - low < _DENSE else 0, -1, np.int32)
-    if len(table):
-        table[np.asarray(known) - low] = np.arange(len(known), dtype=np.int32)
-
-    @cache
-    def rows() -> dict[int | str, int]:
-        return {identity: row for row, identity in enumerate(_as_list(known))}
+    order = np.argsort(known, kind="stable") if isinstance(known, np.ndarray) else None
+    rows = {identity: row for row, identity in enumerate(known)} if order is None else {}
 
     def find(references: Ids, where: Where) -> Int32s:
-        if isinstance(references, list) or not len(table):
-            positions = np.array([rows().get(reference, -1) for reference in _as_list(references)], np.int32)
+        if order is None or isinstance(references, list):
+            positions = np.array([rows.get(reference, -1) for reference in _as_list(references)], np.int32)
         else:
-            inside = (references >= low) & (references <= high)
-            positions = np.where(inside, table[np.where(inside, references, low) - low], np.int32(-1))
+            ascending = np.append(np.asarray(known)[order], 0)
+            places = np.searchsorted(ascending[:-1], references)
+            is_known = (places < len(order)) & (ascending[places] == references)
+            positions = np.where(is_known, np.append(order, -1)[places], -1).astype(np.int32)
         dangling = np.flatnonzero(positions < 0)
         if len(dangling):
             raise DanglingIdError(
@@ -143,3 +147,75 @@ def objects_at(objects: Objects, keep: Bools | Int32s | Int64s) -> Objects:
     """Return the objects under a mask, or at some rows."""
     columns: dict[str, Any] = {column.name: getattr(objects, column.name) for column in fields(objects)}
     return replace(objects, **{name: values[keep] for name, values in columns.items() if values is not None})
+
+
+class SmallFiles:
+    """Files below a folder.
+
+    Parameters
+    ----------
+    root : Path
+    names : sequence of str
+        Paths below it with ``/``.
+
+    Attributes
+    ----------
+    data : dict of str to bytes
+        Bytes by name, in the order of `names`.
+
+    Raises
+    ------
+    MissingFileError
+        A file cannot be read.
+    PathEscapeError
+        A name leads outside `root`.
+    """
+
+    def __init__(self, root: Path, names: Sequence[str]) -> None:
+        paths = zip(names, paths_below(root, names), strict=True)
+        self.data = {name: read_bytes(path, kind=KIND) for name, path in paths}
+
+    def record(self, name: str, files: Sequence[str], rows: int) -> FileRecord:
+        """Return one file, or several under one name, for `Source.files`."""
+        if len(files) == 1 and name == files[0]:
+            return FileRecord(name, sha256_of_bytes(self.data[name]), len(self.data[name]), rows)
+        return record_of_many(name, {file: self.data[file] for file in files}, rows)
+
+
+def record_of_many(name: str, data: Mapping[str, bytes], rows: int) -> FileRecord:
+    """Return the record of several files under one name; their digest is that of the lines of a checksum file."""
+    lines = [f"{sha256_of_bytes(held).removeprefix('sha256:')}  {file}\n" for file, held in data.items()]
+    digest = sha256_of_bytes("".join(sorted(lines)).encode("utf-8"))
+    return FileRecord(name, digest, sum(map(len, data.values())), rows, len(data))
+
+
+def paths_below(root: Path, names: Sequence[str]) -> list[str]:
+    """Return the path of each name below a folder; one that leads outside it is a `PathEscapeError`."""
+    # Resolving links costs more than reading a small file, so a name of plain characters is not resolved.
+    return [f"{root}/{name}" if _PLAIN_NAME.match(name) else str(inside(root, name)) for name in names]
+
+
+def listed_names(data: bytes, where: str) -> tuple[str, ...]:
+    """Return the image names that a list holds, one a line, blank lines passed over.
+
+    Raises
+    ------
+    AnnotationFormatError, DuplicateIdError
+        It is not UTF-8, or a line is repeated or cannot be an image name.
+    """
+    lines = filled_lines(data, where, AnnotationFormatError, "The list is not UTF-8 text")
+    for number, line in lines:
+        check_image_name(line, f"{where}: line {number}")
+    names = tuple(line for _, line in lines)
+    check_unique(names, "image", lambda row: f"{where}: image {row + 1}")
+    return names
+
+
+def check_image_name(name: str, where: str) -> None:
+    """Raise `AnnotationFormatError` unless a name can be an image id."""
+    try:
+        check_native(name)
+    except ImageIdError as error:
+        raise AnnotationFormatError(
+            "A name cannot be an image id", where=where, expected=error.expected, found=repr(name[:80])
+        ) from None

@@ -1,10 +1,9 @@
-"""Reader of the Mapillary Traffic Sign Dataset, one JSON file an image: `parse_mtsd`."""
+"""Reader of the Mapillary Traffic Sign Dataset, one JSON file an image: `read_mtsd`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -12,8 +11,7 @@ import numpy as np
 from curation.core.errors import AnnotationFormatError, MissingFileError
 from curation.core.files import inside, read_bytes
 from curation.core.json_text import decode_json
-from curation.sources.content import SmallFiles, listed_names, paths_below
-from curation.sources.integrity import sound_objects
+from curation.sources.integrity import SmallFiles, listed_names, paths_below, sound_objects
 from curation.sources.source import Categories, Images, Objects, Source
 from curation.sources.source_specs import BadBoxes
 
@@ -74,7 +72,7 @@ def _split(part: str) -> str:
     return f"splits/{part}.txt"
 
 
-def mtsd_names(root: Path, part: str) -> tuple[str, ...]:
+def _names(root: Path, part: str) -> tuple[str, ...]:
     """Return the files that a split's source is read from: the split, and its images' JSON files if one is there."""
     path = inside(root, _split(part))
     if not path.is_file():
@@ -89,7 +87,7 @@ def mtsd_names(root: Path, part: str) -> tuple[str, ...]:
     return (_split(part), *(names if any(present) else ()))
 
 
-def parse_mtsd(content: SmallFiles, *, part: str, dataset: str, bad_boxes: BadBoxes = "error") -> Source:
+def read_mtsd(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "error") -> Source:
     """Return the source that a folder of the fully annotated set holds for one split, ``other-sign`` included.
 
     Native ids are image keys. Classes are the labels that occur, sorted, numbered from 1. ``occluded`` and
@@ -98,8 +96,8 @@ def parse_mtsd(content: SmallFiles, *, part: str, dataset: str, bad_boxes: BadBo
 
     Parameters
     ----------
-    content : SmallFiles
-        Of a folder with ``splits`` and ``annotations``: those that `mtsd_names` names.
+    path : Path
+        A folder with ``splits`` and ``annotations``, or one that holds it.
     part : str
         ``train``, ``val`` or ``test``.
     bad_boxes : {"error", "drop"}
@@ -114,6 +112,8 @@ def parse_mtsd(content: SmallFiles, *, part: str, dataset: str, bad_boxes: BadBo
     AnnotationFormatError, DuplicateIdError, BoxError
         A file is not what it should be; the error names it.
     """
+    root = locate_mtsd(path)
+    content = SmallFiles(root, _names(root, part))
     split, *annotations = content.data
     keys = listed_names(content.data[split], split)
     message, expected = "The annotation file is malformed", "width, height, ispano and objects with label and bbox"
@@ -121,27 +121,36 @@ def parse_mtsd(content: SmallFiles, *, part: str, dataset: str, bad_boxes: BadBo
         decode_json(content.data[name], _Photo, AnnotationFormatError, message, where=name, expected=expected)
         for name in annotations
     ]
-    signs, crossing = _signs(photos, annotations)
-    classes = sorted({sign.label for sign in signs})
+    signs = [
+        (image, sign, f"{name}: objects[{number}]")
+        for image, (photo, name) in enumerate(zip(photos, annotations, strict=True))
+        for number, sign in enumerate(photo.objects)
+        if not _crosses_seam(photo, sign.bbox)
+    ]
+    crossing = sum(len(photo.objects) for photo in photos) - len(signs)
+    classes = sorted({sign.label for _, sign, _ in signs})
     number = {name: position for position, name in enumerate(classes)}
+    corners = np.array([(box.xmin, box.ymin, box.xmax, box.ymax) for _, sign, _ in signs for box in [sign.bbox]])
+    low, high = np.hsplit(corners.reshape(-1, 4), 2)
     sign_objects = Objects.of(
-        [sign.image for sign in signs],
-        [number[sign.label] for sign in signs],
-        np.array([sign.box for sign in signs], np.float64).reshape(-1, 4),
-        truncated=np.array([sign.truncated for sign in signs], np.bool_),
-        occluded=np.array([sign.occluded for sign in signs], np.bool_),
+        [image for image, *_ in signs],
+        [number[sign.label] for _, sign, _ in signs],
+        np.hstack([low, high - low]),
+        truncated=np.array([sign.properties.out_of_frame for _, sign, _ in signs], np.bool_),
+        occluded=np.array([sign.properties.occluded for _, sign, _ in signs], np.bool_),
     )
-    objects, dropped = sound_objects(sign_objects, bad_boxes, lambda row: signs[row].where)
+    objects, dropped = sound_objects(sign_objects, bad_boxes, lambda row: signs[row][2])
     if crossing:
         dropped["sign across the seam of a panorama: left out"] = crossing
     records = [content.record(split, [split], len(keys))]
     if photos:
-        n_signs = sum(len(photo.objects) for photo in photos)
-        records.append(content.record("annotations/*.json", annotations, n_signs))
+        records.append(content.record("annotations/*.json", annotations, len(signs) + crossing))
+    sizes = np.array([(photo.width, photo.height) for photo in photos] or [(0, 0)] * len(keys), np.int32)
+    sizes = sizes.reshape(-1, 2)
     return Source.of(
         dataset,
         part,
-        images=_images(keys, photos),
+        images=Images.of(keys, file_names=[f"{key}.jpg" for key in keys], widths=sizes[:, 0], heights=sizes[:, 1]),
         categories=Categories.counted(classes),
         objects=objects if photos else None,
         presence=None if photos else np.empty((0, 2), np.int32),
@@ -150,37 +159,6 @@ def parse_mtsd(content: SmallFiles, *, part: str, dataset: str, bad_boxes: BadBo
     )
 
 
-class _Object(NamedTuple):
-    image: int
-    label: str
-    box: tuple[float, float, float, float]
-    where: str
-    truncated: bool
-    occluded: bool
-
-
-def _signs(photos: Sequence[_Photo], names: Sequence[str]) -> tuple[list[_Object], int]:
-    """Return the objects of all photos, and how many signs lie across the seam of a panorama and are left out."""
-    rows, crossing = list[_Object](), 0
-    for image, (photo, name) in enumerate(zip(photos, names, strict=True)):
-        for number, sign in enumerate(photo.objects):
-            box, properties = sign.bbox, sign.properties
-            if box.xmin > box.xmax and (photo.ispano or box.cross_boundary is not None):
-                crossing += 1
-                continue
-            size = (box.xmin, box.ymin, box.xmax - box.xmin, box.ymax - box.ymin)
-            where = f"{name}: objects[{number}]"
-            rows.append(_Object(image, sign.label, size, where, properties.out_of_frame, properties.occluded))
-    return rows, crossing
-
-
-def _images(keys: Sequence[str], photos: Sequence[_Photo]) -> Images:
-    sizes = np.zeros((len(keys), 2), np.int32)
-    if photos:
-        sizes[:] = [(photo.width, photo.height) for photo in photos]
-    return Images.of(
-        keys,
-        file_names=[f"{key}.jpg" for key in keys],
-        widths=np.ascontiguousarray(sizes[:, 0]),
-        heights=np.ascontiguousarray(sizes[:, 1]),
-    )
+def _crosses_seam(photo: _Photo, box: _Box) -> bool:
+    """Return whether a sign lies across the seam of a panorama."""
+    return box.xmin > box.xmax and (photo.ispano or box.cross_boundary is not None)

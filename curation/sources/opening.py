@@ -2,59 +2,47 @@
 
 Annotations are a path, a COCO dictionary, a DataFrame, a FiftyOne dataset or view, or a `Source`. Annotations in memory
 become the bytes of a COCO file (`curation.sources.in_memory`), so that one reader checks them and their digest is that
-of the file. Sources that are read from a path are cached.
+of the file.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from threading import Thread
 from typing import Annotated, Any
 
 from curation.core.arguments import checked
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import MissingFileError, UsageError
 from curation.core.files import missing_path
+from curation.core.reading import InputFile
 from curation.core.writing import add_input
-from curation.sources.cache import Cache, Stamp, cache_key, default_folder, frozen
-from curation.sources.coco import parse_coco
-from curation.sources.content import FileContent, SmallFiles, paths_below
-from curation.sources.cub200 import FILES as CUB200_FILES
+from curation.sources.coco import parse_coco, read_coco
 from curation.sources.cub200 import PARTS as CUB200_PARTS
-from curation.sources.cub200 import locate_cub200, parse_cub200
+from curation.sources.cub200 import locate_cub200, read_cub200
 from curation.sources.datasets import family, is_listed, namespace_of
 from curation.sources.fiftyone_view import FILE_NAME, coco_of_view, is_named, is_view, listed_categories, load_named
 from curation.sources.imagenet import read_imagenet
 from curation.sources.in_memory import coco_bytes, encoded_json
-from curation.sources.mtsd import locate_mtsd, mtsd_names, mtsd_parts, parse_mtsd
-from curation.sources.openimages import (
-    OpenImagesContent,
-    is_box_file,
-    locate_openimages,
-    offered_parts,
-    parse_openimages,
-)
+from curation.sources.integrity import KIND
+from curation.sources.mtsd import locate_mtsd, mtsd_parts, read_mtsd
+from curation.sources.openimages import is_box_file, offered_parts, read_openimages
 from curation.sources.published_list import read_listed
 from curation.sources.source import Source
 from curation.sources.source_specs import BadBoxes, Reading, SourceSlot
 from curation.sources.table import SUFFIXES, parse_table
-from curation.sources.voc import locate_voc, parse_voc, voc_names, what_else
+from curation.sources.voc import locate_voc, read_voc, what_else
 from curation.sources.yolo import read_yolo, yolo_file, yolo_parts
 
 _PARTS = ("train", "trainval", "val", "test")
-_LARGE = 100 << 20
-_WRITERS: dict[str, Thread] = {}
 
 
 @checked
-def open_path(
-    path: Path, *, dataset: str, part: str, cache: bool | Path = True, bad_boxes: BadBoxes = "error"
-) -> Source:
-    """Return the source at a path, parsed or from the cache: the same columns either way.
+def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "error") -> Source:
+    """Return the source at a path.
 
     Parameters
     ----------
@@ -67,8 +55,6 @@ def open_path(
         gzip and begin with a byte order mark.
     dataset, part : str
         For example ``voc2007`` and ``test``.
-    cache : bool or Path
-        Whether parsed sources are kept, and where; True is `curation.sources.cache.default_folder`.
     bad_boxes : {"error", "drop"}
 
     Raises
@@ -81,23 +67,60 @@ def open_path(
         The files are not what they should be.
     """
     add_input(path)
-    if yolo_file(path) and not (path / "annotations" / f"instances_{part}.json").is_file():
-        return frozen(read_yolo(path, dataset, part, bad_boxes=bad_boxes))
+    kind = family(dataset)
+    if (instances := path / "annotations" / f"instances_{part}.json").is_file():
+        path = instances
+    elif yolo_file(path):
+        return read_yolo(path, dataset, part, bad_boxes=bad_boxes)
     if _is_list(path, dataset):
-        return frozen(read_listed(path, dataset=dataset, part=part))
-    if family(dataset) == "imagenet" and path.exists():
-        # A million names are listed anew each time: to know that a folder is unchanged is to list it.
-        return frozen(read_imagenet(path, dataset=dataset, part=part))
-    layout = _own_layout(path, dataset, part, bad_boxes)
-    return _open(layout or _raw_files(path, dataset, part, bad_boxes), _cache(cache))
+        return read_listed(path, dataset=dataset, part=part)
+    if kind == "imagenet" and path.exists():
+        return read_imagenet(path, dataset=dataset, part=part)
+    if kind == "openimages" and (path.is_dir() or is_box_file(path)):
+        return read_openimages(path, dataset=dataset, part=part, bad_boxes=bad_boxes)
+    if path.is_dir():
+        if kind in _FOLDERS:
+            return _FOLDERS[kind](path, dataset=dataset, part=part, bad_boxes=bad_boxes)
+        if kind == "coco":
+            raise _without_annotations(path, dataset, part)
+        return read_voc(path, dataset, part, bad_boxes=bad_boxes)
+    if not path.exists():
+        raise _missing(path, dataset)
+    suffix = _suffix(path)
+    if suffix in SUFFIXES:
+        return parse_table(InputFile(path, kind=KIND), dataset=dataset, part=part)
+    if suffix == ".json":
+        return read_coco(path, dataset=dataset, part=part, bad_boxes=bad_boxes)
+    raise UsageError("Unknown file type", where=str(path), expected=_EXPECTED)
+
+
+_FOLDERS: dict[str, Callable[..., Source]] = {"cub200": read_cub200, "mtsd": read_mtsd}
+_EXPECTED = (
+    "a COCO JSON file, a folder with annotations/instances_PART.json, a VOC folder (Annotations and ImageSets/Main), "
+    "a YOLO folder (data.yaml), a table (.csv, .tsv), or a list of ids (.txt); each may be compressed by gzip"
+)
+
+
+def _suffix(path: Path) -> str:
+    return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
 def _is_list(path: Path, dataset: str) -> bool:
     """Return whether a file names images alone: any text, and tables and JSON of datasets that are known by lists."""
-    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+    suffix = _suffix(path)
     if not path.is_file() or (family(dataset) == "imagenet" and not is_listed(dataset)):
         return False
     return suffix == ".txt" or (is_listed(dataset) and family(dataset) != "openimages" and suffix in (".csv", ".json"))
+
+
+def _missing(path: Path, dataset: str) -> MissingFileError:
+    error = missing_path("The source does not exist", path, expected=_EXPECTED)
+    root, _, word = str(path).rpartition("@")
+    if root and Path(root).is_dir():
+        offered = parts_at(Path(root), dataset)
+        chosen = word if word in offered or not offered else offered[0]
+        error.hint = f"--source NAME@{chosen}={root}; of --truth: --truth {root} --image-set {chosen}"
+    return error
 
 
 def parts_at(path: Path, dataset: str) -> tuple[str, ...]:
@@ -116,113 +139,6 @@ def parts_at(path: Path, dataset: str) -> tuple[str, ...]:
     return tuple(part for part in _PARTS if (root / "ImageSets" / "Main" / f"{part}.txt").is_file())
 
 
-@dataclass(frozen=True, slots=True)
-class _RawFiles:
-    """Files with their reader: `paths` names them, `read` fetches their bytes, `parse` makes the source of these."""
-
-    paths: Callable[[], list[str]]
-    read: Callable[[], Any]
-    parse: Callable[..., Source]
-    options: dict[str, Any] = field(default_factory=dict)
-
-
-def _many_files(
-    root: Path, names: Callable[[], Sequence[str]], parse: Callable[..., Source], **options: Any
-) -> _RawFiles:
-    """Return files below a root, whose names are asked for anew each time."""
-    return _RawFiles(lambda: paths_below(root, names()), lambda: SmallFiles(root, names()), parse, options)
-
-
-def _cache(cache: bool | Path) -> Cache | None:
-    folder = cache if isinstance(cache, Path) else default_folder() if cache else None
-    if folder is None:
-        return None
-    opened = Cache(folder)
-    opened.sweep()
-    return opened
-
-
-def _open(raw: _RawFiles, cache: Cache | None) -> Source:
-    # A file that is opened twice in one program shall find what its first opening is still writing. Layouts of many
-    # small files, which take time to list, are written before they are handed out.
-    if raw.options["layout"] not in ("voc", "mtsd") and (writer := _WRITERS.pop(raw.paths()[0], None)):
-        writer.join()
-    return frozen(raw.parse(raw.read()) if cache is None else _through(cache, raw))
-
-
-def _through(cache: Cache, raw: _RawFiles) -> Source:
-    stamp = _stamp(raw)
-    known = cache.remembered(stamp) if stamp else None
-    if known is not None:
-        digest, size = known
-        source = cache.load(cache_key(digest, raw.options), size)
-        if source is not None:
-            return source
-    content = raw.read()
-    # Waiting for the digest before parsing pays only where the cache may hold the answer; else both run at once.
-    source = cache.load(cache_key(content.sha256, raw.options), content.size) if cache.may_hold(content.size) else None
-    is_new = source is None
-    source = raw.parse(content) if source is None else source
-    keep = partial(_keep, cache, raw, stamp, content.sha256, content.size, source if is_new else None)
-    if content.size > _LARGE:
-        # The caller has its source now; writing tens of megabytes need not keep it waiting. The program's end waits.
-        writer = _WRITERS[raw.paths()[0]] = Thread(target=keep, name="cache")
-        writer.start()
-    else:
-        keep()
-    return source
-
-
-def _keep(cache: Cache, raw: _RawFiles, stamp: Stamp | None, digest: str, size: int, made: Source | None) -> None:
-    """Write a source that was made, and remember the digest of its files unless they changed meanwhile."""
-    if made is not None:
-        cache.store(cache_key(digest, raw.options), size, made)
-    after = _stamp(raw)
-    if stamp and after and stamp.listing == after.listing:
-        cache.remember(stamp, digest, size)
-
-
-def _stamp(raw: _RawFiles) -> Stamp | None:
-    try:
-        return Stamp(raw.paths())
-    except OSError:
-        return None
-
-
-def _raw_files(path: Path, dataset: str, part: str, bad_boxes: BadBoxes) -> _RawFiles:
-    options: dict[str, Any] = {"dataset": dataset, "part": part, "bad_boxes": bad_boxes}
-    if path.is_dir():
-        path, is_voc = _in_folder(path, dataset, part)
-        if is_voc:
-            read = partial(parse_voc, dataset=dataset, part=part, bad_boxes=bad_boxes)
-            return _many_files(path, lambda: voc_names(path, part), read, layout="voc", **options)
-    elif not path.exists():
-        error = missing_path("The source does not exist", path, expected=_EXPECTED)
-        root, _, word = str(path).rpartition("@")
-        if root and Path(root).is_dir():
-            offered = parts_at(Path(root), dataset)
-            chosen = word if word in offered or not offered else offered[0]
-            error.hint = f"--source NAME@{chosen}={root}; of --truth: --truth {root} --image-set {chosen}"
-        raise error
-    absolute = str(path.absolute())
-    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
-    parse: Callable[[Any], Source]
-    if suffix in SUFFIXES:
-        layout, parse = "table", partial(parse_table, dataset=dataset, part=part)
-    elif suffix == ".json":
-        layout, parse = "coco", partial(parse_coco, dataset=dataset, part=part, bad_boxes=bad_boxes)
-    else:
-        raise UsageError("Unknown file type", where=str(path), expected=_EXPECTED)
-    options |= {"layout": layout, "name": path.name}
-    return _RawFiles(lambda: [absolute], partial(FileContent, path), parse, options)
-
-
-_EXPECTED = (
-    "a COCO JSON file, a folder with annotations/instances_PART.json, a VOC folder (Annotations and ImageSets/Main), "
-    "a YOLO folder (data.yaml), a table (.csv, .tsv), or a list of ids (.txt); each may be compressed by gzip"
-)
-
-
 _PARTS_OF: dict[str, Callable[[Path], tuple[str, ...]]] = {
     "openimages": offered_parts,
     "cub200": lambda root: CUB200_PARTS if locate_cub200(root) else (),
@@ -230,44 +146,13 @@ _PARTS_OF: dict[str, Callable[[Path], tuple[str, ...]]] = {
 }
 
 
-def _own_layout(path: Path, dataset: str, part: str, bad_boxes: BadBoxes) -> _RawFiles | None:
-    """Return the files of a dataset with a special layout, or None if the path has another layout."""
-    # A part that was converted to COCO's layout is read as such.
-    is_root = path.is_dir() and not (path / "annotations" / f"instances_{part}.json").is_file()
-    kind = family(dataset)
-    options: dict[str, Any] = {"dataset": dataset, "bad_boxes": bad_boxes}
-    keyed = options | {"layout": kind, "part": part}
-    if kind == "openimages" and (is_root or is_box_file(path)):
-        paths = locate_openimages(path, part)
-        return _RawFiles(
-            lambda: [str(file.absolute()) for file in locate_openimages(path, part).by_kind().values()],
-            partial(OpenImagesContent, paths),
-            partial(parse_openimages, **options),
-            keyed | {"names": [file.name for file in paths.by_kind().values()]},
-        )
-    if kind == "cub200" and is_root:
-        parse = partial(parse_cub200, part=part, **options)
-        return _many_files(locate_cub200(path).absolute(), lambda: CUB200_FILES, parse, **keyed)
-    if kind == "mtsd" and is_root:
-        root = locate_mtsd(path).absolute()
-        parse = partial(parse_mtsd, part=part, **options)
-        return _many_files(root, lambda: mtsd_names(root, part), parse, **keyed)
-    return None
-
-
-def _in_folder(folder: Path, dataset: str, part: str) -> tuple[Path, bool]:
-    """Return the file or folder that holds a part, and whether it is a VOC folder."""
-    instances = folder / "annotations" / f"instances_{part}.json"
-    if instances.is_file():
-        return instances, False
-    if family(dataset) != "coco":
-        return locate_voc(folder, dataset).absolute(), True
+def _without_annotations(folder: Path, dataset: str, part: str) -> MissingFileError:
     offered = parts_at(folder, dataset) if (folder / "annotations").is_dir() else ()
     content, hint = (f"annotations of {', '.join(offered)}", None) if offered else what_else(folder)
-    raise MissingFileError(
+    return MissingFileError(
         f"The folder holds no annotations of {dataset} {part}".rstrip(),
         where=str(folder),
-        expected=f"{instances}, or data.yaml of a YOLO folder",
+        expected=f"{folder / 'annotations' / f'instances_{part}.json'}, or data.yaml of a YOLO folder",
         found=content,
         hint=hint,
     )
@@ -275,7 +160,7 @@ def _in_folder(folder: Path, dataset: str, part: str) -> tuple[Path, bool]:
 
 @dataclass(frozen=True)
 class _Written:
-    """The bytes of a COCO file in memory, with the attributes of `curation.sources.content.FileContent`."""
+    """The bytes of a COCO file in memory, with the attributes of `curation.core.reading.InputFile`."""
 
     name: str
     data: bytes
@@ -304,8 +189,7 @@ def open_source(dataset: str, annotations: Annotated[Any, Path], *, part: str = 
     part : str
         Such as ``val2017``; of a root that holds several.
     **reading
-        ``cache``, ``bad_boxes``, as `curation.sources.opening.open_path` takes them; of FiftyOne
-        ``id_field`` and ``label_field``.
+        ``bad_boxes``, as `curation.sources.opening.open_path` takes it; of FiftyOne ``id_field`` and ``label_field``.
 
     Examples
     --------
@@ -327,7 +211,6 @@ def as_source(
     dataset: str,
     part: str,
     bad_boxes: BadBoxes = "error",
-    cache: bool | Path = True,
     id_field: str = "",
     label_field: str = "",
 ) -> Source:
@@ -341,8 +224,8 @@ def as_source(
         dataset or view, itself or as ``fiftyone:NAME[#VIEW]`` of its database: detections of its samples; sizes come
         from the metadata.
     dataset, part : str
-    bad_boxes, cache
-        As the reader of paths takes them.
+    bad_boxes
+        As the reader of paths takes it.
     id_field, label_field : str
         Of a FiftyOne dataset or view: the field that names the images, and that of the boxes (see
         `curation.sources.fiftyone_view.coco_of_view`).
@@ -366,7 +249,7 @@ def as_source(
             "id_field and label_field are for FiftyOne datasets and views", found=type(annotations).__name__
         )
     if isinstance(annotations, str | Path):
-        return open_path(Path(annotations), dataset=dataset, part=part, cache=cache, bad_boxes=bad_boxes)
+        return open_path(Path(annotations), dataset=dataset, part=part, bad_boxes=bad_boxes)
     return _parsed(*coco_bytes(annotations), f"{type(annotations).__name__}.json", dataset, part, bad_boxes)
 
 
@@ -468,11 +351,7 @@ def _open_slot(reading: Reading, slot: SourceSlot, part: str, path: Any) -> Sour
             found=part,
         )
     return as_source(
-        path,
-        dataset=slot.dataset,
-        part=part or slot.part or _part_of(slot, path),
-        cache=reading.cache,
-        bad_boxes=reading.bad_boxes,
+        path, dataset=slot.dataset, part=part or slot.part or _part_of(slot, path), bad_boxes=reading.bad_boxes
     )
 
 

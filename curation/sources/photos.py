@@ -4,31 +4,38 @@ The size of a photo is the one that viewers, OpenCV and trainers see: its orient
 a size are shares of the picture as shown. Pixels are decoded as they are stored: encoders read them so, and the
 identity of an encoder states it. Of an animated picture the first frame counts. Names from files open nothing but what
 lies below the folder.
+
+Photos beside annotations are also compared byte for byte (`photos_beside`, `equal_photos`). Few are read for it: only
+those whose size, and then whose beginning, another photo has too.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
+import stat
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
-from curation.core.engines.addresses import files_below
+import numpy as np
+
 from curation.core.errors import CurationError, CurationWarning, DamagedFileError, MissingExtraError, MissingFileError
-from curation.core.files import missing_path, open_binary
+from curation.core.files import files_below, missing_path, open_binary
+from curation.core.tables import grouped
 from curation.core.wording import counted, examples
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from curation.sources.source import Source
+    from curation.sources.source import Int64s, Source
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
 FURTHER_SUFFIXES = (".gif", ".bmp", ".tif", ".tiff", ".jp2", ".avif", ".heic", ".heif", ".jxl", ".ppm", ".pgm")
-"""Of pictures that are counted but not read, except where people look at them."""
+"""Of pictures that are counted but not read."""
 PICTURES = SUFFIXES + FURTHER_SUFFIXES
 LARGEST_FILE = 512 << 20
 """Bytes of a photo file that are read at most."""
@@ -210,46 +217,6 @@ def find_photos(
     return path_of
 
 
-class PhotoDataset:
-    """Photos as a map-style dataset of picture and image id; it can be sent to the workers of a data loader.
-
-    Parameters
-    ----------
-    ids : sequence of str
-    paths : mapping of str to Path
-        Photo of each id.
-    transform : callable, optional
-        Takes picture and id, and gives what is wanted instead.
-    """
-
-    def __init__(
-        self, ids: Sequence[str], paths: Mapping[str, Path], transform: Callable[..., Any] | None = None
-    ) -> None:
-        self.ids, self.paths, self.transform = tuple(ids), dict(paths), transform
-
-    def __repr__(self) -> str:
-        return f"PhotoDataset({len(self):,} photos)"
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def __getitem__(self, index: int) -> Any:
-        """Return picture and id of an entry, or what the transform makes of them.
-
-        Raises
-        ------
-        MissingFileError
-            The photo cannot be read.
-        """
-        image_id = self.ids[index]
-        try:
-            image = decode_photo(read_photo(self.paths[image_id]))
-        except BrokenPhotoError as error:
-            message = f"A photo cannot be used: {error}"
-            raise MissingFileError(message, where=str(self.paths[image_id])) from None
-        return (image, image_id) if self.transform is None else self.transform(image, image_id)
-
-
 class BrokenPhotoError(Exception):
     """A photo cannot be used; the text says why, without naming the photo."""
 
@@ -365,3 +332,101 @@ def decode_photo(data: bytes) -> Image:
         why = " ".join(str(error).split())[:120] or type(error).__name__
         # BytesIO's own description holds an address, which differs from run to run.
         raise BrokenPhotoError(f"it cannot be decoded: {why.partition(' <_io.')[0]}") from None
+
+
+_VOC, _YOLO = "Annotations/*.xml", "labels/*.txt"
+"""Records of the layouts in which the name of an image is that of a file below the root."""
+MOST_PHOTOS = 50_000
+"""Photos of a source that are looked for: a look at each costs time on a disk that is far away."""
+_PROBES = 8
+_BEGINNING = 4096
+
+
+def file_names(source: Source) -> list[str]:
+    """Return the file name of each image with forward slashes; of a VOC folder, the id tells it, whatever the XML."""
+    names = [name.replace("\\", "/") for name in source.images.file_names.tolist()]
+    if all(file.name != _VOC for file in source.files):
+        return names
+    natives = source.images.native.tolist()
+    return [f"{native}{PurePosixPath(name).suffix or '.jpg'}" for native, name in zip(natives, names, strict=True)]
+
+
+def folder_of(source: Source, path: Path | None) -> str:
+    """Return the VOC or YOLO folder that a source was read from, ``""`` for another layout or an unknown place."""
+    if path is None or all(file.name not in (_VOC, _YOLO) for file in source.files):
+        return ""
+    return str((path if path.is_dir() else path.parent).resolve())
+
+
+def photos_beside(source: Source, path: Path) -> list[str]:
+    """Return the path of each image's photo, ``""`` where none lies in a usual place beside the annotations.
+
+    Parameters
+    ----------
+    path : Path
+        The annotation file, or the root of the dataset.
+    """
+    names = [
+        name if name and not name.startswith("/") and ".." not in name.split("/") else "" for name in file_names(source)
+    ]
+    nothing = [""] * len(names)
+    present_names = [name for name in names if name]
+    if not present_names or len(names) > MOST_PHOTOS:
+        return nothing
+    probes = present_names[:: max(len(present_names) // _PROBES, 1)]
+    hits = [(sum(_size(f"{folder}/{name}") >= 0 for name in probes), folder) for folder in _folders(source, path)]
+    most = max(count for count, _ in hits)
+    folder = next(folder for count, folder in hits if count == most)
+    if not most:
+        return nothing
+    return [f"{folder}/{name}" if name and _size(f"{folder}/{name}") >= 0 else "" for name in names]
+
+
+def _folders(source: Source, path: Path) -> Iterator[str]:
+    """Yield the folders in which photos usually lie: beside the annotations, in ``images``, in that of the part."""
+    is_root = path.is_dir()
+    base = path if is_root else path.parent
+    stem = PurePosixPath(path.name.removesuffix(".gz")).stem.removeprefix("instances_")
+    parts = dict.fromkeys(name for name in (source.part, "" if is_root else stem) if name)
+    for above in (base,) if is_root else (base, base.parent):
+        yield str(above)
+        yield from (str(above / name) for name in ("images", "JPEGImages", "photos", "data"))
+        yield from (str(above / folder / part) for part in parts for folder in ("", "images"))
+
+
+def _size(path: str) -> int:
+    """Return the bytes of a regular file, -1 for anything else."""
+    try:
+        status = Path(path).stat()
+    except (OSError, ValueError):
+        return -1
+    return status.st_size if stat.S_ISREG(status.st_mode) else -1
+
+
+def equal_photos(paths: Sequence[str]) -> Int64s:
+    """Return an integer for the bytes of each photo, equal for equal bytes; -1 for a photo that no other equals.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        ``""`` where an image has no photo.
+    """
+    codes = np.full(len(paths), -1, np.int64)
+    rows = [row for row, path in enumerate(paths) if path]
+    alike = [list(rows) for rows in grouped(rows, lambda row: _size(paths[row])).values()]
+    for most in (_BEGINNING, LARGEST_FILE):
+        # Two sources that share a file share a name; that proves nothing about bytes.
+        several = [group for group in alike if len({paths[row] for row in group}) > 1]
+        digest = partial(_digest, paths, most=most)
+        alike = [group for rows in several for group in grouped(rows, digest).values()]
+    for number, group in enumerate(group for group in alike if len(group) > 1):
+        codes[group] = number
+    return codes
+
+
+def _digest(paths: Sequence[str], row: int, most: int) -> bytes:
+    try:
+        with Path(paths[row]).open("rb") as file:
+            return hashlib.sha256(file.read(most)).digest()
+    except OSError:
+        return paths[row].encode("utf-8", "surrogateescape")

@@ -470,13 +470,8 @@ def _json_lists(data: bytes, where: str) -> dict[str, Any]:
         return {"form": "class roles", "classes": dict(_roles(roles, "", where))}
     if all(bytes(value)[:1] == b"[" for value in keys.values()) and keys:
         return _from_arrays(msgspec.json.decode(data, type=dict[str, list[str | int]]), where)
-    mapping = msgspec.json.decode(data, type=dict[str, str | dict[str, str]])
-    renamed = {
-        key: value
-        for outer, inner in mapping.items()
-        for key, value in ([(outer, inner)] if isinstance(inner, str) else [(f"{outer}/{k}", inner[k]) for k in inner])
-    }
-    return {"form": "map", "renamed": renamed}
+    msgspec.json.decode(data, type=dict[str, str | dict[str, str]])
+    return {"form": "map"}
 
 
 def _walked(value_tree: Any, where: str) -> dict[str, Any] | None:

@@ -52,13 +52,10 @@ class Reading:
 
     Attributes
     ----------
-    cache
-        False: parse annotation files again, and store nothing
     bad_boxes
         boxes that are not finite, negative or outside any image: refuse, or drop and count
     """
 
-    cache: bool | Path = True
     bad_boxes: BadBoxes = "error"
 
 

@@ -39,8 +39,6 @@ _OUTER = re.compile(rb"^(?:\xef\xbb\xbf|[ \t\r])+|[ \t\r]+$", re.MULTILINE)
 _HERE = re.compile(rb"^(?:\./)+(?=[^\n])", re.MULTILINE)
 
 _BLOCK = 8 << 20
-_ROWS = 1 << 15
-_WIDEST_COLUMN = 1 << 30
 _LINE_FEED = 10
 
 
@@ -70,20 +68,6 @@ def match_pattern(cells: Any, pattern: str) -> Bools:
 
     is_match: Bools = values_of(compute.match_substring_regex(cells, pattern))
     return is_match
-
-
-def holding(cells: Any, characters: str) -> Bools:
-    """Return which texts of an Arrow array (not a slice) hold any of some ASCII characters, shape (n,)."""
-    edges = np.frombuffer(cells.buffers()[1] or bytes(4), np.int32)[: len(cells) + 1]
-    text = np.frombuffer(cells.buffers()[2] or b"", np.uint8)
-    holds = np.diff(edges) > 0
-    for start in range(0, len(cells), _ROWS):
-        span = edges[start : start + _ROWS + 1]
-        marks = np.zeros(span[-1] - span[0] + 1, np.bool_)
-        for character in characters:
-            marks[:-1] |= text[span[0] : span[-1]] == ord(character)
-        holds[start : start + _ROWS] &= np.logical_or.reduceat(marks, span[:-1] - span[0])
-    return holds
 
 
 def suffix_widths(cells: Any, pattern: str) -> Int64s:
@@ -163,16 +147,10 @@ def distinct_lines(texts: bytes) -> bytes:
     """Return the lines of a text each once, sorted by code point, a line feed after each."""
     from pyarrow import compute
 
-    cells = cells_of(texts)
-    width = (compute.max(compute.binary_length(cells)).as_py() or 0) + 1
-    if width * len(cells) > _WIDEST_COLUMN:
-        return b"".join(line + b"\n" for line in sorted(set(texts.split(b"\n")[:-1])))
-    # A column of fixed width, filled up with zeros that no entry holds, sorts several times faster than objects.
-    column: Any = np.frombuffer(text_of(compute.ascii_rpad(cells, width - 1, "\0")), f"S{width}")
-    if not (column[1:] > column[:-1]).all():
-        column = np.sort(column)
-        column = column[np.concatenate([[True], column[1:] != column[:-1]])]
-    return bytes(column).translate(None, b"\0")
+    if not texts:
+        return b""
+    cells = compute.unique(cells_of(texts))
+    return text_of(cells.take(compute.array_sort_indices(cells)))
 
 
 def blocks_of(text: bytes, size: int = _BLOCK) -> Iterator[bytes]:
@@ -184,11 +162,6 @@ def blocks_of(text: bytes, size: int = _BLOCK) -> Iterator[bytes]:
         start = end
     if start < len(text):
         yield text[start:] if start else text
-
-
-def firsts(breaks: Int64s) -> Int64s:
-    """Return the beginnings of lines from the positions of their line feeds."""
-    return np.concatenate([[0], breaks[:-1] + 1]).astype(np.int64)
 
 
 def label_of(photo: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,9 +13,8 @@ from curation.core.columns import distinct
 from curation.core.errors import AnnotationFormatError, CurationError, DanglingIdError, UsageError
 from curation.core.ids import native_of
 from curation.core.tables import csv_header
-from curation.sources.content import FileContent, check_image_name
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family, namespace_of
-from curation.sources.integrity import check_label, check_unique
+from curation.sources.integrity import check_image_name, check_label, check_unique
 from curation.sources.source import Categories, FileRecord, Images, Source
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ _MAX_HEADER = 1 << 16
 _BLOCK = 1 << 26
 
 
-def parse_table(content: FileContent, *, dataset: str, part: str) -> Source:
+def parse_table(content: InputFile, *, dataset: str, part: str) -> Source:
     """Return a presence-only source: which classes each image shows, no boxes.
 
     The table has a header. Its image column is called ``image``, ``image_id`` or ``file_name``. Classes are one a row
@@ -45,7 +44,7 @@ def parse_table(content: FileContent, *, dataset: str, part: str) -> Source:
 
     Parameters
     ----------
-    content : FileContent
+    content : InputFile
         Of a ``.csv`` or ``.tsv`` file.
     dataset, part : str
         For example ``coco`` and ``train2017``. A table that has the part as a value of one of its other columns is
@@ -104,37 +103,73 @@ def parse_table(content: FileContent, *, dataset: str, part: str) -> Source:
     )
 
 
-def read_texts(content: FileContent | InputFile, error: type[CurationError] = AnnotationFormatError) -> pd.DataFrame:
+def read_texts(content: InputFile, error: type[CurationError] = AnnotationFormatError) -> pd.DataFrame:
     """Return the cells of a table with a header as trimmed texts; raise `error` for anything else."""
+    from pyarrow import Table, compute
+
+    # Cells stay texts: a reader that guesses types would turn 000012 into 12.
+    table = read_columns(content, None, error=error)
+    cells = [compute.utf8_trim_whitespace(column) for column in table.columns]
+    texts: pd.DataFrame = Table.from_arrays(cells, table.column_names).to_pandas()
+    return texts
+
+
+def read_columns(
+    content: InputFile,
+    kinds: Mapping[str, Any] | None,
+    *,
+    required: Sequence[str] | None = None,
+    error: type[CurationError] = AnnotationFormatError,
+) -> Any:
+    """Return columns of a CSV or TSV file with a header as a pyarrow.Table; other columns are skipped.
+
+    An empty cell is null in a column of numbers and ``""`` in one of texts.
+
+    Parameters
+    ----------
+    kinds : mapping of str to pyarrow.DataType or str, optional
+        Types of the columns; by default all columns are texts.
+    required : sequence of str, optional
+        Columns that must be there; by default all of `kinds`.
+    error : type of CurationError
+        Raised where a column is missing, a row has another number of cells, or a value does not fit.
+    """
     import pyarrow
-    from pyarrow import compute
     from pyarrow import csv as arrow_csv
 
     suffix = PurePath(content.name.lower().removesuffix(".gz")).suffix
     delimiter = "\t" if suffix == ".tsv" else ","
     line = content.data[:_MAX_HEADER].split(b"\n", 1)[0]
-    names = csv_header(line, error, where=f"{content.name}: row 1", delimiter=delimiter)
+    header = csv_header(line, error, where=f"{content.name}: row 1", delimiter=delimiter)
+    kinds = dict.fromkeys(header, "string") if kinds is None else kinds
+    missing = [name for name in (kinds if required is None else required) if name not in header]
+    if missing:
+        expected, names = ", ".join(missing), ", ".join(header)[:300]
+        raise error("The table lacks a column", where=f"{content.name}: row 1", expected=expected, found=names)
+    types = {
+        name: pyarrow.type_for_alias(kind) if isinstance(kind, str) else kind
+        for name, kind in kinds.items()
+        if name in header
+    }
     try:
         table = arrow_csv.read_csv(
             pyarrow.BufferReader(content.data),
-            # Cells stay texts: a reader that guesses types would turn 000012 into 12.
+            # Without threads errors name the row.
             read_options=arrow_csv.ReadOptions(use_threads=False, block_size=_BLOCK),
             parse_options=arrow_csv.ParseOptions(delimiter=delimiter),
             convert_options=arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pyarrow.string()), strings_can_be_null=False
+                include_columns=list(types), column_types=types, null_values=[""], strings_can_be_null=False
             ),
         )
-        if table.column_names != list(names):
-            # A quote that is never closed, say: the two readers of the header part ways.
-            raise ValueError("the header holds a quote")
-    except (pyarrow.ArrowException, ValueError) as found:
+    except pyarrow.ArrowException as reason:
+        row = re.search(r"Row #(\d+)", str(reason))
         raise error(
-            "The table cannot be read", where=content.name, expected=f"{suffix[1:]} in UTF-8", found=str(found)[:300]
+            "The table cannot be read",
+            where=f"{content.name}: row {row[1]}" if row else content.name,
+            expected=f"{suffix[1:]} in UTF-8 with {len(header)} columns in each row",
+            found=str(reason)[:300],
         ) from None
-    texts: pd.DataFrame = pyarrow.table(
-        [compute.utf8_trim_whitespace(column) for column in table.columns], list(names)
-    ).to_pandas()
-    return texts
+    return table
 
 
 def _column(table: pd.DataFrame, names: Sequence[str], kind: str, where: str) -> str:

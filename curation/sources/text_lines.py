@@ -30,8 +30,6 @@ from curation.sources.stems import (
     ANY_FILE,
     blocks_of,
     cells_of,
-    firsts,
-    holding,
     match_pattern,
     normalised_lines,
     suffix_widths,
@@ -44,7 +42,7 @@ if TYPE_CHECKING:
 _LONGEST_NAME = 255
 LABEL_DIGITS = 9
 _LABEL = re.compile(f"-?[0-9]{{1,{LABEL_DIGITS}}}")
-_SLASHES, _BLANKS = "/\\", " \t"
+_SLASHES, _BLANKS = r"[/\\]", r"[ \t]"
 _LINE_FEED = 10
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _FEWEST_NUMBERS = 4
@@ -163,7 +161,7 @@ def _entries_of_block(cells: Any, number: int) -> tuple[Lines, int, list[OddLine
         f"its name is longer than {_LONGEST_NAME} characters": is_long,
         "it holds a control character": ~printable & (printable.all() or match_pattern(trimmed, _CONTROL)),
         "it is not printable": ~printable,
-        "it names a folder": values_of(compute.or_(*(compute.ends_with(trimmed, slash) for slash in _SLASHES))),
+        "it names a folder": values_of(compute.match_substring_regex(trimmed, r"[/\\]$")),
     }
     strange = filled & np.logical_or.reduce(list(reasons.values()))
     odd = [
@@ -184,7 +182,7 @@ def _with_labels(cells: Any, numbers: Int32s) -> Lines:
     """Split trailing numbers off entries, and classify the lines."""
     from pyarrow import compute
 
-    if not holding(cells, _BLANKS).any():
+    if not match_pattern(cells, _BLANKS).any():
         none = np.zeros(len(cells), np.bool_)
         return Lines(cells, numbers, cells, np.full(len(cells), NO_LABEL, np.int32), none, none, none, none)
     parts = compute.ascii_split_whitespace(cells, max_splits=1, reverse=True)
@@ -193,7 +191,7 @@ def _with_labels(cells: Any, numbers: Int32s) -> Lines:
     labels = np.where(several, _labels(encoded(parts.values.take(arrow_of(edges[1:] - 1)))), NO_LABEL).astype(np.int32)
     has_label = labels != NO_LABEL
     before = compute.if_else(arrow_of(has_label), parts.values.take(arrow_of(edges[:-1])), cells)
-    is_spaced = holding(before, _BLANKS)
+    is_spaced = match_pattern(before, _BLANKS)
     has_path = has_label.copy()
     has_path[has_label] = _are_paths(before.filter(arrow_of(has_label)))
     is_sentence = several & ~has_path
@@ -203,7 +201,7 @@ def _with_labels(cells: Any, numbers: Int32s) -> Lines:
 
 
 def _are_paths(cells: Any) -> Bools:
-    is_path = holding(cells, _SLASHES)
+    is_path = match_pattern(cells, _SLASHES).copy()
     is_path[~is_path] = suffix_widths(cells.filter(arrow_of(~is_path)), ANY_FILE) > 0
     return is_path
 
@@ -231,7 +229,7 @@ class _Words:
         edges = np.flatnonzero(np.diff(is_word, prepend=False, append=False)).astype(np.int32)
         self.starts, self.ends = edges[::2], edges[1::2]
         self.breaks = np.flatnonzero(self.buffer == _LINE_FEED)
-        self.first = np.searchsorted(self.starts, firsts(self.breaks)).astype(np.int32)
+        self.first = np.searchsorted(self.starts, np.append(0, self.breaks[:-1] + 1)).astype(np.int32)
         self.last = np.append(self.first[1:], len(self.starts)).astype(np.int32) - 1
         self.rows = np.ones(len(self.first), np.bool_)
         apart = np.frombuffer(text.translate(_BLANKS_TO_BREAKS), np.uint8)
@@ -348,10 +346,9 @@ def _flags(table: _Words, after: Int32s) -> dict[str, Any]:
 
 def _numbered(table: _Words) -> dict[str, Any]:
     """Return files behind a number: the file alone names the image. Numbers that repeat are labels."""
-    numbers, paths = table.encoded("first", "file-"), table.texts("file")
-    if len(numbers.values) == len(numbers.of):
-        return table.read("numbered files", paths)
-    return table.read("imglist", paths, labels=_labels(numbers))
+    numbers = table.encoded("first", "file-")
+    labels = None if len(numbers.values) == len(numbers.of) else _labels(numbers)
+    return table.read("imglist", table.texts("file"), labels=labels)
 
 
 def _labels(column: TextColumn) -> Int32s:
@@ -392,7 +389,7 @@ def _fields(table: _Words, label: TextColumn) -> dict[str, TextColumn]:
     """Return the text before the files if it is a column, and not a part of a path with blanks."""
     cells, files = table.texts("first", "file-"), len(table.texts("file").unique())
     before = encoded(cells)
-    if len(before.values) < 2 or holding(cells, _SLASHES).any():
+    if len(before.values) < 2 or match_pattern(cells, _SLASHES).any():
         return {}
     if files < len(before.of) and files < len(table.texts("first", "file").unique()):
         return {}

@@ -20,9 +20,8 @@ from curation.core.errors import AnnotationFormatError, ForeignClassError, Missi
 from curation.core.files import inside, read_bytes
 from curation.core.reading import utf8_text
 from curation.core.wording import counted
-from curation.sources.content import SmallFiles, check_image_name, record_of_many
 from curation.sources.datasets import VOC_NAMES, family, namespace_of
-from curation.sources.integrity import Where, check_unique, sound_objects
+from curation.sources.integrity import SmallFiles, Where, check_image_name, check_unique, record_of_many, sound_objects
 from curation.sources.source import POSES, Categories, Images, Objects, Source
 from curation.sources.source_specs import BadBoxes
 from curation.sources.yolo import missing_yaml
@@ -64,9 +63,53 @@ def read_voc(root: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "erro
     AnnotationFormatError, DuplicateIdError, BoxError
         A file is not what it should be; the error names it.
     """
+    from tqdm import tqdm
+
+    namespace_of(dataset)
     folder = locate_voc(root, dataset)
-    files = SmallFiles(folder, voc_names(folder, part))
-    return parse_voc(files, dataset=dataset, part=part, bad_boxes=bad_boxes)
+    content = SmallFiles(folder, _names(folder, part))
+    listed, *names = content.data
+    records = [
+        decode_voc(content.data[name], name) for name in tqdm(names, "VOC XML", unit="file", leave=False, disable=None)
+    ]
+    images = [_converted(record.image, _Image, name) for name, record in zip(names, records, strict=True)]
+    rows_of = [(image, row) for image, record in enumerate(records) for row in range(len(record.objects))]
+
+    def where(row: int) -> str:
+        return f"{names[rows_of[row][0]]}: object[{rows_of[row][1]}]"
+
+    rows = [
+        _converted(_with_defaults(fields), _Object, where(row))
+        for row, fields in enumerate(fields for record in records for fields in record.objects)
+    ]
+    categories = _categories([row.name for row in rows], dataset, where)
+    number = categories.index()
+    low_x, low_y, high_x, high_y = np.array([(row.xmin, row.ymin, row.xmax, row.ymax) for row in rows]).reshape(-1, 4).T
+    objects = Objects.of(
+        [image for image, _ in rows_of],
+        [number[row.name] for row in rows],
+        np.column_stack([low_x - 1, low_y - 1, high_x - low_x + 1, high_y - low_y + 1]),
+        pose=np.array([_POSITION[row.pose] for row in rows], np.int8),
+        **{flag: np.array([getattr(row, flag) not in _UNSET for row in rows], np.bool_) for flag in _FLAGS},
+    )
+    sound, dropped = sound_objects(objects, bad_boxes, where)
+    return Source.of(
+        dataset,
+        part,
+        images=Images.of(
+            [name.removeprefix(f"{_XML}/").removesuffix(".xml") for name in names],
+            file_names=[image.filename for image in images],
+            widths=np.array([image.width for image in images], np.int32),
+            heights=np.array([image.height for image in images], np.int32),
+        ),
+        categories=categories,
+        objects=sound,
+        files=(
+            content.record(listed, [listed], len(names)),
+            record_of_many(f"{_XML}/*.xml", {name: content.data[name] for name in names}, len(objects)),
+        ),
+        dropped=dropped,
+    )
 
 
 def locate_voc(root: Path, dataset: str) -> Path:
@@ -109,7 +152,7 @@ def what_else(root: Path) -> tuple[str, str | None]:
     return "no annotations", None
 
 
-def voc_names(root: Path, part: str) -> tuple[str, ...]:
+def _names(root: Path, part: str) -> tuple[str, ...]:
     """Return the files that an image set's source is read from: the list, then an XML file for each image."""
     where = f"{VOC_SETS}/{part}.txt"
     path = inside(root / VOC_SETS, f"{part}.txt")
@@ -259,55 +302,6 @@ def _with_defaults(fields: dict[str, str]) -> dict[str, str]:
     """Return the fields of an object: flags without a text are as absent ones, and poses are in lower case."""
     filled = {name: text for name, text in fields.items() if text or name not in _FLAGS}
     return filled | {"pose": fields.get("pose", "").lower()}
-
-
-def parse_voc(content: SmallFiles, *, dataset: str, part: str, bad_boxes: BadBoxes = "error") -> Source:
-    """Return the source in files that are in memory already (see `read_voc`)."""
-    from tqdm import tqdm
-
-    namespace_of(dataset)
-    listed, *names = content.data
-    records = [
-        decode_voc(content.data[name], name) for name in tqdm(names, "VOC XML", unit="file", leave=False, disable=None)
-    ]
-    images = [_converted(record.image, _Image, name) for name, record in zip(names, records, strict=True)]
-    rows_of = [(image, row) for image, record in enumerate(records) for row in range(len(record.objects))]
-
-    def where(row: int) -> str:
-        return f"{names[rows_of[row][0]]}: object[{rows_of[row][1]}]"
-
-    rows = [
-        _converted(_with_defaults(fields), _Object, where(row))
-        for row, fields in enumerate(fields for record in records for fields in record.objects)
-    ]
-    categories = _categories([row.name for row in rows], dataset, where)
-    number = categories.index()
-    low_x, low_y, high_x, high_y = np.array([(row.xmin, row.ymin, row.xmax, row.ymax) for row in rows]).reshape(-1, 4).T
-    objects = Objects.of(
-        [image for image, _ in rows_of],
-        [number[row.name] for row in rows],
-        np.column_stack([low_x - 1, low_y - 1, high_x - low_x + 1, high_y - low_y + 1]),
-        pose=np.array([_POSITION[row.pose] for row in rows], np.int8),
-        **{flag: np.array([getattr(row, flag) not in _UNSET for row in rows], np.bool_) for flag in _FLAGS},
-    )
-    sound, dropped = sound_objects(objects, bad_boxes, where)
-    return Source.of(
-        dataset,
-        part,
-        images=Images.of(
-            [name.removeprefix(f"{_XML}/").removesuffix(".xml") for name in names],
-            file_names=[image.filename for image in images],
-            widths=np.array([image.width for image in images], np.int32),
-            heights=np.array([image.height for image in images], np.int32),
-        ),
-        categories=categories,
-        objects=sound,
-        files=(
-            content.record(listed, [listed], len(names)),
-            record_of_many(f"{_XML}/*.xml", {name: content.data[name] for name in names}, len(objects)),
-        ),
-        dropped=dropped,
-    )
 
 
 def _categories(names: Sequence[str], dataset: str, where: Where) -> Categories:

@@ -14,13 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from curation.core.engines.addresses import files_below
 from curation.core.errors import AnnotationFormatError, CurationError, MissingFileError, PathEscapeError
+from curation.core.files import files_below
 from curation.core.ids import native_of
 from curation.core.reading import InputFile, filled_lines
-from curation.sources.content import SmallFiles, check_image_name, record_of_many
 from curation.sources.datasets import namespace_of
-from curation.sources.integrity import check_label, check_unique, sound_objects
+from curation.sources.integrity import (
+    SmallFiles,
+    check_image_name,
+    check_label,
+    check_unique,
+    record_of_many,
+    sound_objects,
+)
 from curation.sources.photos import SUFFIXES, size_of_photo
 from curation.sources.published_list import YAML_NAMES, safe_yaml
 from curation.sources.source import Categories, FileRecord, Images, Objects, Source
@@ -34,9 +40,6 @@ _YAML_SUFFIXES = (".yaml", ".yml")
 _SUFFIXES = (*SUFFIXES, ".bmp", ".tif", ".tiff")
 _LINE = "class cx cy w h, or class and the corners of a polygon, in shares of the image, 0 to 1"
 _BOX_FIELDS, _POLYGON_FIELDS, _ORIENTED_FIELDS = 5, 7, 9
-_SAME = 0.02
-"""Two lengths are equal if they differ by this share of the longer one."""
-_MOSTLY = 0.9
 _MOST_PHOTOS = 1000
 _LONGEST_NUMBER = 64
 
@@ -208,8 +211,16 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
         [_box(values, len(names), n_keypoint_values, where) for _, where, values in lines], np.float64
     ).reshape(-1, 4)
     image = np.array([image for image, _, _ in lines], np.int32)
-    if not n_keypoint_values and content.get("task") != "segment":
-        _refuse_oriented_boxes([values for *_, values in lines], sizes[image], str(yaml_path), content.get("task"))
+    # Polygons of an image have four corners all of them only where they are boxes.
+    has_corners = bool(lines) and not n_keypoint_values and {len(values) for *_, values in lines} == {_ORIENTED_FIELDS}
+    if content.get("task") == "obb" or (has_corners and content.get("task") != "segment"):
+        raise AnnotationFormatError(
+            "The label files hold oriented boxes (OBB)",
+            where=str(yaml_path),
+            expected=_LINE,
+            found=f"class and four corners in all {len(lines):,} lines",
+            hint="measures here are of upright boxes; task: segment in the YAML takes the box around the corners",
+        )
     used = [int(values[0]) for _, _, values in lines]
     labelled = {*used}
     numbers = [number for number, name in enumerate(names) if name != placeholder(number) or number in labelled]
@@ -336,40 +347,6 @@ def _keypoint_values(content: Mapping[str, Any], where: str) -> int:
             found=f"{shape!r:.100}",
         )
     return math.prod(shape)
-
-
-def _refuse_oriented_boxes(lines: Sequence[Sequence[float]], sizes: Any, where: str, task: object) -> None:
-    """Raise `AnnotationFormatError` where all lines have four corners, and these are those of turned rectangles.
-
-    Parameters
-    ----------
-    lines : sequence of sequence of float
-        Class and shares.
-    sizes : ndarray of int, shape (m, 2)
-        Width and height of the image of each line.
-    """
-    if not lines or any(len(values) != _ORIENTED_FIELDS for values in lines):
-        return
-    shares = np.array(lines, np.float64)[:, 1:].reshape(-1, 4, 2)
-    is_rectangle, is_turned = np.zeros((2, len(lines)), np.bool_)
-    # Tools turn a box in pixels; some turn it in shares.
-    for corners in (shares * sizes[:, None], shares):
-        first, second = corners[:, 0] - corners[:, 2], corners[:, 1] - corners[:, 3]
-        lengths = np.linalg.norm([first, second], axis=2)
-        shift = np.linalg.norm(corners[:, 0] + corners[:, 2] - corners[:, 1] - corners[:, 3], axis=1)
-        limit = _SAME * lengths.max(axis=0)
-        is_rectangle |= (shift <= limit) & (np.ptp(lengths, axis=0) <= limit)
-        sides = np.abs(corners - np.roll(corners, 1, axis=1))
-        is_turned |= (sides.min(axis=2) > limit[:, None]).any(axis=1)
-    turned = int((is_rectangle & is_turned).sum())
-    if task == "obb" or (turned and is_rectangle.mean() >= _MOSTLY):
-        raise AnnotationFormatError(
-            "The label files hold oriented boxes (OBB)",
-            where=where,
-            expected=_LINE,
-            found=f"class and four corners in all {len(lines):,} lines, {turned:,} of them a turned rectangle",
-            hint="measures here are of upright boxes; task: segment in the YAML takes the box around the corners",
-        )
 
 
 def _box(

@@ -38,12 +38,6 @@ def draw(folder: Path, clock: Clock) -> None:
     write_text(path, json.dumps(content))
 
 
-def draw_cache(folder: Path, clock: Clock) -> None:
-    """Write the annotations, and the cache of a first build."""
-    draw(folder, clock)
-    build(folder, clock, "elephant", cached=False)
-
-
 def decode(folder: Path, clock: Clock) -> None:
     """Read the training file and decode its records with msgspec, masks skipped, and no more."""
     import msgspec
@@ -61,7 +55,7 @@ def decode(folder: Path, clock: Clock) -> None:
     assert len(content.annotations) == 860_001
 
 
-def build(folder: Path, clock: Clock, benchmark: str, cached: bool) -> list[int]:
+def build(folder: Path, clock: Clock, benchmark: str) -> list[int]:
     """Return how many parts and ids a written manifest has: `elephant` from COCO and VOC, or `owod`'s four tasks."""
     from curation.benchmarks.building import read_parameters
     from curation.benchmarks.registry import find_benchmark
@@ -73,14 +67,12 @@ def build(folder: Path, clock: Clock, benchmark: str, cached: bool) -> list[int]
         "elephant": {"voc2007-test": (voc_folder(folder), "voc2007", "test"), "coco": (train, "coco", "train2017")},
         "owod": {"coco-train2017": (train, "coco", "train2017"), "coco-val2017": (validation, "coco", "val2017")},
     }
-    cache, out = folder / f"{benchmark}-cache", folder / f"{benchmark}-manifest"
+    out = folder / f"{benchmark}-manifest"
     shutil.rmtree(out, ignore_errors=True)
-    if not cached:
-        shutil.rmtree(cache, ignore_errors=True)
     rule = find_benchmark(benchmark)
     with clock:
         sources = {
-            name: open_path(path, dataset=dataset, part=part, cache=cache)
+            name: open_path(path, dataset=dataset, part=part)
             for name, (path, dataset, part) in files[benchmark].items()
         }
         manifest = rule.build(sources, read_parameters(rule, {}))

@@ -27,7 +27,7 @@ SIZES = {
 def ours(folder: Path, clock: Clock, size: str) -> list[float]:
     """Return the twelve numbers."""
     from curation.evaluation.problem import classes_of_source
-    from curation.evaluation.readers import read_coco_results
+    from curation.evaluation.readers import read_detections
     from curation.evaluation.truth import ground_truth
     from curation.extensions.detection_ap.coco_summary import STATISTICS, coco_average_precision
     from curation.sources.coco import read_coco
@@ -39,7 +39,7 @@ def ours(folder: Path, clock: Clock, size: str) -> list[float]:
     with clock:
         source = read_coco(truth)
         part = ground_truth(source, classes_of_source(source)).truth
-        found = coco_average_precision(part, read_coco_results(results, part).detections)
+        found = coco_average_precision(part, read_detections(results, part).detections)
     return [found[name] for name in STATISTICS]
 
 
@@ -73,7 +73,7 @@ def ultrafast(folder: Path, clock: Clock, size: str) -> list[float]:
 def read_detections(folder: Path, clock: Clock) -> int:
     """Return how many detections of the large file our reader takes, every check included."""
     from curation.evaluation.problem import classes_of_source
-    from curation.evaluation.readers import read_coco_results
+    from curation.evaluation.readers import read_detections
     from curation.evaluation.truth import ground_truth
     from curation.sources.coco import read_coco
 
@@ -81,7 +81,7 @@ def read_detections(folder: Path, clock: Clock) -> int:
     source = read_coco(truth)
     part = ground_truth(source, classes_of_source(source)).truth
     with clock:
-        found = read_coco_results(results, part).detections
+        found = read_detections(results, part).detections
     return len(found)
 
 

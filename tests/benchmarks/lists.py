@@ -1,8 +1,7 @@
-"""Lists of ids: a million lines audited and identified, names of ImageNet's training images selected."""
+"""Lists of ids: a million lines audited and identified."""
 
 from __future__ import annotations
 
-import random
 import subprocess
 import sys
 from pathlib import Path
@@ -13,14 +12,13 @@ from curation.core.writing import write_text
 from tests.benchmarks.own_process import Clock
 
 LISTS, LINES, IMAGES = 40, 25_000, 120_000
-IMAGENET = 1_281_167
 
 
 def audit(folder: Path, clock: Clock) -> None:
     """Read lists of a million lines and judge them by the audit's rules."""
     from curation.extensions.audit.lists import read_lists
     from curation.extensions.audit.run import run_audit
-    from curation.extensions.audit.targets import folder_target
+    from curation.extensions.audit.target import folder_target
 
     with clock:
         judged = run_audit(folder_target(read_lists(folder / "lists")))
@@ -35,32 +33,9 @@ def identify(folder: Path, clock: Clock) -> None:
         subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def imagenet(folder: Path, clock: Clock) -> None:
-    """Make the lists of P1, P2 and P3 with their digests, from names in no order."""
-    from curation.benchmarks.imagenet import TRAIN, build
-    from curation.benchmarks.registry import declared_benchmark
-    from curation.sources.imagenet import read_imagenet
-
-    source = read_imagenet(folder / "imagenet.txt", part="train")
-    parameters = declared_benchmark("imagenet").parameters
-    with clock:
-        for protocol in ("p1", "p2", "p3"):
-            values = {one.name: one.read(protocol if one.name == "protocol" else one.default) for one in parameters}
-            assert build({TRAIN: source}, values).lists
-
-
-def imagenet_sorted(folder: Path, clock: Clock) -> None:
-    """Sort the same names once."""
-    names = (folder / "imagenet.txt").read_text(encoding="ascii").split()
-    with clock:
-        sorted(names)
-
-
 def draw(folder: Path, clock: Clock) -> None:
-    """Write 40 lists of 25,000 COCO ids, some with VOC's among them or with repeats; one of a million paths; names."""
-    from curation.core.ids import ilsvrc2012_classes
-
-    if (folder / "imagenet.txt").exists():
+    """Write 40 lists of 25,000 COCO ids, some with VOC's among them or with repeats; one of a million paths."""
+    if (folder / "long.txt").exists():
         return
     generator = np.random.default_rng(40)
     numbers = np.sort(generator.choice(581_929, IMAGES, replace=False) + 1)
@@ -73,11 +48,3 @@ def draw(folder: Path, clock: Clock) -> None:
     ids = generator.permutation(10_000_000)[: LISTS * LINES].tolist()
     lines = [f"imagenet/train/n{k % 1000:08d}/n{k:08d}_{k}.JPEG {k % 1000}\n" for k in ids]
     write_text(folder / "long.txt", "".join(lines))
-    # 895 classes of 1,300 images and the rest spread between 732 and 1,299, as in the real set.
-    sizes = [1300] * 895 + [732 + place * 5 for place in range(105)]
-    sizes[-1] += IMAGENET - sum(sizes)
-    chance = random.Random(2012)
-    drawn = zip(ilsvrc2012_classes(), sizes, strict=True)
-    names = [f"{wnid}_{n}.JPEG\n" for wnid, size in drawn for n in chance.sample(range(30_000), size)]
-    chance.shuffle(names)
-    write_text(folder / "imagenet.txt", "".join(names))

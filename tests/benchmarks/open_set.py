@@ -17,8 +17,6 @@ from typing import Any
 import numpy as np
 
 from curation.core.writing import write_bytes
-from curation.evaluation.problem import UNKNOWN, ClassRoles, Detections, GroundTruth
-from curation.sources.identity import ImageIndex
 from tests.benchmarks.coco_ap import write_results
 from tests.benchmarks.own_process import Clock
 
@@ -31,7 +29,7 @@ def elephant(folder: Path, clock: Clock) -> None:
     """Run the command with ``--out``, without figures."""
     out = folder / "elephant-result"
     shutil.rmtree(out, ignore_errors=True)
-    command = [sys.executable, "-m", "curation", "evaluate", "elephant", "--no-cache", "--out", str(out)]
+    command = [sys.executable, "-m", "curation", "evaluate", "elephant", "--out", str(out)]
     for part in PARTS:
         truth, results = _paths(folder, part)
         command += ["--truth", f"{part}={truth}", "--detections", f"{part}={results}"]
@@ -42,7 +40,7 @@ def elephant(folder: Path, clock: Clock) -> None:
 def elephant_least(folder: Path, clock: Clock) -> None:
     """Read the same four files, and match the closed part once."""
     from curation.evaluation.problem import classes_of_source
-    from curation.evaluation.readers import read_coco_results
+    from curation.evaluation.readers import read_detections
     from curation.evaluation.truth import ground_truth
     from curation.sources.coco import read_coco
     from tests.evaluation.worlds import match
@@ -51,109 +49,8 @@ def elephant_least(folder: Path, clock: Clock) -> None:
         sources = {part: read_coco(_paths(folder, part)[0]) for part in PARTS}
         known = classes_of_source(sources["closed"])
         truths = {part: ground_truth(source, known).truth for part, source in sources.items()}
-        found = {part: read_coco_results(_paths(folder, part)[1], truth).detections for part, truth in truths.items()}
+        found = {part: read_detections(_paths(folder, part)[1], truth).detections for part, truth in truths.items()}
         match(truths["closed"], found["closed"])
-
-
-def owod(folder: Path, clock: Clock) -> list[float]:
-    """Return TP, AP and detections on unknown objects, each summed over the classes, under variant ``clean``."""
-    from curation.benchmarks.registry import variants_of
-    from curation.evaluation.open_world import evaluate_task
-    from curation.evaluation.truth import Part, TaskTruth
-
-    truth, detections = _drawn()
-    classes = truth.classes[:-1]
-    task = ClassRoles("bench", classes[: KNOWN // 2], classes[KNOWN // 2 :], None, "drawn")
-    part = Part(truth, (), {}, IMAGES)
-    given = TaskTruth(task, part, np.ones(IMAGES, np.int64), np.zeros(IMAGES, bool), "error", 0)
-    variants = tuple(variant for variant in variants_of("owod") if variant.name == "clean")
-    with clock:
-        table = evaluate_task(given, detections, variants)["clean"].tables["classes"]
-    return [float(sum(table["tp"])), sum(table["AP"]) / 100, float(sum(n or 0 for n in table["on_unknown"]))]
-
-
-def owod_plain(folder: Path, clock: Clock) -> list[float]:
-    """Return the same by loops over classes, images and detections."""
-    truth, detections = _drawn()
-    with clock:
-        per_class = [_plain_class(truth, detections, label) for label in range(len(truth.classes))]
-    return np.sum(per_class, axis=0).tolist()
-
-
-def _plain_class(truth: GroundTruth, detections: Detections, label: int) -> tuple[float, float, float]:
-    unknown = len(truth.classes) - 1
-    objects: list[dict[int, list[Any]]] = [{} for _ in truth.classes]
-    for other, image, box in zip(truth.label.tolist(), truth.image.tolist(), truth.boxes.tolist(), strict=True):
-        if other in (label, unknown):
-            objects[other].setdefault(image, []).append(box)
-    boxes_of = {image: np.array(boxes) for image, boxes in objects[label].items()}
-    unknowns = {image: np.array(boxes) for image, boxes in objects[unknown].items()}
-    taken = {image: [False] * len(boxes) for image, boxes in boxes_of.items()}
-    rows = np.flatnonzero(detections.label == label)
-    rows = rows[np.argsort(-detections.scores[rows], kind="stable")]
-    tp, on_unknown = np.zeros(len(rows)), 0
-    for rank, row in enumerate(rows):
-        box, image = detections.boxes[row], int(detections.image[row])
-        if image in boxes_of:
-            overlap = _overlaps(box, boxes_of[image])
-            for best in np.argsort(-overlap, kind="stable"):
-                if overlap[best] < 0.5:
-                    break
-                if not taken[image][best]:
-                    taken[image][best] = True
-                    tp[rank] = 1
-                    break
-        if label != unknown and image in unknowns:
-            on_unknown += bool(_overlaps(box, unknowns[image]).max() >= 0.5)
-    return float(tp.sum()), _area(tp, sum(map(len, objects[label].values()))), float(on_unknown)
-
-
-def _overlaps(box: Any, boxes: Any) -> Any:
-    left, top = np.maximum(boxes[:, 0], box[0]), np.maximum(boxes[:, 1], box[1])
-    right = np.minimum(boxes[:, 0] + boxes[:, 2], box[0] + box[2])
-    bottom = np.minimum(boxes[:, 1] + boxes[:, 3], box[1] + box[3])
-    common = np.maximum(right - left, 0) * np.maximum(bottom - top, 0)
-    return common / (boxes[:, 2] * boxes[:, 3] + box[2] * box[3] - common)
-
-
-def _area(tp: Any, n: int) -> float:
-    recall = np.concatenate([[0], np.cumsum(tp) / n, [1]])
-    precision = np.concatenate([[0], np.cumsum(tp) / np.arange(1, len(tp) + 1), [0]])
-    for k in range(len(precision) - 1, 0, -1):
-        precision[k - 1] = max(precision[k - 1], precision[k])
-    steps = np.flatnonzero(recall[1:] != recall[:-1])
-    return float(((recall[steps + 1] - recall[steps]) * precision[steps + 1]).sum())
-
-
-def _drawn() -> tuple[GroundTruth, Detections]:
-    """Return objects and detections that look like a detector's: some near objects, many low-scored anywhere."""
-    rng = np.random.default_rng(3)
-    image = np.sort(rng.integers(0, IMAGES, OBJECTS))
-    label = np.minimum(rng.integers(0, CLASSES, OBJECTS), KNOWN)
-    boxes = _boxes(rng, OBJECTS)
-    truth = GroundTruth(
-        image_numbers=np.arange(1, IMAGES + 1),
-        classes=(*(f"class {k:02d}" for k in range(KNOWN)), UNKNOWN),
-        class_numbers=tuple(range(KNOWN + 1)),
-        image=image.astype(np.int32),
-        label=label.astype(np.int32),
-        boxes=boxes,
-        crowd=np.zeros(OBJECTS, bool),
-        difficult=np.zeros(OBJECTS, bool),
-        areas=boxes[:, 2] * boxes[:, 3],
-        original=tuple(f"kind {k}" for k in rng.integers(0, CLASSES - KNOWN, OBJECTS).tolist()),
-        index=ImageIndex(np.arange(1, IMAGES + 1), tuple(f"{k:012d}.jpg" for k in range(1, IMAGES + 1))),
-    )
-    near = rng.integers(0, OBJECTS, DETECTIONS // 4)
-    guessed = np.where(rng.random(len(near)) < 0.6, label[near], rng.integers(0, KNOWN + 1, len(near)))
-    far = DETECTIONS - len(near)
-    detections = Detections(
-        np.concatenate([image[near], rng.integers(0, IMAGES, far)]).astype(np.int32),
-        np.concatenate([guessed, rng.integers(0, KNOWN + 1, far)]).astype(np.int32),
-        np.vstack([np.abs(boxes[near] + rng.normal(0, 8, (len(near), 4))) + 1, _boxes(rng, far)]).round(2),
-        np.concatenate([rng.beta(4, 2, len(near)), rng.beta(1, 12, far)]).round(5),
-    )
-    return truth, detections
 
 
 def draw(folder: Path, clock: Clock) -> None:

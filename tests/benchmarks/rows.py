@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.benchmarks import builds, coco_ap, lists, open_set, scores, signals, steps
+from tests.benchmarks import builds, coco_ap, commands, lists, open_set, scores, signals
 from tests.benchmarks.own_process import Work
 
 
@@ -72,21 +72,22 @@ def _coco(size: str, what: str, most: float, **bars: Any) -> Row:
 
 
 def _build(benchmark: str, what: str, most: float) -> Row:
-    work = Work(builds.build, (benchmark, False))
+    work = Work(builds.build, (benchmark,))
     peer = "typed decode of the larger JSON file, nothing else"
     what += ": decoded, checked, digested, written"
     return Row(what, work, {peer: Work(builds.decode)}, most, mib=1536, draw=Work(builds.draw))
 
 
-def _presence(rows: int, workers: int) -> Work:
-    return Work(steps.presence, (rows, workers))
+def _command(name: str) -> Row:
+    peers = {"previous release": Work(commands.run, (name, commands.PREVIOUS))} if commands.PREVIOUS else {}
+    what = f"command `{name}`, seconds of all cores"
+    return Row(what, Work(commands.run, (name, "")), peers, most=1.05, cores=True, repeats=5, draw=Work(commands.draw))
 
 
 _LOADED = {
     "hotcoco": Work(coco_ap.loaded_by_hotcoco, (), "hotcoco"),
     "ultrafast-pycocotools": Work(coco_ap.loaded_by_ultrafast, (), "ultrafast_pycocotools"),
 }
-_STEPS = Work(steps.draw)
 _LISTS = Work(lists.draw)
 
 ROWS: dict[str, Row] = {
@@ -107,23 +108,8 @@ ROWS: dict[str, Row] = {
         most=2.5,
         draw=Work(open_set.draw),
     ),
-    "owod": Row(
-        "OWOD's measures, 500,000 detections",
-        Work(open_set.owod),
-        {"plain evaluator of less": Work(open_set.owod_plain)},
-        least=15,
-        repeats=2,
-    ),
     "first-build": _build("elephant", "first build of Elephant from 436 MB of JSON and VOC's XML", 1.5),
     "four-tasks": _build("owod", "first build of OWOD's four tasks from two JSON files", 1.7),
-    "cached-build": Row(
-        "build of Elephant from the cache",
-        Work(builds.build, ("elephant", True)),
-        {"first build": Work(builds.build, ("elephant", False))},
-        least=10,
-        repeats=1,
-        draw=Work(builds.draw_cache),
-    ),
     "cut": Row(
         "normalized cut of 2,000 classes, seconds of all cores, value never worse",
         Work(signals.cut),
@@ -132,13 +118,6 @@ ROWS: dict[str, Row] = {
         cores=True,
         draw=Work(signals.draw_graph),
         agree=never_above,
-    ),
-    "small-cuts": Row(
-        "exact cut of 9 classes, seconds of all cores",
-        Work(signals.small_cuts, (50,)),
-        limit=0.005,
-        scale=50,
-        cores=True,
     ),
     **{
         f"auroc-{dtype}": Row(
@@ -163,50 +142,9 @@ ROWS: dict[str, Row] = {
         least=5,
         agree=lambda ours, theirs: np.allclose(ours, theirs, rtol=0, atol=1e-12),
     ),
-    "presence": Row(
-        "presence of 10 M rows, two workers",
-        _presence(steps.ROWS, 2),
-        {"one worker": _presence(steps.ROWS, 1)},
-        most=0.6,
-        draw=_STEPS,
-    ),
-    "presence-memory": Row(
-        "presence of 10 M rows: memory",
-        _presence(steps.ROWS, 1),
-        {"1 M rows": _presence(steps.TENTH, 1)},
-        memory=1.2,
-        scale=10,
-        repeats=1,
-        draw=_STEPS,
-        agree=lambda ours, theirs: ours == 10 * theirs,
-    ),
-    "open-images": Row(
-        "reading 4 M box rows of Open Images, with digest",
-        Work(steps.open_images),
-        {"pandas, read_csv and groupby": Work(steps.open_images_pandas)},
-        least=2,
-        memory=1,
-        mib=2048,
-        repeats=1,
-        draw=_STEPS,
-    ),
-    "list": Row(
-        "command `list`",
-        Work(builds.command, ("list",)),
-        {"`--help`": Work(builds.command, ("--help",))},
-        most=4,
-        repeats=5,
-    ),
     "audit": Row("audit of 1 M lines", Work(lists.audit), limit=1.0, draw=_LISTS),
     "identify": Row(
         "command `identify`, 1 M lines, from the start of Python", Work(lists.identify), limit=2.0, draw=_LISTS
-    ),
-    "imagenet": Row(
-        "ImageNet's P1, P2 and P3 from 1.28 M names",
-        Work(lists.imagenet),
-        {"one sort of the names": Work(lists.imagenet_sorted)},
-        most=1.3,
-        draw=_LISTS,
     ),
     "neighbors": Row(
         "50 nearest of 2,000 among 60,000",
@@ -215,19 +153,5 @@ ROWS: dict[str, Row] = {
         most=2.5,
         agree=lambda ours, theirs: np.allclose(ours, theirs, rtol=0, atol=1e-5),
     ),
-    "wu-palmer": Row(
-        "Wu-Palmer of all pairs of 1,000 classes",
-        Work(signals.wu_palmer),
-        {"NLTK, pair by pair": Work(signals.wu_palmer_nltk, (), "nltk")},
-        least=50,
-        scale=1_000_000 / signals.PAIRS,
-        repeats=1,
-    ),
-    "embed": Row(
-        "embedding 320 photos on two cores",
-        Work(signals.embed, (), "open_clip"),
-        {"the same work on one": Work(signals.embed_on_one_core, (), "open_clip")},
-        most=0.6,
-        draw=Work(signals.draw),
-    ),
+    **{f"command-{name}": _command(name) for name in commands.COMMANDS},
 }

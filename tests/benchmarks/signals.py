@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from curation.signals.similarity.encoder import Encoder
 from tests.benchmarks.own_process import Clock
 
 QUERIES, REFERENCES, DIMENSION, NEAREST = 2_000, 60_000, 512, 50
 BATCH, PHOTOS = 32, 320
-PAIRS = 2_000
 
 
 def _graph(folder: Path) -> Any:
@@ -57,18 +54,6 @@ def cut_cluster_qr(folder: Path, clock: Clock) -> float:
     return float(normalized_cut_value(graph, labels))
 
 
-def small_cuts(folder: Path, clock: Clock, count: int) -> None:
-    """Cut graphs of nine classes exactly."""
-    from curation.signals.cooccurrence.cut import CutOptions, normalized_cut
-    from tests.signals.cooccurrence.graphs import small_graph
-
-    graphs = [small_graph(seed) for seed in range(count + 1)]
-    normalized_cut(graphs[count], 3, CutOptions(components="giant"))
-    with clock:
-        for graph in graphs[:count]:
-            normalized_cut(graph, 3, CutOptions(components="giant"))
-
-
 def _vectors() -> list[Any]:
     rng = np.random.default_rng(0)
     drawn = [rng.standard_normal((n, DIMENSION), dtype=np.float32) for n in (QUERIES, REFERENCES)]
@@ -98,91 +83,3 @@ def neighbors_faiss(folder: Path, clock: Clock) -> list[list[float]]:
         scores, _ = index.search(queries, NEAREST)
     found: list[list[float]] = scores[::20].tolist()
     return found
-
-
-def wu_palmer(folder: Path, clock: Clock) -> None:
-    """Wu-Palmer similarity of all pairs of ImageNet's 1,000 classes."""
-    from curation.core.ids import ilsvrc2012_classes
-    from curation.signals.hierarchy.related_classes import kinship
-    from curation.signals.hierarchy.related_classes import wu_palmer as similarity
-    from curation.signals.hierarchy.wordnet import imagenet_dag
-
-    classes = ilsvrc2012_classes()
-    graph = imagenet_dag()
-    with clock:
-        similarity(kinship(graph, classes), classes, classes)
-
-
-def wu_palmer_nltk(folder: Path, clock: Clock) -> None:
-    """2,000 pairs of the same, one by one."""
-    import random
-
-    from curation.core.ids import ilsvrc2012_classes
-    from tests.signals.hierarchy.nltk_oracle import nltk_reader
-
-    chance = random.Random(7)
-    reader = nltk_reader(Path(os.environ.get("CURATION_WORDNET", "/usr/share/wordnet")))
-    synsets = [reader.synset_from_pos_and_offset("n", int(wnid[1:])) for wnid in ilsvrc2012_classes()]
-    pairs = [(chance.choice(synsets), chance.choice(synsets)) for _ in range(PAIRS)]
-    with clock:
-        for synset, other in pairs:
-            synset.wup_similarity(other)
-
-
-def _encoder(folder: Path) -> Encoder:
-    from curation.signals.similarity.open_clip import open_clip_encoder
-    from tests.signals.similarity.clip_world import write_config
-
-    layers = {"layers": 2, "width": 64}
-    model = write_config(
-        folder / "tiny", vision_cfg=layers | {"image_size": 64, "head_width": 32, "patch_size": 16}, embed_dim=64
-    )
-    return open_clip_encoder(model, random_weights=0)
-
-
-def _photo_paths(folder: Path) -> list[Path]:
-    from curation.sources.photos import PhotoFolder
-
-    paths = PhotoFolder(folder / "photos").paths
-    return [paths[number % len(paths)] for number in range(PHOTOS)]
-
-
-def embed(folder: Path, clock: Clock) -> None:
-    """Embed photos into a store, on all cores."""
-    from tempfile import TemporaryDirectory
-
-    from curation.signals.similarity.embed import Photo, embed_photos
-
-    encoder = _encoder(folder)
-    photos = [Photo(f"bench:{number}", path) for number, path in enumerate(_photo_paths(folder))]
-    with TemporaryDirectory() as store:
-        embed_photos(photos[:BATCH], encoder, Path(store) / "warm", batch=BATCH)
-        with clock:
-            embed_photos(photos, encoder, Path(store) / "store", batch=BATCH)
-
-
-def embed_on_one_core(folder: Path, clock: Clock) -> None:
-    """What every photo needs, on one core: bytes, digest, decoding, resizing, and the model in batches."""
-    from curation.core.canonical import sha256_of_bytes
-    from curation.signals.similarity.encoder import one_core_each
-    from curation.sources.photos import decode_photo
-
-    encoder, paths = _encoder(folder), _photo_paths(folder)
-    with one_core_each(encoder):
-        encoder.encode_prepared([encoder.prepare(decode_photo(paths[0].read_bytes()))] * BATCH)
-        with clock:
-            for start in range(0, len(paths), BATCH):
-                batch = [path.read_bytes() for path in paths[start : start + BATCH]]
-                for data in batch:
-                    sha256_of_bytes(data)
-                encoder.encode_prepared([encoder.prepare(decode_photo(data)) for data in batch])
-
-
-def draw(folder: Path, clock: Clock) -> None:
-    """Write photos of COCO's size."""
-    from PIL import Image
-
-    (folder / "photos").mkdir(exist_ok=True)
-    for number in range(32):
-        coarse = np.random.default_rng(number).integers(0, 256, (40, 60, 3), dtype=np.uint8)
-        Image.fromarray(coarse).resize((640, 480)).save(folder / "photos" / f"{number}.jpg")

@@ -28,7 +28,7 @@ def truth(tmp_path: Path) -> Path:
 
 
 def test_result_and_files(truth: Path, tmp_path: Path, shell: Shell) -> None:
-    command = ["cut", str(truth), "-k", "3", "--no-cache", "--out", str(tmp_path / "out"), "--json"]
+    command = ["cut", str(truth), "-k", "3", "--out", str(tmp_path / "out"), "--json"]
     result = shell.data(*command)
     assert result["clusters"] == [["a", "b", "c"], ["d", "e", "f"], ["g", "h"]]
     assert result["ncut"] == pytest.approx(1 / 25 + 2 / 24 + 1 / 13, abs=1e-12)
@@ -60,4 +60,4 @@ def test_wrong_use(truth: Path, tmp_path: Path, arguments: tuple[str, ...], word
     given = [
         one.format(**{name: tmp_path / name for name in ("empty", "strange", "apart", "none")}) for one in arguments
     ]
-    assert words in shell.err("cut", truth, "--no-cache", *given)
+    assert words in shell.err("cut", truth, *given)

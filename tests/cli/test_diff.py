@@ -13,7 +13,7 @@ from tests.small_world import write_small_world
 def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     base = tmp_path_factory.mktemp("diff")
     world = write_small_world(base)
-    sources = [*world.arguments(), "--no-cache"]
+    sources = [*world.arguments()]
     for name, salt in (("a", "one"), ("b", "two")):
         assert main(["build", "elephant", *sources, "--set", f"salt={salt}", "--out", str(base / name)]) == 0
     return str(base / "a"), str(base / "b")

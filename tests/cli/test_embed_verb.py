@@ -9,9 +9,8 @@ import pytest
 
 from curation.cli import main
 from curation.signals.similarity.embeddings import open_embeddings
-from curation.sources.photos import NO_PHOTO
 from tests.real_files import real_files
-from tests.signals.similarity.clip_world import write_config, write_photos
+from tests.signals.similarity.clip_world import write_photos
 
 pytest.importorskip("PIL.Image")
 
@@ -40,46 +39,6 @@ def coco(tmp_path: Path) -> Path:
     return root
 
 
-def test_a_root_holds_its_photos(coco: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "s"
-    arguments = ["--source", f"coco@val2017={coco}", "--encoder", "colour", "--out", out, "--no-cache"]
-    data = run(capsys, *arguments)
-    assert (data["embedded"], data["computed"], data["skipped"]) == (3, 3, {NO_PHOTO: 1})
-    assert open_embeddings(out).ids == tuple(f"coco:{n:012d}" for n in (1, 2, 3))
-    assert data["encoder"]["digest"] == open_embeddings(out).encoder.digest
-    assert run(capsys, *arguments)["reused"] == 3
-    assert main(["similarity", "embed", *map(str, arguments), "--on-error", "photos=refuse"]) == 2
-    assert "coco:000000000004" in capsys.readouterr().err
-
-
-def test_an_annotation_file_with_photos_elsewhere(
-    coco: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    source = f"coco-val2017={coco / 'annotations' / 'instances_val2017.json'}"
-    arguments = ["--source", source, "--encoder", "colour", "--no-cache", "--out", tmp_path / "s"]
-    assert main(["similarity", "embed", *map(str, arguments)]) == 2
-    assert "--photos coco-val2017=DIR" in capsys.readouterr().err
-    data = run(capsys, *arguments, "--photos", f"coco-val2017={coco / 'val2017'}")
-    assert (data["kind"], data["embedded"]) == ("images", 3)
-    assert open_embeddings(tmp_path / "s").ids[:2] == ("coco:000000000001", "coco:000000000002")
-
-
-def test_images_and_texts_of_one_model_can_be_compared(
-    coco: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("torch")
-    model = ["--model", write_config(tmp_path), "--set", f"random_weights={1}"]
-    (tmp_path / "names.txt").write_text("cat\n\n  zebra \n")
-    run(capsys, "--photos", coco, "--namespace", "mine", *model, "--out", tmp_path / "i")
-    run(capsys, "--texts", tmp_path / "names.txt", *model, "--out", tmp_path / "t")
-    images, texts = open_embeddings(tmp_path / "i"), open_embeddings(tmp_path / "t")
-    assert images.ids[0] == "mine:val2017/000000000001"
-    assert texts.ids == ("cat", "zebra")
-    assert images.encoder.digest == texts.encoder.digest
-    assert (images.normalised() @ texts.normalised().T).shape == (3, 2)
-    assert np.isfinite(images.vectors).all()
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -101,18 +60,10 @@ def test_wrong_use_is_told(arguments: list[str], said: str, tmp_path: Path, caps
     assert not (tmp_path / "s").exists()
 
 
-def test_photos_of_a_source_that_is_not_embedded_are_refused(
-    coco: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    source = ["--source", f"coco@val2017={coco}", "--encoder", "colour", "--no-cache", "--out", str(tmp_path / "s")]
-    assert main(["similarity", "embed", *source, "--photos", f"voc={coco}"]) == 2
-    assert "names an unknown source" in capsys.readouterr().err
-
-
 @real_files("coco_table")
 def check_real_photos_of_coco(shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = shared / "data" / "coco" / "mini"
-    data = run(capsys, "--source", f"coco@val2017={root}", "--encoder", "colour", "--out", tmp_path / "s", "--no-cache")
+    data = run(capsys, "--source", f"coco@val2017={root}", "--encoder", "colour", "--out", tmp_path / "s")
     assert (data["embedded"], data["skipped"]) == (79, {})
     like = open_embeddings(tmp_path / "s").normalised()
     like = like @ like.T - np.eye(79, dtype=np.float32) * 2

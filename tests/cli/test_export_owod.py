@@ -8,20 +8,16 @@ import json
 from pathlib import Path
 
 import msgspec
-import numpy as np
 import pytest
 
 from curation.cli import main
-from curation.evaluation.problem import tasks_of_manifest
-from curation.evaluation.truth import task_truth
 from curation.manifest.header import ClassEntry, TaskEntry
 from curation.manifest.manifest import Manifest, write_manifest
-from curation.manifest.views import view_objects
 from curation.sources.coco import read_coco
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC
 from curation.sources.voc import read_voc
 from tests.real_files import real_files
-from tests.task_world import TASKS, TaskWorld, make_task_manifest, write_task_world
+from tests.task_world import TaskWorld, make_task_manifest, write_task_world
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -59,77 +55,6 @@ def test_each_part_of_a_pattern_is_a_file_of_its_own(
     for part, counts in summary["by_part"].items():
         data = json.loads((tmp_path / "o" / f"{part}.json").read_bytes())
         assert counts["counts"]["annotations"] == len(data["annotations"])
-
-
-def test_the_truth_of_an_evaluation_is_the_view(world: TaskWorld, folder: Path, tmp_path: Path) -> None:
-    more = ["--part", "t*-test", "--each", "--out", str(tmp_path / "out")]
-    assert main([*command(world, folder, "coco"), *more]) == 0
-    for task in tasks_of_manifest(world.manifest):
-        part = f"{task.name}-test"
-        exported = read_coco(tmp_path / "out" / f"{part}.json", dataset="coco", part=part)
-        truth = task_truth(exported, task, world.manifest.ids(part)).truth
-        viewed = view_objects(world.manifest, part, world.sources)
-        raw = world.sources["val"].require_objects("test")
-        numbers = world.sources["val"].images.numbers[raw.image[viewed.index]]
-        label = np.where(viewed.category_id < 0, len(task.known), viewed.category_id)
-        expected = sorted(
-            zip(
-                numbers.tolist(), label.tolist(), raw.boxes[viewed.index].tolist(), viewed.crowd.tolist(),
-                strict=True,
-            )
-        )  # fmt: skip
-        found = zip(
-            truth.image_numbers[truth.image].tolist(), truth.label.tolist(), truth.boxes.tolist(),
-            truth.crowd.tolist(), strict=True,
-        )  # fmt: skip
-        assert sorted(found) == expected
-        # The raw file, whose classes the manifest maps, gives the same truth as the exported view.
-        direct = task_truth(world.sources["val"], task, world.manifest.ids(part)).truth
-        for column in ("image_numbers", "label", "boxes", "crowd", "difficult"):
-            assert np.array_equal(getattr(direct, column), getattr(truth, column)), column
-
-
-def test_the_upstream_layout_takes_all_parts(world: TaskWorld, folder: Path, tmp_path: Path) -> None:
-    assert main([*command(world, folder, "owod"), "--out", str(tmp_path / "VOC2007")]) == 0
-    back = read_voc(tmp_path / "VOC2007", "owod", "all_task_test")
-    first = world.sources["val"].require_objects("test")
-    assert back.objects is not None
-    assert back.images.native.tolist() == [image.partition(":")[2] for image in world.manifest.ids("t1-test")]
-    assert len(back.objects) == len(first)
-    assert set(back.categories.names) == {name for introduced in TASKS.values() for name in introduced}
-    summary = json.loads((tmp_path / "VOC2007" / "_export.json").read_bytes())
-    assert summary["parts"] == [part.name for part in world.manifest.header.parts]
-
-
-@pytest.mark.parametrize(
-    ("extra", "message"),
-    [
-        (["coco", "--part", "t9*"], "fits no part"),
-        (["coco", "--part", "t1-tset"], "no such part"),
-        (["coco"], "needs --part"),
-        (["coco", "--part", "t1-val", "--part", "t2-val"], "--each"),
-        (["coco", "--part", "all"], "--each"),
-        (["coco", "--part", "all", "--each", "--out", "x.json"], "--out DIR"),
-        (["voc", "--part", "t1-val", "--set", "unknown_id=9"], "belongs to --format coco"),
-        (["owod", "--each"], "one folder for all parts"),
-        (["elephant-json", "--part", "t1-test"], "has no tasks"),
-    ],
-)
-def test_refusals_are_one_error_and_leave_nothing(
-    extra: list[str],
-    message: str,
-    world: TaskWorld,
-    folder: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    form, *more = extra
-    out = [] if "--out" in more else ["--out", "out"]
-    assert main([*command(world, folder, form), *out, *more]) == 2
-    assert message in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
 
 
 def val2017(path: Path) -> Manifest:

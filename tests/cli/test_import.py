@@ -57,39 +57,6 @@ def test_a_header_is_completed_by_path_and_again(header: Path, lists: Path, tmp_
     assert main(command) == main(command) == 0
 
 
-def test_lists_under_other_names_are_known_by_their_digests(
-    header: Path, lists: Path, tmp_path: Path, shell: Shell
-) -> None:
-    renamed = tmp_path / "renamed"
-    renamed.mkdir()
-    for number, path in enumerate(sorted((lists / "Main").iterdir())):
-        shutil.copy(path, renamed / f"list_{number}.lst")
-    # Another list has a name that is asked for.
-    shutil.copy(renamed / "list_0.lst", renamed / "t4_ft.txt")
-    out = tmp_path / "out"
-    assert main(["import", NAME, "--lists", str(renamed), "--out", str(out)]) == 0
-    assert read_manifest(out).digest == read_manifest(header).digest
-    (renamed / "list_0.lst").write_text("000000000001\n")
-    (renamed / "t4_ft.txt").unlink()
-    assert "1 of the" in shell.err("import", NAME, "--lists", renamed, "--out", tmp_path / "other")
-
-
-def test_the_report_tells_lines_and_repeats(lists: Path, tmp_path: Path, shell: Shell) -> None:
-    out = str(tmp_path / "out")
-    text = shell.out("import", NAME, "--lists", lists, "--header-only", "--out", out)
-    row = next(line.split() for line in text.splitlines() if line.split()[:1] == ["t1-test"])
-    assert row[1:4] == ["test.txt", "4", "1"]
-    assert "another length" in text  # the drawn lists do not have the paper's
-
-
-def test_a_damaged_neighbour_does_not_hide_the_answer(header: Path, lists: Path, tmp_path: Path, shell: Shell) -> None:
-    damaged = tmp_path / "at-hand" / "toy" / "1.0.0"
-    damaged.mkdir(parents=True)
-    (damaged / "manifest.json").write_text("{")
-    (lists / "Main" / "test.txt").write_text("000000000001\n")
-    assert "This test.txt is not" in shell.err("import", NAME, "--lists", lists, "--out", tmp_path / "out", status=1)
-
-
 def test_the_output_folder_is_taken(header: Path, lists: Path, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("mine")
@@ -108,20 +75,6 @@ def test_the_header_that_comes_with_the_package_pins_the_authors_lists(
         "import", NAME, "--lists", lists, "--out", tmp_path / "out", status=1
     )
     assert not (tmp_path / "out").exists()
-
-
-def test_an_unknown_recipe_is_an_error(lists: Path, tmp_path: Path) -> None:
-    command = ["import", "toy", "--lists", str(lists), "--header-only", "--out", str(tmp_path / "out")]
-    assert main(command) == 2
-
-
-def test_other_verbs_point_here(header: Path, tmp_path: Path, shell: Shell) -> None:
-    out = str(tmp_path / "out")
-    assert f"curation import {NAME}" in shell.err("build", NAME, "--out", out)
-    assert f"curation import {NAME}@1.0.0 --lists DIR" in shell.err(
-        "export", NAME, "--part", "t1-test", "--format", "txt", "--out", out
-    )
-    assert "curation import" in shell.out("verify", NAME, "--rebuild")
 
 
 @real_files("atlas_lists")

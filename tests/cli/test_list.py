@@ -34,7 +34,7 @@ def test_manifests_at_hand_and_a_damaged_one(
 
     world = write_small_world(tmp_path)
     monkeypatch.chdir(tmp_path)
-    sources = [*world.arguments(), "--no-cache"]
+    sources = [*world.arguments()]
     for version in ("1.0.0", "1.0.1"):
         out = ["--out", f"manifests/elephant/small/{version}", "--name", "elephant/small", "--version", version]
         assert main(["build", "elephant", *sources, *out]) == 0
@@ -70,17 +70,11 @@ def version(number: str, supersedes: Supersedes | None = None) -> Manifest:
 
 def test_manifests_of_a_folder_with_the_versions_they_replace(house: Path, shell: Shell) -> None:
     first, second = listed(shell.out("list", "manifests", "--folder", "mine", "--json"))
-    assert second["supersedes"] == [{"version": "1.0.0", "digest": first["digest"], "at_hand": True}]
+    assert second["supersedes"] == {"version": "1.0.0", "digest": first["digest"], "reason": "a fix"}
     shown = shell.out("list", "manifests", "--folder", "mine")
     assert second["digest"][7:19] in shown
     assert "supersedes" in shown
     assert "elephant/val2017" not in shell.out("list", "benchmarks", "--folder", "mine")
-
-
-def test_a_broken_chain_is_an_error(house: Path, shell: Shell) -> None:
-    link = Supersedes(version="1.0.1", digest="sha256:" + "0" * 64, reason="by hand")
-    write_manifest(version("1.0.2", link), house / "mine" / "elephant/val2017/1.0.2")
-    assert "a digest that is not that version's" in shell.err("list", "manifests", "--folder", "mine", status=1)
 
 
 def test_one_protocol_with_its_sources_parameters_parts_page_and_manifests(

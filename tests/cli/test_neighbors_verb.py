@@ -10,9 +10,6 @@ import pytest
 from PIL import Image
 
 from curation.cli import main
-from curation.signals.similarity.near_duplicates import look_duplicates
-from tests.rounding import cosine_error
-from tests.signals.similarity.vectors import embedded, random_set
 
 
 @pytest.fixture
@@ -42,61 +39,6 @@ def as_json(capsys: pytest.CaptureFixture[str], *arguments: Any) -> dict[str, An
     return json.loads(capsys.readouterr().out)  # type: ignore[no-any-return]
 
 
-def test_neighbors_of_photos(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    store = embed(photos, tmp_path / "store")
-    result = as_json(
-        capsys, "similarity", "neighbors", "--queries", store, "--references", store, "-k", "2", "--out", tmp_path / "o"
-    )
-    assert result["queries_among_references"] == 6
-    assert [row["rank"] for row in result["neighbors"]] == [1, 2] * 6
-    assert all(row["id"] != row["neighbor"] for row in result["neighbors"])
-    near = {row["id"].split(":")[1]: row["neighbor"].split(":")[1] for row in result["neighbors"] if row["rank"] == 1}
-    # 5 is a copy of 0, 4 a smaller one of 1.
-    assert (near["5"], near["0"], near["4"], near["1"]) == ("0", "5", "1", "4")
-    assert (tmp_path / "o/neighbors.csv").read_text().splitlines()[0] == "id,rank,neighbor,similarity"
-    # Six photos have five others each.
-    assert main(["similarity", "neighbors", "--queries", str(store), "--references", str(store), "-k", "6"]) == 2
-    assert "1 to 5" in capsys.readouterr().err
-
-
-def test_other_images_of_the_same_name_are_neighbours(
-    photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    # A second folder of the same name: its 2.png is another photo, its 3.png the same one.
-    other = tmp_path / "second" / "photos"
-    other.mkdir(parents=True)
-    shutil.copy(photos / "0.png", other / "2.png")
-    shutil.copy(photos / "3.png", other / "3.png")
-    given = ("--queries", embed(other, tmp_path / "q"), "--references", embed(photos, tmp_path / "r"))
-    result = as_json(capsys, "similarity", "neighbors", *given, "-k", "5")
-    assert result["queries_among_references"] == 1
-    found: dict[str, list[str]] = {}
-    for row in result["neighbors"]:
-        found.setdefault(row["id"], []).append(row["neighbor"])
-    assert found["photos:2"][0] in ("photos:0", "photos:5")
-    assert len(found["photos:2"]) == 5
-    assert set(found["photos:3"]) == {f"photos:{k}" for k in (0, 1, 2, 4, 5)}
-
-
-def test_set_similarity(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    store = embed(photos, tmp_path / "store")
-    given = (
-        "similarity",
-        "neighbors",
-        "--queries",
-        f"near={store}",
-        "--queries",
-        f"far={store}",
-        "--references",
-        store,
-    )
-    result = as_json(capsys, *given, "--set-similarity", "--out", tmp_path / "o")
-    assert result["sets"]["near"]["mean"] == pytest.approx(1, rel=0, abs=cosine_error(352))
-    assert result["reference"]["n"] == 6
-    names = {path.name for path in (tmp_path / "o").iterdir()}
-    assert names == {"similarity.csv", "statistics.json", "histograms.png", "histograms.svg", "histograms.csv"}
-
-
 def test_duplicates(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = as_json(capsys, "similarity", "duplicates", "--photos", photos, "--out", tmp_path / "o")
     pairs = {(row["first"], row["second"]): row["how"] for row in result["duplicates"]}
@@ -109,22 +51,6 @@ def test_duplicates(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     shutil.copy(photos / "2.png", other / "copy.png")
     across = as_json(capsys, "similarity", "duplicates", "--photos", photos, "--against", other)["duplicates"]
     assert [(row["first"], row["second"]) for row in across] == [("2.png", "copy.png")]
-    look = as_json(
-        capsys, "similarity", "duplicates", "--embeddings", embed(photos, tmp_path / "s"), "--threshold", "0.99"
-    )["duplicates"]
-    assert ("photos:0", "photos:5") in {(row["first"], row["second"]) for row in look}
-
-
-def test_look_duplicates_are_all_pairs_above_the_threshold() -> None:
-    one, two = random_set(60, 3, 1), random_set(50, 3, 2, "voc")
-    products = one.normalised().astype(np.float64) @ two.normalised().T.astype(np.float64)
-    # No cosine is so near the threshold that rounding in float32 decides.
-    assert np.abs(products - 0.9).min() > cosine_error(3)
-    expected = {(one.ids[a], two.ids[b]) for a, b in zip(*np.nonzero(products >= 0.9), strict=True)}
-    assert {pair[:2] for pair in look_duplicates(one, two, 0.9)} == expected
-    within = look_duplicates(one, None, 0.9)
-    assert all(first < second for first, second, _ in within)
-    assert look_duplicates(embedded({"a:1": [1, 0], "a:2": [2, 0]}), None, 1.0)[0][:2] == ("a:1", "a:2")
 
 
 @pytest.mark.parametrize(
@@ -136,11 +62,9 @@ def test_look_duplicates_are_all_pairs_above_the_threshold() -> None:
         (("neighbors", "--queries", "a={store}", "--queries", "a={store}", "--references", "{store}"), "twice"),
         (("neighbors", "--queries", "{store}", "--references", "{store}", "--set-similarity", "--set", "sample=paper"),
          "training images"),
-        (("duplicates",), "Nothing to compare"),
         (("duplicates", "--photos", "{none}"), "does not exist"),
         (("duplicates", "--photos", "{store}"), "no photos"),
         (("duplicates", "--photos", "{photos}", "--distance", "40"), "out of range"),
-        (("duplicates", "--embeddings", "{store}", "--threshold", "3"), "cosine"),
     ],
 )  # fmt: skip
 def test_wrong_use(

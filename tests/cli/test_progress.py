@@ -26,7 +26,7 @@ def test_progress_is_shown_on_a_terminal_alone(tmp_path: Path) -> None:
         f"--{option}={world[key]}"
         for option, key in {"truth": "gt", "detections": "detections", "classes": "classes"}.items()
     ]
-    command = [sys.executable, "-m", "curation", "evaluate", "osod3", *given, "--no-cache", "--json"]
+    command = [sys.executable, "-m", "curation", "evaluate", "osod3", *given, "--json"]
     piped = subprocess.run(command, capture_output=True, text=True, check=True)
     assert not any(words in piped.stderr + piped.stdout for words in TOLD)
     terminal, end = pty.openpty()

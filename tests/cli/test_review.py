@@ -1,13 +1,10 @@
-import json
-import re
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from curation.cli import main
-from curation.review.app.review_folder import ReviewRecord, read_record, write_record
+from curation.review.app.review_folder import ReviewRecord, write_record
 from curation.review.app.verdicts import VerdictBook
 from curation.review.decisions.files import read_decisions
 from tests.review.app.review_world import write_world
@@ -33,40 +30,7 @@ def folder(tmp_path: Path) -> Path:
 def test_status_needs_no_database(folder: Path, shell: Shell) -> None:
     text = shell.out("review", "status", "--folder", folder)
     assert "4 of 8 images decided: near 3, conflict 1" in text
-    assert "0002   0 of 4" in text
     assert "anna, ben" in text
-
-
-def test_status_names_photos_that_cannot_be_looked_at(tmp_path: Path, shell: Shell) -> None:
-    bad = {"missing": ["coco:000000000009"], "truncated": [f"coco:{number:012d}" for number in range(7)]}
-    record = ReviewRecord(dataset="d", stage="manual", manifest="", inputs="", batches={"0001": 8}, bad_photos=bad)
-    write_record(tmp_path, record)
-    text = shell.out("review", "status", "--folder", tmp_path)
-    assert "Photos that cannot be shown" in text
-    assert re.search(r"missing +1 +coco:000000000009\n", text)
-    assert re.search(r"truncated +7 +coco:000000000000, coco:000000000001, coco:000000000002, …", text)
-    assert shell.data("review", "status", "--folder", tmp_path, "--json")["bad_photos"] == bad
-
-
-def test_status_counts_images_that_are_not_shown(folder: Path, shell: Shell) -> None:
-    record = read_record(folder)
-    left_out, bad = {"not proposed": 1}, {"missing": ["coco:000000000009"]}
-    write_record(folder, msgspec.structs.replace(record, left_out=left_out, bad_photos=bad))
-    text = shell.out("review", "status", "--folder", folder)
-    assert "1 image not shown: not proposed\n" in text
-    assert re.search(r"missing +1 +coco:000000000009\n", text)
-    data = shell.data("review", "status", "--folder", folder, "--json")
-    assert data["left_out"] == left_out
-    (folder / "boxes.jsonl").write_text("{}\n")
-    warned = shell.err("review", "status", "--folder", folder, status=0)
-    assert "boxes.jsonl is not read any more: correct the annotations" in warned
-
-
-def test_a_record_of_the_version_before_is_read(tmp_path: Path) -> None:
-    record = ReviewRecord(version=1, dataset="d", stage="manual", manifest="", inputs="", batches={"0001": 8})
-    text = json.dumps({name: getattr(record, name) for name in record.__struct_fields__ if name != "bad_photos"})
-    (tmp_path / "review.json").write_text(text, encoding="utf-8")
-    assert read_record(tmp_path) == record
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv"])
@@ -120,7 +84,7 @@ def test_wrong_use_is_told(arguments: list[str], message: str, tmp_path: Path, s
 def test_start_without_app_then_again(fiftyone: Any, tmp_path: Path, shell: Shell) -> None:
     world = write_world(tmp_path / "world")
     start = ("review", "start", "--folder", tmp_path / "cli-review", "--no-app", "--json")
-    inputs = ("--source", f"coco={world.annotations}", "--photos", world.photos, "--no-cache")
+    inputs = ("--source", f"coco={world.annotations}", "--photos", world.photos)
     first = shell.data(*start, *inputs, "--set", "batch_size=5")
     assert (first["images"], first["batches"], first["built"], first["dataset"]) == (12, 3, True, "cli-review")
     second = shell.data(*start)

@@ -17,7 +17,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     world = write_small_world(base)
     out = base / "manifests/elephant/small/1.0.0"
     sources = world.arguments()
-    assert main(["build", "elephant", *sources, "--out", str(out), "--name", "elephant/small", "--no-cache"]) == 0
+    assert main(["build", "elephant", *sources, "--out", str(out), "--name", "elephant/small"]) == 0
     return out
 
 

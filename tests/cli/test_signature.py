@@ -155,12 +155,6 @@ def test_the_help_is_the_docstring(capsys: pytest.CaptureFixture[str]) -> None:
     assert "not a parameter" not in text
 
 
-def test_the_output_keeps_its_kind() -> None:
-    parser = Parser()
-    add_arguments(parser, command)
-    assert any(action.type is OUTPUT_FILE for action in parser._actions)
-
-
 def test_parameters_share_an_option() -> None:
     assert parse("m", "--source=a=b", "--set", "k=v", "--set", "unknown=split")["reading"] == Reading(unknown="split")
     assert parse("m", "--source=a=b", "--set", "k=v", "--set", "unknown=split")["set_"] == {"k": "v"}

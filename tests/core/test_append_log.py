@@ -23,13 +23,6 @@ def test_a_file_cut_anywhere_is_mended_before_the_next_line(tmp_path: Path, cut:
     assert path.read_bytes() == FIRST + kept + THIRD
 
 
-def test_a_last_line_longer_than_a_block_is_taken_away_whole(tmp_path: Path) -> None:
-    path = tmp_path / "log.jsonl"
-    path.write_bytes(FIRST + b'{"x": "' + b"y" * 70_000)
-    assert append_lines(path, SECOND) == 1
-    assert path.read_bytes() == FIRST + SECOND
-
-
 def test_processes_at_once_interleave_whole_writes(tmp_path: Path) -> None:
     code = """
 import sys

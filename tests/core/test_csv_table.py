@@ -3,17 +3,14 @@
 import csv
 import io
 import json
-import math
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.cli import main
 from curation.core.tables import as_csv, cell_text
-from curation.review.decisions.files import read_decisions
 
 FORMULA = "=cmd|' /C calc'!A0"
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
@@ -52,7 +49,7 @@ def test_a_class_whose_name_is_a_formula(tmp_path: Path, capsys: pytest.CaptureF
         "categories": [{"id": n, "name": name} for n, name in enumerate(names)],
     }
     (tmp_path / "truth.json").write_text(json.dumps(content))
-    words = ["cut", str(tmp_path / "truth.json"), "-k", "2", "--no-cache", "--on-error", "components=cut"]
+    words = ["cut", str(tmp_path / "truth.json"), "-k", "2", "--on-error", "components=cut"]
     assert main([*words, "--out", str(tmp_path / "out")]) == 0
     capsys.readouterr()
     with (tmp_path / "out/clusters.csv").open(newline="") as stream:
@@ -61,21 +58,3 @@ def test_a_class_whose_name_is_a_formula(tmp_path: Path, capsys: pytest.CaptureF
     for path in (tmp_path / "out").glob("*.csv"):
         for line in csv.reader(io.StringIO(path.read_text(), newline="")):
             assert not any(cell.startswith(("=", "@")) for cell in line)
-
-
-def test_decisions_as_csv_say_the_same_when_read_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    row = {"image_id": "coco:000000000001", "dataset": "coco", "stage": "manual", "action": "keep"}
-    row |= {"reason": FORMULA, "reviewer": "'anna"}
-    (tmp_path / "d.jsonl").write_text(json.dumps(row) + "\n")
-    assert main(["review", "summary", str(tmp_path / "d.jsonl"), "--out", str(tmp_path / "d.csv")]) == 0
-    capsys.readouterr()
-    assert f",'{FORMULA},''anna," in (tmp_path / "d.csv").read_text()
-    before, after = (read_decisions(tmp_path / name).decisions for name in ("d.jsonl", "d.csv"))
-    assert before == after
-
-
-def test_long_columns_of_numbers_are_written_as_short_ones() -> None:
-    random = np.random.default_rng(1)
-    numbers = (random.random(4000) * 10.0 ** random.integers(-20, 25, 4000)).tolist()
-    numbers += [0.0, -0.0, 1e-4, 9.9e-5, 1e16, 9999999999999998.0, math.inf, -math.inf, math.nan, -1.5, 5e-324]
-    assert as_csv(("n",), [(number,) for number in numbers]) == "\n".join(["n", *map(repr, numbers), ""])

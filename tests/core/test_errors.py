@@ -34,24 +34,6 @@ def test_every_error_is_told_whole_and_as_data(kind: type[CurationError]) -> Non
     assert error.exit_code in (1, 2)
 
 
-def test_what_is_not_known_is_left_out() -> None:
-    assert str(CurationError("It broke", found="")) == "It broke"
-    assert CurationError("It broke").as_dict()["where"] is None
-
-
-@pytest.mark.parametrize(
-    ("kind", "parent"),
-    [
-        (errors.DigestMismatchError, errors.ManifestError),
-        (errors.MissingListError, errors.ManifestError),
-        (errors.BoxError, errors.SourceError),
-        (errors.PresenceOnlyError, errors.SourceError),
-    ],
-)
-def test_families(kind: type[CurationError], parent: type[CurationError]) -> None:
-    assert issubclass(kind, parent)
-
-
 def test_a_failed_check_exits_with_1_and_wrong_use_with_2() -> None:
     assert errors.DigestMismatchError("x").exit_code == 1
     assert errors.UsageError("x").exit_code == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -19,12 +18,10 @@ from curation.benchmarks.elephant.evaluation import background_histogram, confus
 from curation.benchmarks.elephant.measures import KINDS
 from curation.benchmarks.findmeifyoucan.evaluation import ood_histograms as ood_histograms
 from curation.benchmarks.osod3.evaluation import threshold_figure
-from curation.cli import main
-from curation.core.figures import PAGE, SMALL, small_multiples
+from curation.core.figures import PAGE, SMALL
 from curation.evaluation.class_scores import class_scores
-from curation.evaluation.figures import precision_recall_curves
+from curation.evaluation.figures import impact_figure, precision_recall_curves, unknown_figure
 from curation.evaluation.measures import Measured
-from curation.evaluation.open_world_figures import impact_figure, unknown_figure
 from curation.evaluation.oscr import oscr_figure, score_histograms
 from curation.signals.cooccurrence.cut import matrix_figure, normalized_cut
 from curation.signals.cooccurrence.graph import ClassGraph
@@ -32,7 +29,6 @@ from curation.signals.similarity.neighbors import similarity_histograms
 from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table
 from tests.evaluation.owod_cases import example, measured
 from tests.evaluation.test_figures import CURVES, DIAGNOSIS, GAPS, INTERVALS, RESULT, bins
-from tests.worlds.runs import elephant_run
 
 Drawer = Callable[[Path], Any]
 SOFT = class_scores(LABELS, table(SOFTMAX), kind="probabilities")
@@ -155,15 +151,6 @@ def tick_labels(axis: Axes) -> Iterator[list[Text]]:
             yield [label for label in labels if label.get_visible() and label.get_text()]
 
 
-def test_every_panel_shows_something(figures: list[Figure]) -> None:
-    for figure in figures:
-        for axis in panels(figure):
-            assert axis.has_data(), axis.get_title()
-            # A line across the whole panel marks a limit.
-            lines = [line for line in axis.lines if line.get_transform() == axis.transData]
-            assert lines or axis.patches or axis.images or axis.collections, axis.get_title()
-
-
 def test_no_panel_stands_alone_in_the_last_line_and_no_place_is_empty(figures: list[Figure]) -> None:
     for figure in figures:
         grids = [one for axis in figure.axes if (one := axis.get_subplotspec()) is not None]
@@ -198,39 +185,3 @@ def test_text_can_be_read_where_the_figure_is_as_wide_as_a_page(figures: list[Fi
     for figure in figures:
         assert figure.get_figwidth() <= PAGE + 0.01
         assert min(one.get_fontsize() for one in texts(figure)) >= SMALL
-
-
-@pytest.mark.parametrize("n", range(1, 30))
-def test_a_grid_is_as_full_as_it_can_be(n: int) -> None:
-    figure, axes = small_multiples(n, most=5)
-    lines, columns = axes[0].get_subplotspec().get_geometry()[:2]  # type: ignore[union-attr]
-    assert len(axes) == n
-    assert lines * columns - n < min(columns, 3)
-    assert n == 1 or n % columns != 1
-    assert figure.get_figwidth() <= PAGE
-
-
-def test_rates_hold_down_to_the_next_score(tmp_path: Path) -> None:
-    world = tasks(1)["t1"]
-    (figure,) = drawn(lambda folder: unknown_figure({"t1": world}, "clean", folder / "u"), tmp_path)
-    line = next(line for line in panels(figure)[1].lines if str(line.get_label()).startswith("UR "))
-    thresholds, rates = (np.asarray(values, float) for values in line.get_data())
-    assert line.get_drawstyle() == "steps-post"
-    score, rate = (world.tables["unknown_curve"][name] for name in ("score", "UR"))
-    for threshold in np.linspace(min(score), max(score), 37):
-        # What passes a threshold is every detection of that score or more.
-        expected = [value for one, value in zip(score, rate, strict=True) if one >= threshold][-1]
-        assert rates[np.flatnonzero(thresholds >= threshold)[-1]] == expected
-
-
-def test_no_title_is_the_name_of_a_file(tmp_path: Path) -> None:
-    run = elephant_run(tmp_path)
-    out = tmp_path / "out"
-    figures = drawn(lambda _: main(["evaluate", *map(str, run.words), "--out", str(out), "--figures"]), tmp_path)
-    files = json.loads((out / "results.json").read_text(encoding="utf-8"))["written"]
-    stems = {Path(word.rpartition("=")[2]).stem for word in map(str, run.words) if "=" in word}
-    assert stems
-    assert len(figures) == sum(name.endswith(".png") for name in files)
-    for figure in figures:
-        titles = [figure.get_suptitle(), *(axis.get_title("left") for axis in figure.axes)]
-        assert not [title for title in titles if stems & set(title.split())]

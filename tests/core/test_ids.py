@@ -101,9 +101,3 @@ def test_what_a_bare_number_stands_for(text: str, namespace: str, native: str) -
 )
 def test_the_number_of_a_native_id(native: str, number: int | None) -> None:
     assert native_number(native) == number
-
-
-@given(st.integers(0, 999_999), st.integers(2005, 2012))
-def test_voc_numbers_and_native_ids_are_inverse(number: int, year: int) -> None:
-    for native, namespace in ((f"{number:06d}", "voc2007"), (f"{year}_{number:06d}", "voc2012")):
-        assert native_of(str(native_number(native)), namespace) == native

@@ -1,7 +1,6 @@
 """Files are whole or absent, folders too; none that exists is replaced without ``--force``, and no input ever."""
 
 import ast
-import json
 import os
 import signal
 import subprocess
@@ -16,16 +15,7 @@ import pytest
 import curation
 from curation.core import writing
 from curation.core.errors import CurationError, OverwriteError, UsageError
-from curation.core.writing import (
-    PARTIAL,
-    command,
-    make_folder,
-    publishing_files,
-    publishing_folder,
-    replacing,
-    write_bytes,
-    write_text,
-)
+from curation.core.writing import PARTIAL, command, publishing_files, publishing_folder, write_bytes, write_text
 
 
 class WriteFailedError(Exception):
@@ -108,22 +98,6 @@ def test_two_that_make_one_folder_leave_the_first(tmp_path: Path) -> None:
     assert names_in(tmp_path) == ["empty", "new"]
 
 
-def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
-    path = tmp_path / "c.csv"
-    write_bytes(path, b"old")
-
-    def fail() -> None:
-        with replacing(path) as partial:
-            assert partial.suffix == ".csv"
-            partial.write_bytes(b"half")
-            raise WriteFailedError
-
-    with pytest.raises(WriteFailedError):
-        fail()
-    assert path.read_bytes() == b"old"
-    assert names_in(tmp_path) == ["c.csv"]
-
-
 def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     target = tmp_path / "out/m"
 
@@ -141,31 +115,6 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
         (partial / "sub/a").write_bytes(b"1")
     assert (target / "sub/a").read_bytes() == b"1"
     assert names_in(tmp_path / "out") == ["m"]
-
-
-def test_an_empty_folder_may_be_filled_and_a_full_one_not(tmp_path: Path) -> None:
-    target = tmp_path / "m"
-    target.mkdir()
-    with publishing_folder(target) as partial:
-        (partial / "a").write_bytes(b"1")
-
-    def again() -> None:
-        with publishing_folder(target):
-            raise AssertionError("must not be entered")
-
-    with pytest.raises(UsageError, match="exists already"):
-        again()
-    (tmp_path / "file").write_bytes(b"")
-    target = tmp_path / "file"
-    with pytest.raises(UsageError, match="exists already"):
-        again()
-
-
-def test_a_file_in_the_way_of_a_folder(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"")
-    for folder in (tmp_path / "file", tmp_path / "file/below"):
-        with pytest.raises(UsageError, match="Expected a folder, found"):
-            make_folder(folder)
 
 
 @pytest.mark.parametrize("name", [".", "folder"])
@@ -282,42 +231,7 @@ def test_the_working_folder_stays_the_one_it_is(given: str, tmp_path: Path, monk
         pass
 
 
-LIMITED = """
-import json, resource, sys
-from curation.cli import main
-resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048))
-raise SystemExit(main(json.loads(sys.argv[1])))
-"""
 """The kernel refuses to let a file grow beyond 2 KiB, as it refuses on a full disk."""
-
-
-@pytest.fixture
-def shapes(tmp_path: Path) -> Path:
-    """A COCO file of 90 classes in three images."""
-    path = tmp_path / "shapes.json"
-    content = {
-        "images": [{"id": n, "file_name": f"{n}.jpg", "width": 50, "height": 50} for n in range(3)],
-        "annotations": [
-            {"id": n, "image_id": n % 3, "category_id": n, "bbox": [1, 1, 5, 5], "area": 25, "iscrowd": 0}
-            for n in range(90)
-        ],
-        "categories": [{"id": n, "name": f"class {n}"} for n in range(90)],
-    }
-    path.write_text(json.dumps(content))
-    return path
-
-
-def test_a_disk_that_refuses_names_the_file_and_leaves_no_folder(shapes: Path, tmp_path: Path) -> None:
-    command_line = ["cut", str(shapes), "-k", "2", "--no-cache", "--set", "restarts=0", "--on-error", "components=cut"]
-    command_line += ["--out", str(tmp_path / "new/deep"), "--json"]
-    done = subprocess.run(
-        [sys.executable, "-c", LIMITED, json.dumps(command_line)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert str(tmp_path / "new/deep/") in done.stderr
-    assert "too large" in done.stderr.lower()
-    assert "Traceback" not in done.stderr
-    assert names_in(tmp_path) == ["shapes.json"]
 
 
 def test_a_full_disk_names_the_output_and_leaves_no_folder(tmp_path: Path) -> None:

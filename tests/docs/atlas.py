@@ -1,16 +1,18 @@
 """The table of docs/atlas.md: every finding that `curation/extensions/identify/lists.toml` declares.
 
-``python -m tests.docs.atlas`` says whether the page is as they say; ``--write`` makes it so.
+``python -m tests.docs.atlas`` says whether the page is as they say; ``--write`` makes it so. ``--index DATA`` makes the
+index of `identify` again from the published files below a folder.
 """
 
 import sys
 import tomllib
 from collections.abc import Iterator
 from itertools import groupby
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from curation.extensions.audit.rules import PUBLISHED_RULES
+from curation.extensions.identify.index import index_bytes, make_index, packaged_index
 from tests.docs.pages import ROOT, kept, with_tables
 
 PAGE = ROOT / "docs/atlas.md"
@@ -117,4 +119,7 @@ def page() -> str:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["--index"]:
+        packaged_index().write_bytes(index_bytes(make_index(Path(sys.argv[2]), DECLARATION).index))
+        sys.exit()
     sys.exit(kept(PAGE, page(), sys.argv[1:]))

@@ -39,7 +39,7 @@ def write(name: str, data: Path, folder: Path) -> list[Path]:
         given = [text for slot in wanted for text in ("--source", f"{slot}={data / _SOURCES[slot]}")]
         said.truncate(0)
         said.seek(0)
-        status = main(["audit", str(manifest), *given, "--no-cache", "--out", str(page), "--json"])
+        status = main(["audit", str(manifest), *given, "--out", str(page), "--json"])
         if status == 2:
             raise RuntimeError(said.getvalue())
         (folder / f"{name}.html").write_bytes(page.read_bytes())

@@ -4,8 +4,6 @@ from pathlib import Path
 import pytest
 
 from curation.cli import main
-from curation.core.errors import UsageError
-from curation.extensions.identify.index import make_index
 from tests.docs.atlas import PAGE, findings, page
 from tests.real_files import real_files
 
@@ -22,23 +20,6 @@ def test_every_finding_says_what_it_does_not_show_and_how_to_see_it() -> None:
         assert all(row[3:7])
         assert "|" not in "".join(row[:7])
         assert row.command.startswith("curation ")
-
-
-def test_words_are_those_of_a_fair_report() -> None:
-    said = " ".join(f" {row.found} {row.measured} " for row in findings()).lower()
-    assert not [word for word in (" wrong", " leak", " cheat", " broken") if word in said]
-
-
-@pytest.mark.parametrize("finding", ['{ odd = "x" }', '{ by = "curation list" }', '{ a = "x", b = "y" }', "{}"])
-def test_a_finding_of_no_kind_is_refused(tmp_path: Path, finding: str) -> None:
-    kinds = "".join(f'[kinds.{name}]\nmeasured = "m"\ndoes_not_show = "n"\ncommand = "c"\n' for name in "ab")
-    source = f'[[source]]\nname = "x"\nbenchmark = "X"\nlists = [{{ file = "a.txt", defects = [{finding}] }}]\n'
-    (tmp_path / "lists.toml").write_text(kinds + source)
-    (tmp_path / "a.txt").write_text("000000000001\n")
-    with pytest.raises(UsageError, match="no kind that is declared"):
-        make_index(tmp_path)
-    (tmp_path / "lists.toml").write_text(kinds + source.replace(finding, '{ a = "two stand twice", by = "d" }'))
-    assert make_index(tmp_path).index.lists[0].defects == ("two stand twice",)
 
 
 FOLDERS = {

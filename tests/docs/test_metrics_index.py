@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import pytest
 
 from curation.benchmarks.registry import measures_of, protocols
-from curation.extensions.image_ood.post_hoc.methods import METHODS
 from tests.docs.pages import text_of
 
 ROW = re.compile(r"^\| ((?:`[a-z0-9-]+`(?:, )?)+) \| .* \| (.*) \|$", re.MULTILINE)
@@ -31,8 +30,3 @@ def test_each_name_of_the_index_is_defined_on_its_page(names: list[str], page: s
 def test_a_benchmark_is_in_the_index_with_its_first_measure(protocol: str) -> None:
     listed = {name for benchmarks, names, _ in entries() if protocol in benchmarks for name in names}
     assert listed & {measure.base for measure in measures_of(protocol)}
-
-
-def test_every_post_hoc_score_has_its_formula() -> None:
-    text = text_of("docs/ood_metrics.md")
-    assert [name for name in METHODS if f"| `{name}` |" not in text] == []

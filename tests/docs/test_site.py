@@ -23,7 +23,6 @@ ASKED = {
     "FPR95": "ood_metrics.html",
     "wilderness": "elephant.html",
     "unknown recall": "howto.html",
-    "--rai-template": "commands/publish.html",
 }
 """What a stranger types, and a page that must be among what is found first."""
 

@@ -124,7 +124,7 @@ def shapes(folder: Path) -> None:
 
 
 def audited_lists(folder: Path) -> None:
-    """Draw a folder of lists with their labels, the sources that they come from, and the page's task file."""
+    """Draw a folder of lists, the sources that they come from, and the page's task file."""
     rng = random.Random(2)
     tasks = ("person", "dog"), ("truck", "bench")
     shown = {number: [rng.choice(tasks[number % 2])] for number in range(1, 701)}
@@ -136,9 +136,6 @@ def audited_lists(folder: Path) -> None:
     }  # fmt: skip
     for name, numbers in lists.items():
         write_lines(folder / "lists" / f"{name}.txt", [f"{number:012d}" for number in numbers])
-    for name, stem in (("t1_train", "t1_train"), ("test", "t2_test")):
-        written = {number: shown[number] for number in lists[name]}
-        write_coco(folder / "out" / f"{stem}.json", written, COCO_NUMBERS)
     (folder / "tasks.json").write_text(data_of("docs/audit.md", "json")[0])
     write_coco(folder / "instances_val2017.json", val2017(), COCO_NUMBERS)
 
@@ -155,7 +152,7 @@ def reviewed_manifest(folder: Path) -> None:
     """Draw a manifest M and the verdicts of two reviewers on it; and the authors' selection of three images."""
     world = write_small_world(folder / "data", n_closed=10, n_wilderness=20)
     (folder / "instances.json").write_bytes(world.coco_json.read_bytes())
-    given = f"--source=voc2007-test={world.voc_root} --source=coco={folder / 'instances.json'} --no-cache"
+    given = f"--source=voc2007-test={world.voc_root} --source=coco={folder / 'instances.json'}"
     assert run(f"curation build elephant {given} --name mine/m --out M") == 0
     images = [f"coco:{number:012d}" for number in sorted(world.wilderness)[:3]]
     for reviewer, chosen in (("anna", images), ("ben", images[:2])):
@@ -242,7 +239,7 @@ def own_split(folder: Path) -> None:
     """Build a manifest whose part ``coco-far`` lists the images of the drawn split."""
     pair = 'name = "my/split"\nid_classes = ["person"]\n[[pools]]\nname = "coco"\ndataset = "coco"\nrule = false\n'
     (folder / "pair.toml").write_text(pair)
-    given = "--set pair=pair.toml --source coco=instances.json --no-cache --out my-split"
+    given = "--set pair=pair.toml --source coco=instances.json --out my-split"
     assert run(f"curation build findmeifyoucan {given}") == 0
 
 
@@ -353,10 +350,6 @@ def manifests_of_ones_own(folder: Path) -> None:
     shutil.copytree(ROOT / "manifests/elephant", folder / "mine/elephant")
 
 
-def edits(folder: Path) -> None:
-    (folder / "sighthounds.toml").write_text(data_of("docs/hierarchy.md", "toml")[0])
-
-
 def publication_and_photos(folder: Path) -> None:
     """Write what a pull of `elephant/val2017` brings, and a dot for each photo of its wilderness."""
     from PIL import Image
@@ -462,8 +455,9 @@ WORLDS: dict[str, Callable[[Path], None]] = {
     "docs/decisions.md": verdicts_of_two_and_of_others,
     "docs/elephant.md": voc_and_coco,
     "docs/findmeifyoucan.md": pair_of_ones_own,
-    "docs/hierarchy.md": edits,
-    "docs/howto.md": lambda folder: None,  # what it asks is known in any folder
+    # Commands of these pages ask what is known in any folder.
+    "docs/hierarchy.md": lambda folder: None,
+    "docs/howto.md": lambda folder: None,
     "docs/id_lists.md": lists_alone,
     "docs/identify.md": known_lists,
     "docs/fiftyone.md": shapes_in_fiftyone,

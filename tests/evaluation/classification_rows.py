@@ -22,7 +22,7 @@ def of_result(data: Mapping[str, Any]) -> dict[str, Any]:
     kinds = {one["method"]: one["operating_point"] for one in data["scored"]}
     found = {name: section(several) | {"background": kinds[name]["background"]}
              for name, several in variants.items() if several}  # fmt: skip
-    return {"classifiers": found, "bootstrap": data["bootstrap"] and data["bootstrap"] | intervals(data["intervals"])}
+    return {"classifiers": found}
 
 
 def of_measured(found: Mapping[str, Mapping[str, Measured]]) -> dict[str, Any]:
@@ -103,15 +103,6 @@ def curve(samples: str, group: str, tables: dict[str, Rows]) -> dict[str, Any]:
         "smallest_fpr": whole["smallest_fpr"],
         "reason": {row["fpr"]: row["undefined"] for row in rates if row["undefined"]},
     }
-
-
-def intervals(rows: Rows) -> dict[str, Any]:
-    found: dict[str, Any] = {"intervals": {}, "differences": {}}
-    for row in rows:
-        cell = {key: row[key] for key in ("estimate", "low", "high", "undefined")}
-        cells = found["differences" if row["compared_with"] else "intervals"].setdefault(row["method"], {})
-        cells[row["measure"]] = cell | ({"reason": row["reason"]} if row["reason"] else {})
-    return found
 
 
 def metrics(classifiers: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:

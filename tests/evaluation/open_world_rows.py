@@ -35,12 +35,7 @@ def of_measured(one: Measured, benchmark: str = "owod") -> dict[str, Any]:
         name: [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
         for name, table in one.tables.items()
     }
-    points: dict[str, dict[str, list[Any]]] = {}
-    for row in tables["wilderness_points"]:
-        for key, value in row.items():
-            points.setdefault(row["class"], {}).setdefault(key, []).append(value)
-    long = {"WI_points": points, "unknown_curve": one.tables["unknown_curve"]}
-    return {**section(rows, tables), "notes": list(one.notes), **long}
+    return {**section(rows, tables), "notes": list(one.notes), "unknown_curve": one.tables["unknown_curve"]}
 
 
 def section(rows: Iterable[Row], tables: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:

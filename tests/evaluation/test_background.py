@@ -70,29 +70,6 @@ def test_spread_equals_the_statistics_module(pairs: list[tuple[float, float]]) -
     assert sum(cat["hist20"]) == len(gaps)  # type: ignore[call-overload]
 
 
-def test_only_true_positives_count() -> None:
-    assert gaps_of([0.9, 0.8, 0.7], [0.0, 0.0, 0.0], n_objects=2)["n"] == 2
-
-
 def test_missing_background_scores_are_counted_and_left_out() -> None:
     cat = gaps_of([0.9, 0.8], [0.1, float("nan")])
     assert (cat["n"], cat["missing"], cat["mean"]) == (1, 1, pytest.approx(0.8))
-
-
-def test_nothing_to_spread_is_none_with_a_reason() -> None:
-    truth, detections = case([0.9], [0.1])
-    result = spread(truth, detections)
-    dog = result["dog"]
-    assert (dog["n"], dog["mean"], dog["std_population"], dog["std_sample"]) == (0, None, None, None)
-    assert "no true positive" in dog["reason"]
-
-
-def test_scores_that_are_no_probabilities_give_none_with_a_reason() -> None:
-    cat = gaps_of([7.0], [0.1])
-    assert (cat["mean"], cat["hist20"]) == (None, None)
-    assert "not softmax" in str(cat["reason"])
-
-
-def test_detections_without_background_scores_give_none() -> None:
-    truth, detections = case([0.9], None)
-    assert background_gap(truth, detections, match(truth, detections)) is None

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from curation.benchmarks.elephant import bootstrap
-from curation.core.errors import EvaluationError, UsageError
 from curation.evaluation.open_set import READINGS
 from curation.evaluation.problem import Detections, GroundTruth
 from curation.evaluation.resample import draw_units
@@ -190,12 +189,6 @@ def intervals(small: dict[str, Any], **options: Any) -> dict[str, Any]:
     return wilderness_intervals(*small["parts"], **({"levels": LEVELS, "replicates": 20, "seed": 3} | options))
 
 
-def test_same_seed_same_result_and_another_seed_another(small: dict[str, Any]) -> None:
-    assert intervals(small) == intervals(small)
-    assert intervals(small)["WI"] != intervals(small, seed=4)["WI"]
-    assert intervals(small)["seed"] == 3
-
-
 def philox_words(key: tuple[int, int], count: int) -> list[int]:
     """Philox4x64-10 of Salmon et al. ("Parallel random numbers: as easy as 1, 2, 3"), in plain integers."""
     mask, words = 2**64 - 1, []
@@ -219,20 +212,6 @@ def test_draws_follow_the_published_generator() -> None:
     assert min(np.bincount(drawn)) > 60
 
 
-def test_input_order_changes_nothing(small: dict[str, Any]) -> None:
-    closed, found, _, wilderness, wild = small["parts"]
-    # Distinct scores: with ties the input order decides the matching itself.
-    scores = found.scores + np.arange(len(found)) / 1e6
-    found = Detections(found.image, found.label, found.boxes, scores)
-    order = np.random.Generator(np.random.PCG64(1)).permutation(len(found))
-    shuffled = Detections(found.image[order], found.label[order], found.boxes[order], scores[order])
-    one = wilderness_intervals(closed, found, match(closed, found), wilderness, wild, levels=LEVELS, replicates=10)
-    two = wilderness_intervals(
-        closed, shuffled, match(closed, shuffled), wilderness, wild, levels=LEVELS, replicates=10
-    )
-    assert one == two
-
-
 def test_undefined_replicates_are_counted_and_small_wilderness_has_no_wr1() -> None:
     """One object in two images: a replicate without its image (about 1 in 4) has no class left."""
     closed, wild, found = single_class(2, 1), single_class(1, 0), same_score(np.arange(1))
@@ -253,19 +232,3 @@ def test_undefined_replicates_are_counted_and_small_wilderness_has_no_wr1() -> N
     wr1 = result["mAP11"]["wr1"]
     assert (wr1["estimate"], wr1["low"], wr1["undefined"]) == (None, None, 100)
     assert "fewer wilderness images" in wr1["reason"]
-
-
-@pytest.mark.parametrize("confidence", ["1", "0", "95%"])
-def test_unusable_confidences_are_refused(small: dict[str, Any], confidence: str) -> None:
-    with pytest.raises(UsageError):
-        intervals(small, confidence=confidence)
-
-
-def test_level_beyond_the_wilderness_is_refused(small: dict[str, Any]) -> None:
-    with pytest.raises(EvaluationError, match="more images"):
-        intervals(small, levels={"1.5": 12})
-
-
-def test_matches_of_another_treatment_of_difficult_are_refused(small: dict[str, Any]) -> None:
-    with pytest.raises(EvaluationError, match="difficult"):
-        intervals(small, difficult="count")

@@ -13,11 +13,9 @@ import pandas as pd
 import pytest
 
 import curation
-from curation.cli import main
 from curation.core.errors import PredictionError
 from curation.sources.datasets import COCO_CATEGORIES
 from tests.extensions.diagnosis.mistaken import Rows, Truth, world
-from tests.sources.voc_files import write_voc
 
 
 def by_pycocotools(truth: Truth, rows: Rows) -> float:
@@ -83,41 +81,6 @@ def test_a_truth_without_category_ids_takes_no_numbers_and_each_remedy_works(for
         assert evaluate(truth=TABLES[form](boxes_of(truth, ids=False)), detections=both).numbers() == right
 
 
-def test_whole_numbers_that_name_classes_are_their_ids() -> None:
-    truth, rows = world(20)
-    numbered = [row | {"category": int(row["category"].split()[1])} for row in boxes_of(truth, ids=False)]
-    found = curation.evaluate.coco(truth=numbered, detections=rows)
-    assert found["AP"] == pytest.approx(by_pycocotools(truth, rows))
-
-
-@pytest.mark.parametrize(("name", "number"), [("dog", 12), ("tvmonitor", 20), ("aeroplane", 1), ("owl", None)])
-def test_voc_numbers_its_own_20_classes_alone(name: str, number: int | None, tmp_path: Path) -> None:
-    """Their ids are those of every conversion of VOC to COCO; other classes of XML files have no number."""
-    root = write_voc(tmp_path / "VOC2007", ["000001", "000002"], name=name)
-    source = curation.open_source("voc2007" if number else "birds", root, part="test")
-    rows = [{"image_id": image, "bbox": [0, 1, 30, 39], "score": 0.5} for image in (1, 2)]
-    assert curation.evaluate.voc(truth=source, detections=[row | {"category": name} for row in rows])["mAP11"] == 100
-    numbered = [row | {"category_id": number or 1} for row in rows]
-    if number:
-        assert curation.evaluate.voc(truth=source, detections=numbered)["mAP11"] == 100
-    else:
-        with pytest.raises(PredictionError, match="states no category ids"):
-            curation.evaluate.voc(truth=source, detections=numbered)
-
-
-def test_tasks_of_a_truth_without_category_ids_take_no_numbers(tmp_path: Path) -> None:
-    truth, rows = world(20)
-    names = [category["name"] for category in truth["categories"]]
-    tasks = tmp_path / "tasks.json"
-    tasks.write_text(json.dumps({"tasks": [{"name": "t1", "prev": [], "cur": names[:4], "rest": names[4:]}]}))
-    known = [row for row in rows if row["category_id"] in (1, 2, 3, 5)]
-    right = curation.evaluate.owod(truth=truth, classes=tasks, detections=known).numbers()
-    with pytest.raises(PredictionError, match="states no category ids"):
-        curation.evaluate.owod(truth=boxes_of(truth, ids=False), classes=tasks, detections=known)
-    with_ids = curation.evaluate.owod(truth=boxes_of(truth, ids=True), classes=tasks, detections=known)
-    assert with_ids.numbers() == pytest.approx(right, nan_ok=True)
-
-
 def write_yolo(root: Path, truth: Truth) -> Path:
     """Write a truth as Ultralytics reads it: its classes in their order, from 0."""
     image = pytest.importorskip("PIL.Image")
@@ -181,23 +144,6 @@ def test_predictions_of_ultralytics_are_read_with_their_own_truth(numbers: list[
                 assert any("looks for a mistake" in text for text in result.notes), (used, first, named)
 
 
-def test_inspect_mends_predictions_of_ultralytics_with_their_own_truth(tmp_path: Path, capsys: Any) -> None:
-    truth, rows = world(20, numbers=[3, 9, 11])
-    root = write_yolo(tmp_path / "yolo", truth)
-    # A detector that knows the second class alone: once mended, its ids could be those of Ultralytics still.
-    some = [row for row in rows if row["category_id"] == 9]
-    corners = [row | {"bbox": [x, y, x + w, y + h]} for row in some for x, y, w, h in [row["bbox"]]]
-    path, mended = tmp_path / "predictions.json", tmp_path / "mended.json"
-    path.write_text(json.dumps(by_ultralytics(truth, corners, first=1)))
-    words = ["inspect", str(root), "--detections"]
-    assert main([*words, str(path)]) == 1
-    assert "--mend boxes=xyxy" in capsys.readouterr().out
-    assert main([*words, str(path), "--mend", "boxes=xyxy", "--out", str(mended)]) == 0
-    assert main([*words, str(mended)]) == 0
-    result = curation.evaluate.coco(truth=root, detections=mended)
-    assert result["AP"] == pytest.approx(by_pycocotools(truth, some), abs=1e-4)
-
-
 def test_ids_of_coco_are_read_with_a_yolo_truth_of_its_80_classes(tmp_path: Path) -> None:
     """Ultralytics writes 1 to 90 where it validates on val2017."""
     numbers = [number for number, *_ in COCO_CATEGORIES]
@@ -235,21 +181,6 @@ def test_ids_that_both_numberings_of_ultralytics_have_are_told_by_the_boxes(tmp_
     assert result["AP"] == pytest.approx(by_pycocotools(truth, rows), abs=1e-6)
     (tmp_path / "found.json").write_text(json.dumps(found))
     assert curation.inspect(root, detections=tmp_path / "found.json").findings == ()
-
-
-def test_a_coco_truth_with_id_0_is_no_yolo_truth() -> None:
-    """Roboflow's COCO export begins with a class of no box, id 0: ids from 1 are right as they are."""
-    truth, rows = world(20, numbers=[1, 2])
-    truth["categories"].insert(0, {"id": 0, "name": "objects"})
-    files = {image["id"]: image["file_name"] for image in truth["images"]}
-    rows = [row | {"file_name": files[row["image_id"]], "image_id": Path(files[row["image_id"]]).stem} for row in rows]
-    plain = [row | {"image_id": int(row["image_id"])} for row in rows]
-    result = curation.evaluate.coco(truth=truth, detections=rows)
-    assert result["AP"] == pytest.approx(by_pycocotools(truth, plain))
-    assert not result.notes
-    shifted = [row | {"category_id": row["category_id"] - 1} for row in rows]
-    [doubt] = curation.evaluate.coco(truth=truth, detections=shifted).notes
-    assert "Category ids are off by -1" in doubt
 
 
 @pytest.mark.parametrize("benchmark", EVALUATIONS)

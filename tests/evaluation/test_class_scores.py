@@ -39,18 +39,6 @@ def test_softmax_runs_over_all_columns_and_does_not_overflow() -> None:
     assert np.allclose(with_column.background, [0.25, 0.75], rtol=0, atol=lost)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64, ">f4"])
-def test_every_number_type_and_layout_gives_the_same(dtype: str) -> None:
-    rng = np.random.default_rng(0)
-    scores = rng.integers(-20, 20, (50, 5))
-    labels = rng.integers(-2, 5, 50)
-    plain = class_scores(labels, scores.astype(np.float64))
-    for given in (scores.astype(dtype), np.asfortranarray(scores.astype(dtype))):
-        data = class_scores(labels.astype(np.float32), given)
-        assert np.array_equal(data.answer, plain.answer)
-        assert np.array_equal(data.target, plain.target, equal_nan=True)
-
-
 def test_chunks_of_softmax_meet() -> None:
     rng = np.random.default_rng(0)
     logits = rng.normal(0, 3, (4096 * 2 + 5, 4)).astype(np.float32)
@@ -75,41 +63,6 @@ def test_labels_of_no_class_name_their_row(value: float) -> None:
     assert caught.value.where == "file: row 1"
 
 
-@pytest.mark.parametrize("labels", [["a", "b", "c"], [None, 1, 2], [0, 1], [[0], [1], [2]]])
-def test_labels_that_are_no_numbers_or_too_few(labels: list[object]) -> None:
-    with pytest.raises(PredictionError):
-        class_scores(np.array(labels), np.eye(3))
-
-
-@pytest.mark.parametrize(
-    "scores",
-    [np.zeros(3), np.zeros((3, 3, 3)), [["a"] * 3] * 3, [[1, 2], [3]], np.zeros((3, 3), bool), np.zeros((3, 0)),
-     np.zeros((3, 3), complex), np.zeros((3, 3), object)],
-)  # fmt: skip
-def test_scores_that_are_no_table(scores: object) -> None:
-    with pytest.raises(PredictionError):
-        class_scores([0, 1, 2], scores)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("column", range(4))
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_nan_in_any_column_names_its_row(column: int, dtype: type) -> None:
-    scores = np.random.default_rng(0).random((40, 4)).astype(dtype)
-    scores[17, column] = np.nan
-    for background in ("none", "last"):
-        with pytest.raises(PredictionError, match="not a number") as caught:
-            class_scores(np.zeros(40), scores, background=background)  # type: ignore[arg-type]
-        assert str(caught.value.where).endswith("row 17")
-
-
-def test_infinite_scores() -> None:
-    masked = np.array([[1.0, -np.inf], [-np.inf, 2.0]])
-    assert class_scores([0, -1], masked, kind="logits").highest.tolist() == [1, 1]
-    for row in ([np.inf, 0.0], [-np.inf, -np.inf]):
-        with pytest.raises(PredictionError, match="infinite"):
-            class_scores([0], [row])
-
-
 @pytest.mark.parametrize(
     ("row", "background", "message"),
     [
@@ -128,34 +81,6 @@ def test_what_is_no_probability(row: list[float], background: str, message: str)
 def test_a_removed_background_lets_rows_sum_to_less() -> None:
     data = class_scores([0], [[0.5, 0.25]], kind="probabilities", background="removed")
     assert not data.sums_to_one
-
-
-def test_classes_must_be_as_many_as_columns() -> None:
-    with pytest.raises(PredictionError, match="do not fit together"):
-        class_scores([0], [[0.5, 0.5]], classes=("a",))
-    assert class_scores([0], [[0.5, 0.5]], classes=("a",), background="last").classes == ("a",)
-
-
-def test_logits_as_far_apart_as_floats_go() -> None:
-    data = class_scores([0, 1], [[1e308, -1e308], [1e308, -1e308]], kind="logits")
-    assert data.target.tolist() == [1.0, 0.0]
-
-
-def test_real_scores_beyond_all_reason_are_refused() -> None:
-    for scores in ([[1e300, 0.0]], [[0.0, -1e308]]):
-        with pytest.raises(PredictionError, match="too large"):
-            class_scores([int(scores[0][1] < 0)], scores)
-    assert class_scores([1], [[0.0, -np.inf]]).target.tolist() == [-np.inf]
-
-
-@pytest.mark.parametrize(
-    ("labels", "scores", "hint"),
-    [([1, 2], [[0.0, 1.0], [1.0, 0.0]], "count from 1"), ([0, 2], [[0.0, 1.0], [1.0, 0.0]], "--background")],
-)
-def test_a_label_beyond_the_last_class_is_explained(labels: list[int], scores: list[list[float]], hint: str) -> None:
-    with pytest.raises(PredictionError) as caught:
-        class_scores(labels, scores)
-    assert hint in str(caught.value.hint)
 
 
 NUMBERED = np.repeat(np.arange(10), 30)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.evaluation.class_scores import class_scores
-from curation.evaluation.confidence import best_epoch, confidence
+from curation.evaluation.oscr import confidence
 from tests.evaluation.oscr_cases import BACKGROUND, LABELS, SOFTMAX, table
 
 
@@ -40,19 +40,6 @@ def test_logits_and_their_probabilities_agree() -> None:
     assert one == pytest.approx(other)
 
 
-def test_undefined_has_a_reason() -> None:
-    only_known = class_scores([0], [[0.5, 0.5]], kind="probabilities")
-    assert confidence(only_known, "unknown")["reason"] == "no unknown sample"
-    assert confidence(only_known, "unknown")["gamma_plus"] == 0.5
-    assert confidence(only_known, "unknown")["gamma_minus"] is None
-    only_other = class_scores([-2], [[0.5, 0.5]], kind="probabilities")
-    assert confidence(only_other, "unknown")["gamma_minus"] == 1
-    assert confidence(only_other, "unknown")["gamma"] is None
-    real = confidence(class_scores([0, -2], [[5.0], [3.0]]), "unknown")
-    assert real["gamma_plus"] is None
-    assert "probabilities" in real["reason"]
-
-
 rows = st.lists(st.lists(st.floats(-8, 8), min_size=3, max_size=3), min_size=2, max_size=20)
 
 
@@ -62,9 +49,3 @@ def test_bounds(logits: list[list[float]], background: str) -> None:
     data = class_scores(labels, logits, kind="logits", background=background)  # type: ignore[arg-type]
     minus = confidence(data, "negative")["gamma_minus"]
     assert (1 / 3 if background == "none" else 0) - 1e-12 <= minus <= 1 + 1e-12
-
-
-def test_the_earliest_of_equal_epochs_is_kept() -> None:
-    assert best_epoch([(0.5, 0.25), (0.25, 0.75), (0.75, 0.25), (0.9, 0.0)]) == 1
-    assert best_epoch([(0.0, 0.0)]) is None
-    assert best_epoch([]) is None

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.benchmarks.elephant.measures import at_ratio_1, class_overlaps, column_names, error_kinds
+from curation.benchmarks.elephant.measures import at_ratio_1, class_overlaps, error_kinds
 from curation.evaluation.matching import OperatingPoints
 from curation.evaluation.problem import GroundTruth, Scene
 from tests.evaluation import elephant_rows
@@ -51,30 +51,6 @@ def test_cells_by_hand() -> None:
         "confusion": {"cat": {"cat": 1, "dog": 1, "bear": 1, "zebra": 1}, "dog": {"unknown": 1}},
         "background": {"cat": 0, "dog": 1},
     }
-
-
-def test_true_classes_are_those_of_both_parts() -> None:
-    columns = column_names(Scene(CLOSED, detections_of([]), WILD, detections_of([])))
-    assert columns == ("cat", "dog", "bear", "unknown", "zebra")
-    scene = Scene(CLOSED, detections_of([(0, 0, BOX, 0.9)]), WILD, detections_of([]))
-    rows = class_overlaps(scene, points_at(0.5, 0.5), at_ratio_1(scene))
-    at_ratio = [(row["detected"], row["true"], row["detections"]) for row in rows if row["part"] == "ratio 1.0"]
-    assert at_ratio == [("cat", "cat", 1)]
-
-
-def test_unnamed_unknown_objects_are_unknown() -> None:
-    unnamed = truth_of([(0, -1, BOX, "", False)], 2, named=False)
-    result = confusion(
-        Scene(CLOSED, detections_of([]), unnamed, detections_of([(0, 0, BOX, 0.9)])), points_at(0.5, 0.5)
-    )
-    assert result["0.3"]["wr1"]["confusion"] == {"cat": {"unknown": 1}}
-
-
-def test_class_without_threshold_keeps_nothing_and_small_wilderness_has_no_wr1() -> None:
-    found = detections_of([(0, 0, BOX, 0.9), (0, 1, BOX, 0.9)])
-    result = confusion(Scene(CLOSED, found, truth_of([], 1), detections_of([])), points_at(np.nan, 0.5))["0.3"]
-    assert result["closed"] == {"confusion": {"dog": {"cat": 1}}, "background": {"cat": 0, "dog": 0}}
-    assert result["wr1"] is None
 
 
 def slow_iou(one: Any, two: Any) -> float:

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 import curation
-from curation.cli import main
 from curation.core.errors import CurationError, PredictionError
 from curation.evaluation.problem import classes_of_source
-from curation.evaluation.readers import Policy, read_coco_results
+from curation.evaluation.readers import read_detections
 from curation.evaluation.truth import ground_truth
 
 TRUTH: dict[str, Any] = {
@@ -78,7 +77,7 @@ def write_yolo(folder: Path, names: str = "names: [cat, potted plant]\n") -> Pat
 def same_as_coco_results(path: Path, tmp_path: Path) -> None:
     results = tmp_path / "results.json"
     results.write_text(json.dumps(FOUND))
-    expected, found = (read_coco_results(one, PART.truth).detections for one in (results, path))
+    expected, found = (read_detections(one, PART.truth).detections for one in (results, path))
 
     def rows(one: Any) -> list[tuple[Any, ...]]:
         return sorted(zip(one.image, one.label, *np.round(one.boxes, 9).T, one.scores, strict=True))
@@ -112,24 +111,6 @@ def test_label_files_say_what_coco_results_say(names: str, tmp_path: Path) -> No
     same_as_coco_results(folder / "labels", tmp_path)
 
 
-def test_every_benchmark_reads_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    truth, table = tmp_path / "truth.json", tmp_path / "found.csv"
-    tasks = tmp_path / "tasks.json"
-    truth.write_text(json.dumps(TRUTH))
-    table.write_text(table_of("score,image,class,bbox"))
-    tasks.write_text(json.dumps({"tasks": [{"name": "t1", "cur": ["cat"], "rest": ["potted plant"]}]}))
-    (tmp_path / "results.json").write_text(json.dumps(FOUND))
-    forms = [str(tmp_path / "results.json"), str(table), str(write_yolo(tmp_path / "yolo"))]
-    more = ["--classes", str(tasks), "--on-error", "stray=drop"]
-    for name, options in (("voc", []), ("coco", []), ("owod", more)):
-        told = []
-        for form in forms:
-            assert main(["evaluate", name, "--truth", str(truth), "--detections", form, *options, "--json"]) == 0
-            result = json.loads(capsys.readouterr().out)
-            told.append([(one["measure"], one["value"]) for one in result["measures"]])
-        assert told[0] == told[1] == told[2]
-
-
 HEADER = "image_id,category_id,x,y,w,h,score\n"
 
 
@@ -160,7 +141,7 @@ def test_a_wrong_table_is_one_error_that_names_its_row(text: str, words: str, tm
     path = tmp_path / "found.csv"
     path.write_text(text)
     with pytest.raises(CurationError) as refused:
-        read_coco_results(path, PART.truth)
+        read_detections(path, PART.truth)
     assert words in str(refused.value)
     assert "found.csv" in str(refused.value.where)
 
@@ -187,22 +168,9 @@ def test_a_wrong_line_is_one_error_that_names_it(line: str, words: str, tmp_path
     file = folder / "labels" / "test_0007.txt"
     file.write_text(file.read_text() + "\n" + line + "\n")
     with pytest.raises(CurationError) as refused:
-        read_coco_results(folder, PART.truth)
+        read_detections(folder, PART.truth)
     assert words in str(refused.value)
     assert str(refused.value.where).endswith("test_0007.txt: line 3")
-
-
-@pytest.mark.parametrize("form", ["table", "label files"])
-def test_without_scores_they_are_read_where_a_variant_asks(form: str, tmp_path: Path) -> None:
-    lines = [f"{x},{y},{w},{h}\n" for x, y, w, h in (one["bbox"] for one in FOUND)]
-    rows = [f"{one['image_id']},{one['category_id']}," + line for one, line in zip(FOUND, lines, strict=True)]
-    path = tmp_path / "found.csv"
-    path.write_text("".join([HEADER.replace(",score", ""), *rows]))
-    if form == "label files":
-        path = write_yolo(tmp_path / "yolo")
-        for file in (path / "labels").glob("*.txt"):
-            file.write_text("".join(line.rpartition(" ")[0] + "\n" for line in file.read_text().splitlines()))
-    assert curation.evaluate.coco(truth=source, detections=path, variant="score-free")["recall"] == 100
 
 
 def test_an_id_is_no_stem_of_another_file(tmp_path: Path) -> None:
@@ -215,40 +183,7 @@ def test_an_id_is_no_stem_of_another_file(tmp_path: Path) -> None:
         path.write_text("".join([HEADER.replace("image_id", column), *rows]))
         if column == "image_id":
             with pytest.raises(PredictionError, match=r"201.jpg\) or 201 \(7.jpg"):
-                read_coco_results(path, part)
+                read_detections(path, part)
             continue
-        found = read_coco_results(path, part).detections
+        found = read_detections(path, part).detections
         assert part.image_numbers[found.image].tolist() == [one["image_id"] for one in FOUND]
-
-
-def test_a_wrong_folder_says_what_was_looked_for(tmp_path: Path) -> None:
-    folder = write_yolo(tmp_path / "yolo")
-    stray = folder / "labels" / "other.txt"
-    stray.write_text("0 0.5 0.5 0.1 0.1 0.5\n")
-    with pytest.raises(CurationError, match="not in the ground truth") as refused:
-        read_coco_results(folder, PART.truth)
-    assert "other" in str(refused.value)
-    assert len(read_coco_results(folder, PART.truth, Policy(stray="drop")).detections) == len(FOUND)
-    unsized = TRUTH | {"images": [{**one, "width": 0} for one in TRUTH["images"]]}
-    truth = ground_truth(source := curation.open_source("coco", unsized), classes_of_source(source)).truth
-    with pytest.raises(CurationError, match="does not state the size"):
-        read_coco_results(folder, truth, Policy(stray="drop"))
-    for names, words in {
-        "names: [cat, lion]\n": "category 'lion'",
-        "names: {0: cat, 2: potted plant}\n": "does not name the classes",
-        "names: [cat, cat]\n": "Two classes have one name",
-        "names: !!python/object:os.system [cat]\n": "The YAML cannot be read",
-        "train: images\n": "does not name the classes",
-    }.items():
-        (folder / "data.yaml").write_text(names)
-        with pytest.raises(CurationError) as refused:
-            read_coco_results(folder, PART.truth)
-        assert words in str(refused.value)
-    (folder / "data.yaml").unlink()
-    with pytest.raises(CurationError, match=r"data\.yaml"):
-        read_coco_results(folder, PART.truth)
-    (folder / "data.yaml").write_text("names: [cat]\n")
-    for one in (folder / "labels").iterdir():
-        one.unlink()
-    with pytest.raises(CurationError, match=r"STEM\.txt"):
-        read_coco_results(folder, PART.truth)

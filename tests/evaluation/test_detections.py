@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from curation.core.canonical import sha256_of_file
-from curation.core.errors import MissingFileError, PredictionError
+from curation.core.errors import PredictionError
 from curation.evaluation.problem import GroundTruth
-from curation.evaluation.readers import Policy, read_coco_results
-from curation.evaluation.result_records import Records
+from curation.evaluation.readers import Policy, read_detections
 from curation.sources.identity import ImageIndex
 from tests.evaluation.worlds import truth_of
 from tests.worlds.boxes import Thing
@@ -33,7 +32,7 @@ def written(tmp_path: Path, content: object) -> Path:
 def test_columns_keep_input_order(tmp_path: Path, truth: GroundTruth) -> None:
     rows = [{**GOOD, "image_id": 3, "category_id": 2}, {**GOOD, "background_score": 0.25, "segmentation": []}]
     path = written(tmp_path, rows)
-    found = read_coco_results(path, truth)
+    found = read_detections(path, truth)
     assert found.detections.image.tolist() == [2, 1]
     assert found.detections.label.tolist() == [1, 0]
     assert found.detections.boxes.tolist() == [[1, 2, 3.5, 4]] * 2
@@ -41,12 +40,6 @@ def test_columns_keep_input_order(tmp_path: Path, truth: GroundTruth) -> None:
     assert np.isnan(found.detections.background_scores[0])
     assert found.detections.background_scores[1] == 0.25
     assert (found.rows, found.sha256, found.reported) == (2, sha256_of_file(path), {})
-
-
-def test_an_empty_list_is_a_detector_that_says_nothing(tmp_path: Path, truth: GroundTruth) -> None:
-    found = read_coco_results(written(tmp_path, []), truth)
-    assert len(found.detections) == 0
-    assert found.detections.boxes.shape == (0, 4)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +68,7 @@ def test_a_bad_record_is_refused_and_named(
 ) -> None:
     path = written(tmp_path, [GOOD, row, GOOD])
     with pytest.raises(PredictionError) as caught:
-        read_coco_results(path, truth)
+        read_detections(path, truth)
     assert str(path) in str(caught.value)
     assert "record 1" in str(caught.value) or "[1]" in str(caught.value)
     assert message in str(caught.value)
@@ -84,7 +77,7 @@ def test_a_bad_record_is_refused_and_named(
 def test_detections_called_unknown_are_left_out_and_counted(tmp_path: Path, truth: GroundTruth) -> None:
     named = {key: value for key, value in GOOD.items() if key != "category_id"} | {"category": "unknown"}
     rows = [{**GOOD, "category_id": -1}, GOOD, named, {**GOOD, "category_id": -1, "image_id": 9}]
-    found = read_coco_results(written(tmp_path, rows), truth, Policy(stray="drop"))
+    found = read_detections(written(tmp_path, rows), truth, Policy(stray="drop"))
     assert found.detections.label.tolist() == [0]
     assert found.rows == 4
     assert found.reported == {
@@ -92,48 +85,30 @@ def test_detections_called_unknown_are_left_out_and_counted(tmp_path: Path, trut
         "left out: detections on images or of classes that are not in the ground truth": 1,
     }
     with pytest.raises(PredictionError, match="not in the ground truth"):
-        read_coco_results(written(tmp_path, rows), truth)
+        read_detections(written(tmp_path, rows), truth)
 
 
 def test_classes_may_be_named_and_a_name_that_contradicts_its_id_is_refused(tmp_path: Path, truth: GroundTruth) -> None:
     first, second = truth.classes
     rows = [{**GOOD, "category": first}, {**GOOD, "category_id": None, "category": second}]
-    assert read_coco_results(written(tmp_path, rows), truth).detections.label.tolist() == [0, 1]
+    assert read_detections(written(tmp_path, rows), truth).detections.label.tolist() == [0, 1]
     with pytest.raises(PredictionError, match="name different classes") as caught:
-        read_coco_results(written(tmp_path, [GOOD, {**GOOD, "category": second}]), truth)
+        read_detections(written(tmp_path, [GOOD, {**GOOD, "category": second}]), truth)
     assert "record 1" in str(caught.value)
-
-
-def test_ids_that_all_belong_to_another_numbering_are_told(tmp_path: Path, truth: GroundTruth) -> None:
-    first, second = truth.classes
-    other = replace(truth, other_numbers={0: first, 1: second, 7: "unknown"})
-    on_first = {**GOOD, "image_id": 1, "bbox": [0, 0, 9, 9]}
-    for ids, advised in (((0, 1), True), ((0, 8), False), ((1, 7), False)):
-        rows = [{**on_first, "category_id": ids[0]}, {**GOOD, "category_id": ids[1]}]
-        with pytest.raises(PredictionError) as caught:
-            read_coco_results(written(tmp_path, rows), other)
-        assert ("--category-ids manifest" in str(caught.value.hint)) is advised
 
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_json_lines_and_compressed_files_hold_the_same(tmp_path: Path, truth: GroundTruth, packed: bool) -> None:
     rows = [{**GOOD, "image_id": 3, "category_id": 2}, GOOD]
-    expected = read_coco_results(written(tmp_path, rows), truth).detections
+    expected = read_detections(written(tmp_path, rows), truth).detections
     for text in (json.dumps(rows), "".join(json.dumps(row) + "\n" for row in rows)):
         data = b"\xef\xbb\xbf" + text.encode()
         path = tmp_path / "other"
         path.write_bytes(gzip.compress(data) if packed else data)
-        found = read_coco_results(path, truth)
+        found = read_detections(path, truth)
         assert found.sha256 == sha256_of_file(path)
         for column in ("image", "label", "boxes", "scores"):
             assert np.array_equal(getattr(found.detections, column), getattr(expected, column))
-
-
-def test_a_line_that_is_no_record_is_named(tmp_path: Path, truth: GroundTruth) -> None:
-    text = json.dumps(GOOD) + "\n" + json.dumps({**GOOD, "score": "high"}) + "\n"
-    with pytest.raises(PredictionError) as caught:
-        read_coco_results(written(tmp_path, text), truth)
-    assert "line 2" in str(caught.value)
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
@@ -141,68 +116,38 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path: Path, truth: GroundTr
     for field in ('"bbox": [0, 0, 1, 1], "score": %s', '"bbox": [0, 0, %s, 1], "score": 0.5'):
         text = '[{"image_id": 1, "category_id": 1, ' + field % number + "}]"
         with pytest.raises(PredictionError):
-            read_coco_results(written(tmp_path, text), truth)
-
-
-@pytest.mark.parametrize(
-    "content", ["", "[", json.dumps([GOOD])[:-9], "[1, 2]", '"text"', "null", '[{"image_id": 1}]', "\x00"]
-)
-def test_what_is_no_list_of_records_is_refused(tmp_path: Path, truth: GroundTruth, content: str) -> None:
-    with pytest.raises(PredictionError, match="cannot be read"):
-        read_coco_results(written(tmp_path, content), truth)
+            read_detections(written(tmp_path, text), truth)
 
 
 def test_a_ground_truth_file_is_recognised(tmp_path: Path, truth: GroundTruth) -> None:
     content = {"images": [], "annotations": [], "categories": []}
     with pytest.raises(PredictionError, match="ground-truth file"):
-        read_coco_results(written(tmp_path, content), truth)
-
-
-def test_a_missing_file_and_a_folder(tmp_path: Path, truth: GroundTruth) -> None:
-    for path in (tmp_path / "absent.json", tmp_path):
-        with pytest.raises(MissingFileError):
-            read_coco_results(path, truth)
+        read_detections(written(tmp_path, content), truth)
 
 
 def test_stray_images_can_be_dropped_and_are_counted(tmp_path: Path, truth: GroundTruth) -> None:
     rows = [GOOD, GOOD, {**GOOD, "image_id": 99}, {**GOOD, "image_id": 98}]
-    found = read_coco_results(path := written(tmp_path, rows), truth, Policy(stray="drop"))
+    found = read_detections(path := written(tmp_path, rows), truth, Policy(stray="drop"))
     assert len(found.detections) == 2
     assert list(found.reported.values()) == [2]
     with pytest.raises(PredictionError, match="--on-error stray=drop"):
-        read_coco_results(path, truth)
+        read_detections(path, truth)
     with pytest.raises(PredictionError, match="not in the ground truth") as caught:
-        read_coco_results(written(tmp_path, rows[1:]), truth)
+        read_detections(written(tmp_path, rows[1:]), truth)
     assert "stray=drop" not in str(caught.value)
 
 
 def test_swapped_files_are_recognised(tmp_path: Path, truth: GroundTruth) -> None:
     path = written(tmp_path, [{**GOOD, "image_id": 1001}])
     with pytest.raises(PredictionError, match="swapped"):
-        read_coco_results(path, truth, others=replace(truth, image_numbers=np.array([1000, 1001])))
+        read_detections(path, truth, others=replace(truth, image_numbers=np.array([1000, 1001])))
 
 
 def test_negative_sizes_can_be_taken_as_empty_and_are_counted(tmp_path: Path, truth: GroundTruth) -> None:
     path = written(tmp_path, [{**GOOD, "bbox": [5, 6, -3, 4]}])
-    found = read_coco_results(path, truth, Policy(negative_sizes="empty"))
+    found = read_detections(path, truth, Policy(negative_sizes="empty"))
     assert found.detections.boxes.tolist() == [[5, 6, 0, 4]]
     assert list(found.reported.values()) == [1]
-
-
-def test_scores_beyond_one_can_be_allowed(tmp_path: Path, truth: GroundTruth) -> None:
-    path = written(tmp_path, [{**GOOD, "score": -7.25}])
-    assert read_coco_results(path, truth, Policy(any_scores=True)).detections.scores.tolist() == [-7.25]
-
-
-def test_category_ids_need_not_be_in_order(tmp_path: Path, truth: GroundTruth) -> None:
-    swapped = replace(truth, class_numbers=(9, 4))
-    rows = [{**GOOD, "category_id": 4}, {**GOOD, "category_id": 9}]
-    assert read_coco_results(written(tmp_path, rows), swapped).detections.label.tolist() == [1, 0]
-
-
-def test_texts_may_stand_for_numbers(tmp_path: Path, truth: GroundTruth) -> None:
-    rows = [{**GOOD, "image_id": "2"}, {**GOOD, "image_id": "000000000003"}]
-    assert read_coco_results(written(tmp_path, rows), truth).detections.image.tolist() == [1, 2]
 
 
 def test_a_text_that_is_no_id_may_be_the_stem_of_one_file(tmp_path: Path, truth: GroundTruth) -> None:
@@ -210,36 +155,22 @@ def test_a_text_that_is_no_id_may_be_the_stem_of_one_file(tmp_path: Path, truth:
     stems = ("photo a", "photo b", "photo c")
     named = replace(truth, index=ImageIndex(truth.image_numbers, stems))
     rows = [{**GOOD, "image_id": "photo b"}, {**GOOD, "image_id": 1}]
-    assert read_coco_results(written(tmp_path, rows), named).detections.image.tolist() == [1, 0]
-    assert read_coco_results(written(tmp_path, [{**GOOD, "image_id": "photo b.jpg"}]), named).detections.image == [1]
+    assert read_detections(written(tmp_path, rows), named).detections.image.tolist() == [1, 0]
+    assert read_detections(written(tmp_path, [{**GOOD, "image_id": "photo b.jpg"}]), named).detections.image == [1]
     twice = replace(truth, index=ImageIndex(truth.image_numbers, ("photo b",) * truth.n_images))
     with pytest.raises(PredictionError, match="a name that two images of the ground truth have"):
-        read_coco_results(written(tmp_path, rows), twice)
+        read_detections(written(tmp_path, rows), twice)
 
 
 def test_a_truth_that_names_images_by_texts(tmp_path: Path, truth: GroundTruth) -> None:
     named = replace(truth, index=ImageIndex(("a-1", "b/2", "c"), ("",) * 3))
     rows = [{**GOOD, "image_id": "c"}, {**GOOD, "image_id": "a-1"}]
-    assert read_coco_results(written(tmp_path, rows), named).detections.image.tolist() == [2, 0]
+    assert read_detections(written(tmp_path, rows), named).detections.image.tolist() == [2, 0]
     with pytest.raises(PredictionError, match="by a number, the ground truth by a text") as caught:
-        read_coco_results(written(tmp_path, [rows[0], {**GOOD, "image_id": 1}]), named)
+        read_detections(written(tmp_path, [rows[0], {**GOOD, "image_id": 1}]), named)
     assert "record 1" in str(caught.value)
     with pytest.raises(PredictionError, match="not in the ground truth"):
-        read_coco_results(written(tmp_path, [{**GOOD, "image_id": "d"}]), named)
-
-
-def test_a_number_is_no_name_of_a_file(tmp_path: Path, truth: GroundTruth) -> None:
-    """Where ids are texts, 12 is the id "12", and not the file 0012.jpg, for which Ultralytics writes 12 too."""
-    named = replace(truth, index=ImageIndex(("a-1", "b/2", "12"), ("0011.jpg", "7.jpg", "photo.jpg")))
-    rows = [{**GOOD, "image_id": image} for image in (12, "0011", "photo")]
-    assert read_coco_results(written(tmp_path, rows), named).detections.image.tolist() == [2, 0, 2]
-    with pytest.raises(PredictionError, match="by a number, the ground truth by a text"):
-        read_coco_results(written(tmp_path, [{**GOOD, "image_id": 7}]), named)
-    file_name = {**GOOD, "image_id": 7, "file_name": "7.jpg"}
-    assert read_coco_results(written(tmp_path, [file_name]), named).detections.image.tolist() == [1]
-    both = replace(named, index=ImageIndex(("a-1", "b/2", "12"), ("0012.jpg", "7.jpg", "photo.jpg")))
-    with pytest.raises(PredictionError, match=r"a-1 \(0012.jpg\)"):
-        read_coco_results(written(tmp_path, rows[:1]), both)
+        read_detections(written(tmp_path, [{**GOOD, "image_id": "d"}]), named)
 
 
 def test_a_large_plain_file_gives_the_columns_of_any_other(tmp_path: Path) -> None:
@@ -258,12 +189,10 @@ def test_a_large_plain_file_gives_the_columns_of_any_other(tmp_path: Path) -> No
     ]
     path = written(tmp_path, rows)
     assert path.stat().st_size > 1 << 20
-    assert Records.of_plain(path.read_bytes()) is not None
-    found = read_coco_results(path, truth)
+    found = read_detections(path, truth)
     named = [{**row, "category": ("unknown", "", *truth.classes)[row["category_id"] + 1]} for row in rows]
     other = written(tmp_path, named)
-    assert Records.of_plain(other.read_bytes()) is None
-    expected = read_coco_results(other, truth)
+    expected = read_detections(other, truth)
     assert (found.rows, found.reported) == (expected.rows, expected.reported)
     for name in ("image", "label", "boxes", "scores"):
         np.testing.assert_array_equal(getattr(found.detections, name), getattr(expected.detections, name), strict=True)
@@ -278,14 +207,14 @@ def test_a_large_plain_file_gives_the_columns_of_any_other(tmp_path: Path) -> No
     ):
         bad = written(tmp_path, [*rows[:5_000], {**rows[0], **change}, *rows[5_000:]])
         with pytest.raises(PredictionError) as caught:
-            read_coco_results(bad, truth)
+            read_detections(bad, truth)
         assert "5000" in str(caught.value)
         assert message in str(caught.value)
     path.write_bytes(json.dumps(rows).encode()[:-1])
     with pytest.raises(PredictionError, match="truncated"):
-        read_coco_results(path, truth)
+        read_detections(path, truth)
     whole = json.dumps(rows).encode()
     for strange in (b"\x0b" + whole, whole + b"\x0c", whole.replace(b"}, {", b"}\x0b, {")):
         path.write_bytes(strange)
         with pytest.raises(PredictionError, match="malformed"):
-            read_coco_results(path, truth)
+            read_detections(path, truth)

@@ -10,44 +10,12 @@ from hypothesis import given, settings
 
 import curation
 from curation.benchmarks.elephant.evaluation import ElephantOptions, evaluate_elephant
-from curation.core.errors import UsageError
 from curation.manifest.header import ClassEntry
 from tests.evaluation.elephant_rows import of_evaluated
 from tests.evaluation.reference import World
 from tests.evaluation.worlds import columns_of, worlds
 from tests.toy_manifests import write_toy
 from tests.worlds.coco_file import coco_content
-
-
-@settings(max_examples=30)
-@given(world=worlds())
-def test_a_result_is_plain_json_without_nan(world: World) -> None:
-    found = evaluate_elephant(columns_of(world), ElephantOptions(variant="all", betas=("1.0",), bootstrap=2))
-    assert json.loads(json.dumps(found.shared, allow_nan=False)) == found.shared
-    for one in found.variants.values():
-        assert json.loads(json.dumps(one.tables, allow_nan=False)) == one.tables
-
-
-@pytest.mark.parametrize(
-    ("options", "names"),
-    [
-        ({}, ["paper"]),
-        ({"difficult": "count"}, ["paper_difficult_counted"]),
-        ({"level_counts": "float32"}, ["paper_float32_counts"]),
-        ({"variant": "official"}, ["official"]),
-        ({"variant": "official", "level_counts": "float32"}, ["official_float32_counts"]),
-        ({"variant": "all"}, ["paper", "paper_difficult_counted", "official", "official_float32_counts"]),
-    ],
-)
-def test_each_reading_has_its_own_name(options: dict[str, Any], names: list[str]) -> None:
-    world = World(1, 1, 1, (), (), (), ())
-    found = evaluate_elephant(columns_of(world), ElephantOptions(**options))
-    assert list(found.variants) == names
-
-
-def test_an_unknown_variant_is_refused() -> None:
-    with pytest.raises(UsageError, match="paper, official, all"):
-        evaluate_elephant(columns_of(World(1, 1, 1, (), (), (), ())), ElephantOptions(variant="mine"))  # type: ignore[arg-type]
 
 
 @settings(max_examples=25)

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.benchmarks.elephant.measures import TABLE_4_RATIOS, f_beta, fbeta_operating_points, images_at_ratio
-from curation.core.errors import EvaluationError, UsageError
+from curation.benchmarks.elephant.measures import f_beta, fbeta_operating_points
 from curation.evaluation.problem import Detections, GroundTruth, Scene
 from tests.evaluation import elephant_rows
 from tests.evaluation.worlds import detections_of_rows, match, truth_of_rows
@@ -80,25 +79,6 @@ def test_table_4_choices_follow_the_correct_formula() -> None:
     assert printed[0] < printed[1]
 
 
-@pytest.mark.parametrize(("tp", "tp_fp", "n", "beta"), [(3, 7, 11, "0.5"), (1, 1, 9, "2.0"), (5, 5, 5, "1.5")])
-def test_f_beta_is_the_weighted_harmonic_mean(tp: int, tp_fp: int, n: int, beta: str) -> None:
-    p, r, square = Fraction(tp, tp_fp), Fraction(tp, n), Fraction(beta) ** 2
-    assert f_beta(tp, tp_fp, n, beta) == pytest.approx(float((1 + square) * p * r / (square * p + r)), abs=1e-15)
-
-
-def test_f_beta_without_ground_truth_is_undefined() -> None:
-    assert f_beta(0, 3, 0, "1.0") is None
-    assert f_beta(0, 0, 3, "1.0") == 0
-    assert f_beta(0, 0, 3, "1.0", formula="published") is None
-
-
-def test_images_at_ratio_is_exact() -> None:
-    assert images_at_ratio("0.7", 40) == 28  # float32 gives 27
-    assert images_at_ratio("2.1", 60) == 126
-    assert images_at_ratio("0.25", 4952) == 1238
-    assert [images_at_ratio(ratio, 4952) for ratio in TABLE_4_RATIOS[-2:]] == [19808, 21046]
-
-
 def test_equal_f_takes_the_highest_threshold() -> None:
     """1 of 2 objects with 1 kept, and 2 of 2 with 4 kept: F1 is 2/3 at both thresholds."""
     closed = truth_of([(0, 0), (1, 0)], 4)
@@ -115,37 +95,6 @@ def test_equal_f_takes_the_highest_threshold() -> None:
     }
     assert best["dog"]["0.0"]["1.0"]["F"] is None
     assert "no ground truth" in best["dog"]["0.0"]["1.0"]["reason"]
-
-
-def test_class_without_detections_is_undefined_and_without_hits_is_zero() -> None:
-    closed = truth_of([(0, 0), (0, 1)], 2)
-    found = detections_of([(1, 1, 0.4), (1, 1, 0.2)])
-    best = points(closed, found, truth_of([], 0), detections_of([]), ratios=("0.0",), betas=("1.0",))
-    assert "no detections" in best["cat"]["0.0"]["1.0"]["reason"]
-    assert (best["dog"]["0.0"]["1.0"]["F"], best["dog"]["0.0"]["1.0"]["threshold"]) == (0, 0.4)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"ratios": ("-1",)}, "not a usable number"),
-        ({"ratios": ("1e999999999",)}, "not a usable number"),
-        ({"ratios": ("nan",)}, "not a usable number"),
-        ({"betas": ("0.0",)}, "not a usable number"),
-        ({"betas": ("b",)}, "not a usable number"),
-    ],
-)
-def test_unusable_parameters_are_refused(options: dict[str, Any], message: str) -> None:
-    closed, nothing = truth_of([(0, 0)], 1), detections_of([])
-    with pytest.raises(UsageError, match=message):
-        points(closed, nothing, truth_of([], 1), nothing, **options)
-
-
-def test_ratio_beyond_the_wilderness_is_refused() -> None:
-    closed, nothing = truth_of([(0, 0)], 4), detections_of([])
-    with pytest.raises(EvaluationError, match="more images") as caught:
-        points(closed, nothing, truth_of([], 5), nothing, ratios=("1.5",))
-    assert (caught.value.expected, caught.value.found) == ("6 wilderness images", "5")
 
 
 rows = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 1), st.sampled_from([0.1, 0.2, 0.3, 0.4])), max_size=15)

@@ -12,13 +12,10 @@ import pytest
 from PIL import Image
 
 from curation.benchmarks.elephant.evaluation import background_histogram, confusion_figure, error_bars, wilderness_curve
-from curation.benchmarks.elephant.measures import ALL_CLASSES, INTERPOLATED, KINDS
+from curation.benchmarks.elephant.measures import ALL_CLASSES, KINDS
 from curation.core.errors import EvaluationError
-from curation.core.figures import plain
-from curation.core.tables import as_csv
 from curation.evaluation.class_scores import class_scores
-from curation.evaluation.figures import precision_recall_curves
-from curation.evaluation.open_world_figures import unknown_figure
+from curation.evaluation.figures import precision_recall_curves, unknown_figure
 from curation.evaluation.oscr import oscr_figure, score_histograms
 from tests.evaluation.oscr_cases import LABELS, SOFTMAX
 from tests.evaluation.oscr_cases import table as softmax_table
@@ -121,45 +118,6 @@ def test_same_bytes_under_another_hash_seed_and_matplotlibrc(drawn: list[Path], 
         assert (again / path.name).read_bytes() == path.read_bytes(), path.name
 
 
-def test_wilderness_csv_holds_every_level_and_leaves_undefined_empty(drawn: list[Path]) -> None:
-    rows = table(drawn, "one")
-    assert rows[0] == [
-        "detector",
-        "wilderness_ratio",
-        "WI_macro_recall_0.1",
-        "WI_macro_recall_0.3",
-        "mAP11",
-        "mAP_area",
-    ]
-    assert rows[3] == ["A", "0.2", "", repr(1 / 3), "60", "61"]
-    assert len(table(drawn, "two")) == 1 + 2 * 3
-    assert table(drawn, "two")[3][2] == "0.3"
-
-
-def test_other_csv_files_hold_what_is_drawn(drawn: list[Path]) -> None:
-    assert table(drawn, "confusion") == [
-        ["detected", "cat", "dog", "bear"],
-        ["cat", "5", "0", "1"],
-        ["dog", "1", "900", "0"],
-    ]
-    # The class without a threshold has no bar.
-    assert [row[2] for row in table(drawn, "errors")[1:]] == ["cat", "all classes"] * 2
-    assert table(drawn, "curves")[1:] == [["A", "cat", "0.9", "0.5", "1.0"], ["A", "cat", "0.1", "1.0", "0.5"]]
-    gap = table(drawn, "gap")[1:]
-    assert {row[0] for row in gap} == {"cat"}
-    assert [row[1:] for row in gap if row[3] != "0"] == [["0.5", "0.6", "2"]]
-
-
-def test_official_result_has_one_reading(tmp_path: Path) -> None:
-    values = (("0.0", 0.0, 70.0), ("0.1", 0.5, 60.0))
-    official = {
-        "levels": [{"ratio": ratio, "mAP": mean} for ratio, _, mean in values],
-        "impact": [{"recall": "0.1", "over_classes": INTERPOLATED, "ratio": at, "WI": one} for at, one, _ in values],
-    }
-    paths = wilderness_curve({"A": official}, tmp_path / "official", reading="ratio_of_mean_precision")
-    assert table(paths, "official")[2] == ["A", "0.1", "0.5", "60.0"]
-
-
 def test_hostile_names_are_drawn_as_text(tmp_path: Path) -> None:
     name = r"$\frac{1}$_^\n" + "x" * 300 + "\x1b[31m\n=1+1"
     wilderness_curve({name: RESULT, "B": RESULT}, tmp_path / "curve", note=name)
@@ -168,16 +126,6 @@ def test_hostile_names_are_drawn_as_text(tmp_path: Path) -> None:
     precision_recall_curves({name: {name: CURVES["A"]["cat"]}}, tmp_path / "pr", note=name)
     background_histogram([GAPS[0] | {"class": name}], bins(name), tmp_path / "gap")
     assert len(list(tmp_path.glob("*.png"))) == 5
-
-
-def test_plain_shortens_and_escapes() -> None:
-    assert plain("cat") == "cat"
-    assert plain("a$b\n") == r"a\$b?"
-    assert plain("x" * 40, 10) == "x" * 9 + "…"
-
-
-def test_csv_quotes_and_leaves_none_empty() -> None:
-    assert as_csv(("a", "b"), [('x,"y"', None), (0.1, 2)]) == 'a,b\n"x,""y""",\n0.1,2\n'
 
 
 @pytest.mark.parametrize(

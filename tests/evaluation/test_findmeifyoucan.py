@@ -4,17 +4,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.benchmarks.findmeifyoucan.detections import OodDetections, ReadOodDetections
-from curation.benchmarks.findmeifyoucan.evaluation import (
-    OPTIONS,
-    OodOptions,
-    check_apart,
-    choose_methods,
-    evaluate_split,
-    paired,
-)
-from curation.benchmarks.findmeifyoucan.id_scores import IdScores
-from curation.core.errors import EvaluationError, UsageError
+from curation.benchmarks.findmeifyoucan.detections import IdScores, OodDetections, ReadOodDetections
+from curation.benchmarks.findmeifyoucan.evaluation import OPTIONS, OodOptions, check_apart, evaluate_split
+from curation.core.errors import EvaluationError
 from curation.evaluation.measures import Measured
 from curation.evaluation.problem import Floats
 from tests.evaluation.ood_reference import EXAMPLE, EXPECTED, OodWorld
@@ -62,13 +54,6 @@ def test_the_worked_example_in_both_readings(rule: str) -> None:
         assert None not in found.values()
 
 
-@pytest.mark.parametrize(("rule", "key"), [("nearest", "FPR95_nearest_vos"), ("ood_positive", "FPR95_ood_positive")])
-def test_a_rule_is_chosen(rule: str, key: str) -> None:
-    found = evaluated(EXAMPLE, options=OodOptions(fpr=rule, variant="paper"))
-    assert found["paper"]["FPR95"] == found["paper"][key]
-    assert list(found) == ["paper"]
-
-
 def test_without_id_scores_all_that_rests_on_them_is_undefined() -> None:
     measured = evaluate_split(*columns(EXAMPLE), ids(np.empty(0)), "s")["paper"]
     found, why = values(measured), {one.measure: one.undefined for one in measured.values}
@@ -78,12 +63,6 @@ def test_without_id_scores_all_that_rests_on_them_is_undefined() -> None:
     assert found["pct_images_without_predictions"] == 16.67
     # A threshold of one's own needs no ID scores.
     assert evaluated(EXAMPLE, ids(np.empty(0)), OodOptions(threshold="5"))["paper"]["TP_U"] == 3
-
-
-def test_without_detections_rates_are_zero_and_auroc_undefined() -> None:
-    found = evaluated(OodWorld(EXAMPLE.objects, {}))["paper"]
-    assert found["AUROC"] is None
-    assert (found["P_U"], found["R_U"], found["nOSE"], found["pct_images_without_predictions"]) == (0, 0, 0, 100)
 
 
 @pytest.mark.parametrize(("without", "images", "share"), [(483, 1761, 27.43), (333, 930, 35.81), (851, 1880, 45.27)])
@@ -98,27 +77,6 @@ def test_shares_of_published_counts(without: int, images: int, share: float) -> 
     assert (found["images_without_predictions"], found["pct_images_without_predictions"]) == (without, share)
 
 
-def test_files_without_names_are_paired_with_the_only_name() -> None:
-    one = np.zeros(9)
-    for ours, theirs in (("ood_score", "energy"), ("energy", "ood_score")):
-        left, right = paired(only(**{ours: one}), ids(name=theirs))
-        assert choose_methods(left, right) == ("energy",)
-    empty = read(columns(OodWorld({1: []}, {}))[1])
-    left, right = paired(replace(empty, detections=replace(empty.detections, scores={})), ids(name="knn"))
-    assert choose_methods(left, right) == ("knn",)
-
-
-def test_methods_are_chosen_or_common() -> None:
-    one = np.zeros(9)
-    both = IdScores({"msp": one, "energy": one}, None, "id", "sha256:1", {})
-    assert choose_methods(only(energy=one, msp=one, knn=one), both) == ("energy", "msp")
-    assert choose_methods(only(energy=one, msp=one), both, ("msp",)) == ("msp",)
-    with pytest.raises(EvaluationError, match="'knn' is not in both"):
-        choose_methods(only(energy=one, msp=one, knn=one), both, ("knn",))
-    with pytest.raises(EvaluationError, match="no OOD score in common"):
-        choose_methods(only(knn=one), both)
-
-
 def test_id_and_ood_must_be_apart() -> None:
     detections = columns(EXAMPLE)[1]
     assert check_apart(read(detections), ids(images=("2", "3"))) == []
@@ -129,11 +87,6 @@ def test_id_and_ood_must_be_apart() -> None:
         check_apart(replace(read(detections), sha256="sha256:1"), ids())
     with pytest.raises(EvaluationError, match="different lengths"):
         check_apart(replace(read(detections), logits_length=5), replace(ids(), logits_length=6))
-
-
-def test_an_unknown_variant_is_refused() -> None:
-    with pytest.raises(UsageError, match="Unknown variant"):
-        evaluated(EXAMPLE, options=OodOptions(variant="best"))
 
 
 def test_a_monotone_change_of_the_score_moves_the_zscore_alone() -> None:

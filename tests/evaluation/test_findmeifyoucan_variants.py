@@ -1,5 +1,4 @@
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -96,17 +95,6 @@ def test_a_known_detection_on_a_found_object_counts_for_aose_alone() -> None:
         assert (found["TP_U"], found["AOSE"], found["objects_misclassified"]) == (1, 1, 0)
 
 
-def test_equal_confidences_keep_their_order() -> None:
-    # The first of two equal detections is the false positive: AP 1/2 instead of 1. By text .3004 equals .3 as well.
-    wrong, right = Found((50, 50, 60, 60), 0.3, 0.0), Found((0, 0, 10, 10), 0.3, 0.0)
-    world = OodWorld({1: [(0, 0, 10, 10)]}, {1: [wrong, right]})
-    assert metrics(world, 1, "paper")["AP_U"] == 50
-    turned = OodWorld({1: [(0, 0, 10, 10)]}, {1: [right, wrong]})
-    assert metrics(turned, 1, "paper")["AP_U"] == 100
-    finer = OodWorld({1: [(0, 0, 10, 10)]}, {1: [wrong, replace(right, confidence=0.3004)]})
-    assert (metrics(finer, 1, "official")["AP_U"], metrics(finer, 1, "paper")["AP_U"]) == (50, 100)
-
-
 def test_zero_is_explained_and_undefined_is_none() -> None:
     box = (0.0, 0.0, 10.0, 10.0)
     cases = {
@@ -120,17 +108,3 @@ def test_zero_is_explained_and_undefined_is_none() -> None:
         assert reason in why_zero(outcomes(world, 1, "official"))[0]
     empty = metrics(OodWorld({1: []}, {1: [Found(box, 0.9, 0.0)]}), 1, "official")
     assert empty["R_U"] is empty["AP_U"] is empty["nOSE"] is None
-
-
-def test_all_on_images_without_annotation_is_told() -> None:
-    world = OodWorld({1: [], 2: [(0, 0, 5, 5)]}, {1: [Found((0, 0, 5, 5), 0.9, 0.0)]})
-    assert "leaves out" in why_zero(outcomes(world, 1, "official"))[0]
-    assert metrics(world, 1, "paper")["FP_U"] == 1
-
-
-def test_background_is_unknown_whatever_its_score() -> None:
-    truth, detections = columns(EXAMPLE)
-    marked = replace(detections, background=np.arange(len(detections)) == 2)
-    assert unknown_detections(marked, "s", 5.0).sum() == 7
-    assert unknown_detections(detections, "s", 5.0).sum() == 6
-    assert truth.n_images == 6

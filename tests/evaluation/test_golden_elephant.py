@@ -18,7 +18,7 @@ def golden(shared: Path) -> Path:
 
 
 def evaluate(golden: Path, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
-    arguments = ["evaluate", "elephant", "--json", "--no-cache", *more]
+    arguments = ["evaluate", "elephant", "--json", *more]
     for part in ("closed", "wilderness"):
         arguments += ["--truth", f"{part}={golden / f'gt_{part}.json'}"]
         arguments += ["--detections", f"{part}={golden / f'dets_{part}.json'}"]

@@ -17,7 +17,7 @@ def golden(shared: Path) -> Path:
 
 
 def evaluate(golden: Path, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
-    given = ["evaluate", "findmeifyoucan", "--json", "--no-cache", "--truth", str(golden / "gt.json")]
+    given = ["evaluate", "findmeifyoucan", "--json", "--truth", str(golden / "gt.json")]
     given += ["--detections", str(golden / "detections.json"), "--scores", str(golden / "id_scores.json")]
     assert main([*given, *more]) == 0
     result: dict[str, Any] = of_json(json.loads(capsys.readouterr().out))

@@ -19,7 +19,7 @@ def golden(shared: Path) -> Path:
 
 
 def evaluate(golden: Path, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
-    given = ["evaluate", "owod", "--json", "--no-cache", "--truth", str(golden / "gt.json")]
+    given = ["evaluate", "owod", "--json", "--truth", str(golden / "gt.json")]
     given += ["--detections", str(golden / "detections.json"), "--classes", str(golden / "protocol.json")]
     assert main([*given, *more]) == 0
     found: dict[str, Any] = version_1.renamed(of_result(json.loads(capsys.readouterr().out)), "owod")

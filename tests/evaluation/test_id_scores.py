@@ -4,8 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.benchmarks.findmeifyoucan.detections import ClassReading
-from curation.benchmarks.findmeifyoucan.id_scores import read_id_scores
+from curation.benchmarks.findmeifyoucan.detections import ClassReading, read_id_scores
 from curation.core.errors import PredictionError
 from tests.evaluation.ood_worlds import write
 
@@ -34,13 +33,6 @@ def test_an_array_and_a_table(tmp_path: Path) -> None:
     assert found.file["images_with_detections"] == 2
 
 
-def test_images_are_known_where_the_file_names_them(tmp_path: Path) -> None:
-    assert read_id_scores(write(tmp_path / "a.json", ROWS)).images == ("9", "9")
-    lists = write(tmp_path / "b.json", {"scores": [1.0], "image_ids": ["0010e2"]})
-    assert read_id_scores(lists).images == ("0010e2",)
-    assert read_id_scores(write(tmp_path / "c.json", {"scores": [1.0]})).images is None
-
-
 def test_t_star_cuts_a_detections_file(tmp_path: Path) -> None:
     found = read_id_scores(write(tmp_path / "id.json", ROWS), t_star=0.5)
     assert found.scores["ood_score"].tolist() == [1.5]
@@ -61,23 +53,12 @@ def test_t_star_cuts_by_the_confidence_of_the_best_class_not_of_the_background(t
     assert official.scores["ood_score"].tolist() == [0, 1]
 
 
-def test_a_method_that_stands_twice_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "id.json").write_text('{"scores": {"knn": [1, 2], "knn": [5, 6]}}')
-    with pytest.raises(PredictionError, match="appears twice"):
-        read_id_scores(tmp_path / "id.json")
-
-
 def test_t_star_that_cannot_be_applied_is_told(tmp_path: Path) -> None:
     rows = [{key: value for key, value in row.items() if key != "score"} for row in ROWS]
     for content in ({"scores": [1.5, 2.5]}, rows):
         found = read_id_scores(write(tmp_path / "id.json", content), t_star=0.5)
         assert len(found.scores["ood_score"]) == 2
         assert "not applied to id.json" in found.notes[0]
-
-
-def test_no_scores_are_no_error(tmp_path: Path) -> None:
-    for content in ({"scores": []}, []):
-        assert len(read_id_scores(write(tmp_path / "id.json", content)).scores["ood_score"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -103,19 +84,3 @@ def test_no_scores_are_no_error(tmp_path: Path) -> None:
 def test_malformed_files_are_refused(tmp_path: Path, name: str, content: Any, told: str) -> None:
     with pytest.raises(PredictionError, match=told):
         read_id_scores(write(tmp_path / name, content))
-
-
-@pytest.mark.parametrize(
-    "array", [np.zeros((2, 2)), np.array([1 + 2j]), np.array(["a"]), np.array([np.nan]), np.array([{}], object)]
-)
-def test_arrays_of_other_kinds_are_refused(tmp_path: Path, array: Any) -> None:
-    np.save(tmp_path / "id.npy", array, allow_pickle=True)
-    with pytest.raises(PredictionError):
-        read_id_scores(tmp_path / "id.npy")
-
-
-def test_an_array_with_a_torn_header_is_refused(tmp_path: Path) -> None:
-    header = b"{'descr': L((((\n"
-    (tmp_path / "id.npy").write_bytes(b"\x93NUMPY\x02\x00" + len(header).to_bytes(4, "little") + header)
-    with pytest.raises(PredictionError, match="cannot be read"):
-        read_id_scores(tmp_path / "id.npy")

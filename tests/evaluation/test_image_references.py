@@ -221,32 +221,6 @@ def test_numbers_of_file_names_are_doubted_and_mended(tmp_path: Path, capsys: py
     assert run(capsys, "inspect", path, "--detections", tmp_path / "mended.json")[0] == 0
 
 
-def test_equal_stems_in_two_folders_are_refused_with_both(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    truth, rows = photos()
-    for row, image in enumerate(truth["images"]):
-        image["file_name"] = f"{'ab'[row % 2]}/{row // 2 + 1:04d}.jpg"
-    (path := tmp_path / "truth.json").write_text(json.dumps(truth))
-    file_of = {image["id"]: image["file_name"] for image in truth["images"]}
-    right = independent_ap(path, rows, tmp_path)
-    (detections := tmp_path / "stems.json").write_text(
-        json.dumps([row | {"image_id": file_of[row["image_id"]][2:-4]} for row in rows])
-    )
-    for policy in ("error", "drop"):
-        words = ["--truth", path, "--detections", detections, "--on-error", f"stray={policy}"]
-        code, text = run(capsys, "evaluate", "coco", *words)
-        assert code == 2
-        assert "a/0001.jpg) or " in text
-        assert "b/0001.jpg)" in text
-    for root in ("", "/data/set 1/", "C:\\data\\"):
-        named = [{key: row[key] for key in row if key != "image_id"} | {"file_name": root + file_of[row["image_id"]]}
-                 for row in rows]  # fmt: skip
-        assert ap_of(path, named) == pytest.approx(right, abs=1e-9)
-    numbers = [row | {"image_id": int(file_of[row["image_id"]][2:-4])} for row in rows]
-    (detections := tmp_path / "numbers.json").write_text(json.dumps(numbers))
-    code, text = run(capsys, "evaluate", "coco", "--truth", path, "--detections", detections)
-    assert "Image ids are numbers that several files share" in text
-
-
 def joined(truth: dict[str, Any]) -> dict[int, int | str]:
     """Make the truth an export of COCO and VOC images, numbered anew; return the id in its source of each image."""
     own: dict[int, int | str] = {}
@@ -279,14 +253,3 @@ def test_detections_of_joined_sources_are_resolved_for_each(tmp_path: Path, caps
     assert truth["images"][0]["curation_id"] in text or truth["images"][1]["curation_id"] in text
     listed = {image["id"]: image["curation_id"] for image in truth["images"]}
     assert ap_of(path, [row | {"image_id": listed[row["image_id"]]} for row in rows]) == pytest.approx(right, abs=1e-9)
-
-
-def test_most_strays_are_not_advised_to_be_dropped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    truth, rows = photos()
-    (path := tmp_path / "truth.json").write_text(json.dumps(truth))
-    for strays, advised in ((30, False), (5, True)):
-        given = [row | {"image_id": row["image_id"] + 1000 * (n < strays) * (1 + n % 3)} for n, row in enumerate(rows)]
-        (detections := tmp_path / "detections.json").write_text(json.dumps(given))
-        code, text = run(capsys, "evaluate", "coco", "--truth", path, "--detections", detections)
-        assert code == 2
-        assert ("stray=drop" in text) is advised

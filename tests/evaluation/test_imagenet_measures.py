@@ -1,9 +1,5 @@
-import json
-from typing import Any
-
 import pytest
 
-from curation.core.errors import UsageError
 from curation.evaluation.class_scores import class_scores
 from curation.evaluation.classification import evaluate_classifiers
 from curation.evaluation.oscr import VARIANTS
@@ -39,35 +35,3 @@ def test_validation_gives_gamma_and_the_threshold_of_oosa() -> None:
     assert soft["validation"]["confidence"]["negative"]["gamma"] == pytest.approx(0.7408854167)
     accuracy = soft["openset_accuracy"]["negative"]["strict"]
     assert accuracy["oosa"] == accuracy["iosa"]
-
-
-def test_known_samples_alone_give_accuracy_and_reasons() -> None:
-    data = class_scores([0, 1, 1], [[0.75, 0.25], [0.25, 0.75], [0.75, 0.25]], kind="probabilities")
-    one = of_measured(evaluate_classifiers({"a": data}))["a"]
-    assert one["accuracy"] == 2 / 3
-    assert one["confidence"]["unknown"]["gamma"] is None
-    assert one["oscr"]["exact"]["unknown"]["reason"]["1"] == "no unknown sample"
-    others = class_scores([-1, -2], [[0.75, 0.25], [0.25, 0.75]], kind="probabilities")
-    found = evaluate_classifiers({"a": others})
-    assert found["a"]["exact"].value("accuracy") is None
-    why = {value.measure: value.undefined for value in evaluate_classifiers({"a": data})["a"]["exact"].values}
-    assert {why[key] for key in ("AUROC", "gamma", "gamma_minus", "sum_ccr", "iosa", "oosa")} == {"no unknown sample"}
-    json.dumps(of_measured(found), allow_nan=False)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"variants": ()}, {"variants": ("best",)}, {"queries": ()}, {"queries": ("2",)}, {"queries": ("0.1", "0.10")}],
-)
-def test_options_that_cannot_be(wrong: dict[str, Any]) -> None:
-    with pytest.raises(UsageError):
-        evaluate_classifiers({"soft": SOFT}, **wrong)
-
-
-def test_validation_of_another_classifier() -> None:
-    other = class_scores([0], [[1.0]], kind="probabilities")
-    for validations in ({"hard": SOFT}, {"soft": other}):
-        with pytest.raises(UsageError):
-            evaluate_classifiers({"soft": SOFT}, validations)
-    with pytest.raises(UsageError):
-        evaluate_classifiers({})

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from curation.core.errors import UsageError
 from curation.evaluation.inputs import by_name
 
 A, B = Path("a.json"), Path("b.json")
@@ -30,19 +29,3 @@ def test_each_has_its_own_or_the_one_that_names_none(
     given: Any, options: dict[str, Any], found: dict[str, Path]
 ) -> None:
     assert by_name(given, "--truth", "task", **options) == found
-
-
-@pytest.mark.parametrize(
-    ("given", "options", "words"),
-    [
-        (A, {"names": ("t1", "t2")}, "--truth does not say which task it belongs to"),
-        ({"t9": A}, {"names": ("t1", "t2")}, "No such task"),
-        ({"t1": A, "": B}, {"names": ("t1",)}, "--truth is given twice for one task"),
-        ({"t1": A}, {"names": ("t1", "t2"), "wanted": ("t1", "t2")}, "--truth is missing for task t2"),
-        (Path("/"), {"unnamed": lambda path: path.stem}, "--truth does not say which task it belongs to"),
-    ],
-)
-def test_what_names_nothing_is_refused(given: Any, options: dict[str, Any], words: str) -> None:
-    with pytest.raises(UsageError, match=words) as caught:
-        by_name(given, "--truth", "task", **options)
-    assert "--truth" in (caught.value.expected or "")

@@ -7,12 +7,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
-from curation.benchmarks.leaderboard import FORMS, Group, Leaderboard, csv, latex, leaderboard, markdown, ranked_groups
-from curation.cli import main
-from curation.core.errors import LeaderboardError, UsageError
+from curation.benchmarks.leaderboard import Group, Leaderboard, latex, leaderboard, markdown, ranked_groups
+from curation.core.errors import LeaderboardError
 from tests.evaluation.leaderboard_cases import MANIFEST, numbered, row_data, write_rows
 
 AWI = "AWI@0.3"
@@ -32,15 +30,6 @@ def test_lower_is_better_where_it_is_and_equal_numbers_share_a_rank(tmp_path: Pa
     rows = numbered(tmp_path, *(row_data(name, value) for name, value in values.items()))
     group = only(ranked_groups(rows, AWI))
     assert ranks(group) == [("f", 1), ("b", 2), ("a", 3), ("c", 3), ("d", 5), ("e", None)]
-
-
-def test_higher_is_better_where_it_is(tmp_path: Path) -> None:
-    def row(name: str, value: float) -> dict[str, Any]:
-        metric = {"value": value, "unit": "%", "better": "higher"}
-        return row_data(name, metrics={"mAP11": metric})
-
-    group = only(ranked_groups(numbered(tmp_path, row("a", 0.1), row("b", 0.9), row("c", 0.4))))
-    assert (group.metric, ranks(group)) == ("mAP11", [("b", 1), ("c", 2), ("a", 3)])
 
 
 def test_the_order_of_the_lines_has_no_effect(tmp_path: Path) -> None:
@@ -82,11 +71,6 @@ def test_without_a_manifest_the_truth_tells_rows_apart(tmp_path: Path) -> None:
     assert sorted(len(group.rows) for group in ranked_groups(rows)) == [1, 2]
 
 
-def test_with_a_manifest_another_truth_is_told(tmp_path: Path) -> None:
-    rows = numbered(tmp_path, row_data("a"), row_data("b", truth="sha256:" + "3" * 64))
-    assert "2 different sets of ground-truth files" in only(ranked_groups(rows)).notes()[0]
-
-
 def test_an_evaluation_that_stands_twice_is_shown_once_and_told(tmp_path: Path) -> None:
     again = row_data("a", 0.25 + 1e-13)
     group = only(ranked_groups(numbered(tmp_path, row_data("a", 0.25), row_data("b", 0.5), again), AWI))
@@ -97,50 +81,11 @@ def test_an_evaluation_that_stands_twice_is_shown_once_and_told(tmp_path: Path) 
     assert (ranks(group), group.repeated) == ([("a", 1), ("a", 1)], ())
 
 
-def test_one_method_may_be_read_at_two_points(tmp_path: Path) -> None:
-    one, other = (row_data("a", value, operating_point={"t_star": str(value)}) for value in (0.25, 0.26))
-    group = only(ranked_groups(numbered(tmp_path, other, one), AWI))
-    assert (ranks(group), group.repeated) == ([("a", 1), ("a", 2)], ())
-
-
 @pytest.mark.parametrize("value", [0.26, None])
 def test_two_lines_that_contradict_each_other_are_refused(tmp_path: Path, value: float | None) -> None:
     with pytest.raises(LeaderboardError, match="different numbers") as found:
         ranked_groups(numbered(tmp_path, row_data("a", 0.25), row_data("a", value)))
     assert found.value.where == "lines 1 and 2: a, AWI@0.3"
-
-
-def test_rows_that_disagree_on_a_number_of_their_own_are_refused(tmp_path: Path) -> None:
-    rows = [
-        row_data(name, protocol="new", metrics={"x": {"value": 1, "unit": unit, "better": better}})
-        for name, unit, better in (("a", "count", "lower"), ("b", "count", "higher"))
-    ]
-    with pytest.raises(LeaderboardError, match="disagree"):
-        ranked_groups(numbered(tmp_path, *rows))
-
-
-def test_groups_without_a_metric_are_left_out_and_keep_their_numbers(tmp_path: Path) -> None:
-    new = row_data("b", protocol="a-new-one", metrics={"x": {"value": 1, "unit": "count", "better": "lower"}})
-    rows = numbered(tmp_path, new, row_data("a"))
-    assert [group.number for group in ranked_groups(rows)] == [1, 2]
-    assert [group.number for group in ranked_groups(rows, AWI)] == [2]
-    with pytest.raises(UsageError, match="No row has this metric"):
-        ranked_groups(rows, "mAP")
-
-
-def test_by_default_the_first_number_that_is_defined_ranks(tmp_path: Path) -> None:
-    undefined = {"value": None, "unit": "share", "better": "higher"}
-    found = {"value": 0.5, "unit": "share", "better": "higher"}
-    rows = [
-        row_data(name, protocol="imagenet", metrics={"AUROC": found, "CCR@0.001": undefined, "CCR@1": found})
-        for name in "ab"
-    ]
-    group = only(ranked_groups(numbered(tmp_path, *rows)))
-    assert (group.metric, list(group.metrics)) == ("CCR@1", ["CCR@0.001", "CCR@1", "AUROC"])
-
-
-def test_a_file_without_rows_has_no_group() -> None:
-    assert ranked_groups([]) == []
 
 
 def rows() -> list[dict[str, Any]]:
@@ -161,15 +106,6 @@ def metrics(percent: float, ratio: float | None) -> dict[str, Any]:
 @pytest.fixture
 def board(tmp_path: Path) -> Leaderboard:
     return leaderboard(write_rows(tmp_path / "results.jsonl", *rows()))
-
-
-def test_csv_holds_every_digit_and_an_empty_cell_for_what_is_undefined(board: Leaderboard, tmp_path: Path) -> None:
-    (tmp_path / "board.csv").write_text(csv(board), encoding="utf-8")
-    frame = pd.read_csv(tmp_path / "board.csv").set_index("method")
-    assert frame.loc["ours", "AWI@0.3"] == 0.25
-    assert pd.isna(frame.loc["nothing", "AWI@0.3"])
-    assert frame.loc["nothing", "mAP11"] == 60.004
-    assert set(frame["data"]) == {" ".join(MANIFEST.values())}
 
 
 def test_the_best_is_bold_and_equal_digits_are_equally_good(board: Leaderboard) -> None:
@@ -196,13 +132,3 @@ def test_latex_compiles(board: Leaderboard, tmp_path: Path) -> None:
     command = [program, "-interaction=batchmode", "-halt-on-error", "-no-shell-escape", "table.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, (tmp_path / "table.log").read_text(errors="replace")[-2000:]
-
-
-def test_the_command_prints_or_writes_each_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = write_rows(tmp_path / "results.jsonl", rows()[0])
-    for form in FORMS:
-        assert main(["leaderboard", str(file), "--format", form]) == 0
-        printed = capsys.readouterr().out
-        assert main(["leaderboard", str(file), "--format", form, "--out", str(tmp_path / form)]) == 0
-        assert (tmp_path / form).read_text(encoding="utf-8") == printed
-        capsys.readouterr()

@@ -12,7 +12,6 @@ import pytest
 from curation.benchmarks.leaderboard import leaderboard, ranked_groups
 from curation.benchmarks.registry import report_of
 from curation.core.errors import LeaderboardError, UsageError
-from curation.evaluation import leaderboard_rows
 from curation.evaluation.leaderboard_rows import Row, append_rows, read_rows, rows_of
 from curation.evaluation.measures import Measured, Value
 from curation.evaluation.result import Result, Scored, stem_of, truth_digests
@@ -52,16 +51,6 @@ def row(name: str | None = None, **more: object) -> Row:
     return one
 
 
-def test_a_row_holds_numbers_with_their_meaning_and_what_they_rest_on() -> None:
-    one = row()
-    assert (one.name, one.predictions, one.reported) == ("model", DIGEST, {"stray": 2})
-    assert {name: (found.value, found.better) for name, found in one.metrics.items()} == {
-        "mAP11": (50.0, "higher"),
-        "mAP_area": (None, "higher"),
-    }
-    assert not one.pinned
-
-
 def test_the_truth_is_named_by_all_that_changes_it() -> None:
     ways = [row(), row(truth="c"), row(dropped=1), row(classes="d"), row(classes="e")]
     assert len({one.truth for one in ways}) == len(ways)
@@ -72,25 +61,6 @@ def test_the_truth_is_named_by_all_that_changes_it() -> None:
 def test_a_name_that_no_table_can_show_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match="Invalid method name"):
         row(name)
-
-
-def test_a_file_name_that_no_table_can_show_asks_for_a_name() -> None:
-    with pytest.raises(UsageError, match="Invalid method name") as found:
-        row(file="a\x1b[2J.json")
-    assert "--name" in str(found.value.hint)
-    assert row("mine", file="a\x1b[2J.json").name == "mine"
-
-
-def test_one_name_for_several_classifiers_is_refused() -> None:
-    scored = [
-        Scored(method=name, variant="exact", truth={}, predictions={}, of_several=True, found=measured)
-        for name in ("a", "b")
-        for measured in (Measured([Value("accuracy", 0.5)], {}),)
-    ]
-    result = Result(report_of("imagenet"), {}, scored=scored)
-    assert [found.name for found in rows_of(result)] == ["a", "b"]
-    with pytest.raises(UsageError, match="several classifiers"):
-        rows_of(result, "mine")
 
 
 @pytest.mark.parametrize(
@@ -195,20 +165,3 @@ def test_a_line_that_is_no_row_is_one_error_that_names_it(tmp_path: Path, line: 
         ranked_groups(read_rows(path).rows)
     assert "line 2" in str(found.value.where)
     assert str(found.value).replace("\n", "").isprintable()
-
-
-def test_another_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for work in (read_rows, lambda path: append_rows(path, [])):
-        with pytest.raises(LeaderboardError, match="JSON Lines"):
-            work(tmp_path / "results.json")
-    monkeypatch.setattr(leaderboard_rows, "MAX_BYTES", 10)
-    with pytest.raises(LeaderboardError, match="too large"):
-        read_rows(write_rows(tmp_path / "rows.jsonl", row_data("a")))
-
-
-def test_a_row_that_no_reader_would_take_is_not_written(tmp_path: Path) -> None:
-    long = {f"{key:0>199}": "v" * 199 for key in range(200)}
-    row = msgspec.structs.replace(msgspec.convert(row_data("a"), type=Row), operating_point=long)
-    with pytest.raises(LeaderboardError, match="too long"):
-        append_rows(tmp_path / "rows.jsonl", [row])
-    assert not list(tmp_path.iterdir())

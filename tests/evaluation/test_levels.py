@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.core.errors import EvaluationError, UsageError
 from curation.evaluation.open_set import wilderness_levels
 
 
@@ -45,10 +44,3 @@ def test_levels_take_all_that_fit_and_nest(n_closed: int, n_wild: int) -> None:
     first = levels.first_level(np.arange(n_wild))
     for level, size in enumerate(levels.images.tolist()):
         assert np.flatnonzero(first <= level).tolist() == list(range(size))
-
-
-def test_bad_requests() -> None:
-    with pytest.raises(UsageError):
-        wilderness_levels(1, 1, counts="double")  # type: ignore[arg-type]
-    with pytest.raises(EvaluationError):
-        wilderness_levels(0, 1)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 
@@ -17,8 +16,6 @@ from curation.core.errors import CurationError
 from curation.manifest.header import LabelView
 from curation.sources.source import Source
 from tests.extensions.audit.benchmark_world import World
-from tests.sources.voc_files import write_voc
-from tests.toy_manifests import write_toy
 
 KNOWN = ["person", "dog", "truck", "bench"]
 
@@ -150,25 +147,6 @@ def test_the_ids_of_the_manifest_may_number_the_classes() -> None:
     assert results[0].measures.equals(results[1].measures)
 
 
-def test_a_list_that_repeats_an_image_scores_it_once() -> None:
-    made = world()
-    made.lists["t2-test"] = ["e4", "e1", "e2", "e1"]
-    found = [one for one in found_on(made.test_source) if one["image_id"] in made.lists["t2-test"]]
-    shown = curation.evaluate.voc(truth=made.test_source, detections=found, manifest=made.manifest, part="t2-test")
-    assert (
-        shown["mAP11"]
-        == curation.evaluate.voc(truth=made.test_source, detections=found, manifest=world().manifest, part="t2-test")[
-            "mAP11"
-        ]
-    )
-
-
-def test_without_a_manifest_the_part_is_that_of_the_truth(tmp_path: Path) -> None:
-    root = write_voc(tmp_path / "VOC2007", ["000001"], part="val")
-    result = curation.evaluate.voc(truth=root, detections=[], image_set="val")
-    assert result.scored[0].part == "val"
-
-
 def called(name: str) -> Any:
     """Return what gives a class of a truth another name."""
 
@@ -177,40 +155,3 @@ def called(name: str) -> Any:
         return replace(source, categories=replace(source.categories, names=names))
 
     return rename
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"part": "t2-test"}, "manifest=MANIFEST beside it"),
-        ({"manifest": True}, "part=PART: t1-train"),
-        ({"manifest": True, "part": "t9-test"}, "The manifest has no such part"),
-        ({"manifest": True, "part": "t1-train"}, "lacks images of the manifest's list"),
-        ({"manifest": "toy/none", "part": "t1-test"}, "toy/none"),
-        ({"category_ids": "manifest"}, "manifest=MANIFEST, without classes"),
-        ({"manifest": True, "part": "t2-test", "truth": called("dog")}, "The truth has no category of 1 known classes"),
-        ({"manifest": True, "part": "t2-test", "truth": called("kite")}, "classes without a role in the manifest"),
-        ({"manifest": True, "part": "t2-test", "truth": lambda one: replace(one, objects=None)}, "needs boxes"),
-        ({"manifest": False, "part": "t2-test"}, "not in this manifest"),
-    ],
-)
-def test_what_does_not_go_together_is_one_error(given: dict[str, Any], words: str) -> None:
-    made = world()
-    manifest, change = made.manifest, given.get("truth", lambda one: one)
-    if given.get("manifest") is False:
-        manifest = replace(manifest, lists={})
-    options = {key: value for key, value in given.items() if key != "truth"}
-    if isinstance(options.get("manifest"), bool):
-        options["manifest"] = manifest
-    with pytest.raises(CurationError) as refused:
-        curation.evaluate.coco(truth=change(made.test_source), detections=[], **options)
-    assert words in str(refused.value), refused.value
-
-
-def test_the_only_part_with_a_list_needs_no_name(tmp_path: Path) -> None:
-    classes = [one for one in world().manifest.header.classes if one.name in KNOWN]
-    classes += [msgspec.structs.replace(one, role="unknown") for one in world().manifest.header.classes[4:]]
-    manifest = write_toy(tmp_path / "m", {"test": ("coco:e1", "coco:e2")}, classes, name="toy/m", taxonomy="OWOD")
-    shown = curation.evaluate.coco(truth=world().test_source, detections=[], manifest=manifest)
-    assert shown.scored[0].part == "test"
-    assert shown["AP"] == 0

@@ -1,8 +1,6 @@
 """Truths that declare many classes and use few: the same numbers, little memory, or a refusal in words."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +10,6 @@ import curation
 from curation.core import process
 from curation.core.errors import CurationWarning, EvaluationError
 from curation.core.wording import near_names
-from curation.evaluation import coco_precision, inputs
-from curation.extensions.detection_ap import coco_summary
-from tests.frozen.version_1 import json_data
 
 USED = 10
 PEAK = """
@@ -54,56 +49,6 @@ def world(n: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     return truth, found
 
 
-def test_classes_that_nothing_shows_move_no_number_of_coco() -> None:
-    few, many = (curation.evaluate.coco(truth=one, detections=found) for one, found in _both())
-    assert {key: few[key] for key in coco_summary.STATISTICS} == {key: many[key] for key in coco_summary.STATISTICS}
-    rows = json_data(many)["per_class"]
-    assert len(rows) == 500
-    defined = [value for value in rows.values() if value is not None]
-    assert defined == list(json_data(few)["per_class"].values())
-    assert json_data(many)["undefined"]["c2"] == "no object of this class, crowd aside"
-
-
-def _both() -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
-    """Return ten classes, all used, and 500 with the same ten among them."""
-    few, many = world(USED), world(500)
-    return [few, many]
-
-
-def test_the_library_gets_the_classes_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-    monkeypatch.setattr(coco_precision, "require_memory", lambda needed, *_, **__: asked.append(needed))
-    truth, found = world(500)
-    curation.evaluate.coco(truth=truth, detections=found)
-    assert asked == [USED * 260_000]
-
-
-@pytest.mark.parametrize("library", ["hotcoco", "pycocotools"])
-@pytest.mark.parametrize("at_once", [1, 3, 4])
-def test_classes_in_groups_have_the_numbers_of_pycocotools_at_once(
-    at_once: int, library: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if library == "hotcoco":
-        pytest.importorskip("hotcoco", reason="hotcoco is not installed")
-    truth, found = world(500)
-    for row, one in enumerate(truth["annotations"]):
-        # Objects of every size, and one in crowd; some images show but a few of the classes.
-        one |= {"area": (500, 5000, 50_000)[row % 3], "iscrowd": int(row == 5)}
-    truth["annotations"] = [one for row, one in enumerate(truth["annotations"]) if row % 7]
-    monkeypatch.setattr(process, "available_memory", lambda: 1 << 40)
-    with monkeypatch.context() as without:
-        without.setitem(sys.modules, "hotcoco", None)
-        whole = curation.evaluate.coco(truth=truth, detections=found)
-    if library == "pycocotools":
-        monkeypatch.setitem(sys.modules, "hotcoco", None)
-    monkeypatch.setitem(coco_summary._statistics.__kwdefaults__, "at_once", at_once)
-    grouped = curation.evaluate.coco(truth=truth, detections=found)
-    for key in coco_summary.STATISTICS:
-        assert grouped[key] == pytest.approx(whole[key], abs=1e-12), key
-    pairs = zip(json_data(grouped)["per_class"].items(), json_data(whole)["per_class"].items(), strict=True)
-    assert all(one == other or one[1] == pytest.approx(other[1], abs=1e-12) for one, other in pairs)
-
-
 def control_groups(folder: Path, paths: dict[str, dict[str, int | str]]) -> None:
     for path, files in paths.items():
         (folder / path).mkdir(parents=True, exist_ok=True)
@@ -124,13 +69,6 @@ def control_groups(folder: Path, paths: dict[str, dict[str, int | str]]) -> None
             },
             200,
         ),
-        # A container without a namespace of its own: its path is not there, its files are at the top.
-        (
-            "5:cpu:/docker/a\n4:memory:/docker/a\n0::/",
-            {"memory": {"memory.limit_in_bytes": 900, "memory.usage_in_bytes": 850,
-                        "memory.stat": "inactive_file 1\ntotal_inactive_file 30"}},
-            80,
-        ),
     ],
 )  # fmt: skip
 def test_what_is_free_in_a_control_group(
@@ -139,33 +77,10 @@ def test_what_is_free_in_a_control_group(
     (tmp_path / "process").mkdir()
     (tmp_path / "process/cgroup").write_text(cgroup + "\n")
     control_groups(tmp_path / "groups", paths)
-    monkeypatch.setattr(process, "_PROCESS", tmp_path / "process")
+    monkeypatch.setattr(process, "_GROUP", tmp_path / "process/cgroup")
     monkeypatch.setattr(process, "_GROUPS", tmp_path / "groups")
     monkeypatch.setattr(process, "_MACHINE", tmp_path / "none")
     assert process.available_memory() == free
-
-
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the size of a process is read from /proc")
-def test_the_limit_of_the_address_space_is_heeded() -> None:
-    code = """
-import resource
-from curation.core.process import available_memory
-resource.setrlimit(resource.RLIMIT_AS, (1 << 30, resource.RLIM_INFINITY))
-print(available_memory())
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert 0 < int(done.stdout) < 1 << 30
-
-
-def test_of_many_classes_those_in_use_are_listed_and_the_others_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    truth, found = world(500)
-    whole = curation.evaluate.voc(truth=truth, detections=found)
-    defaults = dict(inputs.classes_listed.__kwdefaults__ or {}) | {"most": 499}
-    monkeypatch.setattr(inputs.classes_listed, "__kwdefaults__", defaults)
-    listed = curation.evaluate.voc(truth=truth, detections=found)
-    assert json_data(listed)["AP11"] == {name: one for name, one in json_data(whole)["AP11"].items() if one is not None}
-    assert listed["mAP11"] == whole["mAP11"]
-    assert "490 of 500 classes" in listed.notes[-1]
 
 
 def test_what_would_need_more_memory_than_there_is_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,26 +89,6 @@ def test_what_would_need_more_memory_than_there_is_is_refused_in_words(monkeypat
     with pytest.raises(EvaluationError, match=r"(?s)things need more memory.*about 2\.0 GiB.*found: 1\.0 GiB"):
         process.require_memory(2 << 30, "things")
     assert process.require_memory.__module__ == "curation.core.process"
-
-
-@pytest.fixture(scope="module")
-def million(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Return the words that name a truth of a million classes and its detections."""
-    words, folder = [], tmp_path_factory.mktemp("million")
-    for name, held in zip(("truth", "detections"), world(1_000_000), strict=True):
-        path = folder / f"{name}.json"
-        path.write_text(json.dumps(held, separators=(",", ":")), encoding="utf-8")
-        words += [f"--{name}", str(path)]
-    return words
-
-
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of a process is read from /proc")
-@pytest.mark.parametrize("protocol", ["coco", "voc"])
-def test_a_million_classes_take_less_than_300_mebibytes(protocol: str, million: list[str]) -> None:
-    words = [sys.executable, "-c", PEAK, "evaluate", protocol, *million, "--no-cache"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
-    assert int(done.stderr.split()[-1]) / 1024 < 300
-    assert "999,990 of 1,000,000 classes" in done.stderr
 
 
 def test_names_that_differ_in_case_blanks_or_form() -> None:

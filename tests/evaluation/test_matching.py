@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from curation.core.errors import UsageError
 from curation.evaluation import matching
-from curation.evaluation.matching import best_overlap, pair_iou, rows_by_class, thresholds
+from curation.evaluation.matching import best_overlap, thresholds
 from tests.evaluation import reference
 from tests.evaluation.reference import World
 from tests.evaluation.worlds import columns_of, detections_of, match, truth_of, worlds
@@ -16,24 +15,12 @@ from tests.worlds.boxes import Guess, Thing
 UNIT = (0, 0, 10, 10)
 
 
-def test_iou_of_boxes_by_hand() -> None:
-    first = np.array([UNIT, UNIT, UNIT, (0, 0, 0, 0)], np.float64)
-    second = np.array([(5, 0, 10, 10), (10, 0, 10, 10), (0, 0, 10, 5), (0, 0, 0, 0)], np.float64)
-    assert pair_iou(first, second).tolist() == [50 / 150, 0.0, 0.5, 0.0]
-
-
 @pytest.mark.parametrize(("strict", "outcome"), [(False, 1), (True, 0)])
 def test_an_iou_of_exactly_one_half_matches_only_where_equality_counts(strict: bool, outcome: int) -> None:
     truth = truth_of([Thing(0, 0, UNIT)], 1, 1)
     found = match(truth, detections_of([Guess(0, 0, (0, 0, 10, 5), 500)]), strict=strict)
     assert found.outcome.tolist() == [outcome]
     assert found.iou.tolist() == [0.5]
-
-
-def test_a_second_detection_of_an_object_is_a_false_positive_and_ties_go_by_input_order() -> None:
-    truth = truth_of([Thing(0, 0, UNIT)], 1, 1)
-    guesses = [Guess(0, 0, UNIT, 500), Guess(0, 0, UNIT, 900), Guess(0, 0, UNIT, 900)]
-    assert match(truth, detections_of(guesses)).outcome.tolist() == [0, 1, 0]
 
 
 def test_the_best_object_counts_even_when_it_is_taken() -> None:
@@ -58,11 +45,6 @@ def test_difficult_crowd_and_unknown_objects(thing: Thing, difficult: str, outco
     found = match(truth_of([thing], 1, 1), detections_of([Guess(0, 0, UNIT, 500)]), difficult=difficult)  # type: ignore[arg-type]
     assert found.outcome.tolist() == [outcome]
     assert found.n_positive.tolist() == [n]
-
-
-def test_an_unknown_treatment_of_difficult_objects_is_refused() -> None:
-    with pytest.raises(UsageError):
-        match(truth_of([], 1, 1), detections_of([]), difficult="forget")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("n", [1, 3, 7, 10, 244])
@@ -110,17 +92,6 @@ def test_chunks_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(matching, "_PAIRS_AT_ONCE", 7)
     pieces = best_overlap(truth, detections, same_class=False)
     assert all(np.array_equal(a, b) for a, b in zip(whole, pieces, strict=True))
-
-
-def test_a_mask_leaves_objects_out() -> None:
-    truth = truth_of([Thing(0, 0, UNIT), Thing(0, -1, (1, 0, 10, 10))], 1, 1)
-    position, _ = best_overlap(truth, detections_of([Guess(0, 0, UNIT, 1)]), same_class=False, mask=truth.label < 0)
-    assert position.tolist() == [1]
-
-
-def test_rows_by_class_keep_input_order_and_name_classes_without_rows() -> None:
-    rows = {number: rows.tolist() for number, rows in rows_by_class(np.array([2, 0, 2, 0]), 4)}
-    assert rows == {0: [1, 3], 1: [], 2: [0, 2], 3: []}
 
 
 @settings(max_examples=40)

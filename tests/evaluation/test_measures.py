@@ -8,10 +8,7 @@ import pytest
 
 import curation
 from curation.benchmarks.registry import measures_of, report_of
-from curation.core.errors import UsageError
-from curation.evaluation.leaderboard_rows import Row
-from curation.evaluation.measures import UNITS, Measure, definitions, measure_of, place_of, ranked
-from curation.extensions.detection_ap import voc
+from curation.evaluation.measures import UNITS, Measure, ranked
 
 PROTOCOLS = ("elephant", "voc", "coco", "owod", "osod3", "findmeifyoucan", "imagenet")
 EVERY = (*PROTOCOLS, "ssb", "rwd", "nuowodb", "ovcoco", "openood", "ninco", "imagenetood")
@@ -23,16 +20,6 @@ ERRORS = {
     "findmeifyoucan": {"FPR95", "nOSE", "AOSE"},
 }
 IMPACT = Measure("AWI@{recall}", "average wilderness impact", "mean | over levels", "ratio", "lower", ranked=True)
-
-
-def test_keys_are_known_by_their_pattern_and_have_an_order() -> None:
-    measures = (IMPACT, *voc.MEASURES)
-    assert measure_of(measures, "AWI@0.3") is IMPACT
-    assert all(measure_of(measures, key) is None for key in ("AWI@", "AWI", "xAWI@0.3", "mAP"))
-    keys = ["zeta", "mAP_area", "alpha", "AWI@0.5", "mAP11", "AWI@0.1"]
-    assert sorted(keys, key=lambda one: place_of(measures, one)) == [
-        "AWI@0.1", "AWI@0.5", "mAP11", "mAP_area", "alpha", "zeta",
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -76,17 +63,6 @@ def test_scores_that_are_all_equal_are_scored_and_saved_with_a_reason_for_what_i
     assert table[table["measure"] == "AUROC"]["value"].tolist() == [0.5] * 4
 
 
-def test_a_protocol_that_is_not_known_has_no_measures() -> None:
-    assert all(measures_of(name) == () for name in ("none", "../voc", "curation.core.errors", "evaluation"))
-    with pytest.raises(UsageError, match="No such benchmark"):
-        report_of("none")
-
-
-def test_the_page_of_leaderboards_names_every_field_of_a_row() -> None:
-    page = (Path(__file__).parents[2] / "docs/leaderboard.md").read_text(encoding="utf-8")
-    assert all(f"`{field}`" in page for field in Row.__struct_fields__)
-
-
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_each_measure_of_a_protocol_is_told_once_and_in_full(protocol: str) -> None:
     report = report_of(protocol)
@@ -98,7 +74,3 @@ def test_each_measure_of_a_protocol_is_told_once_and_in_full(protocol: str) -> N
         assert one.formula
         assert one.unit in UNITS
         assert one.better is not None or not one.ranked
-
-
-def test_definitions_are_made_of_the_records() -> None:
-    assert definitions((IMPACT,), matching="by class") == {"matching": "by class", "AWI": "mean | over levels"}

@@ -52,28 +52,12 @@ def test_a_closed_image_without_annotation_is_the_first_wilderness_image() -> No
     assert found["mean_interp_precision"]["0.5"] == [1.0, 1.0, 9 / 10, 9 / 11]
 
 
-def test_without_an_image_that_stays_closed_there_is_level_0_alone() -> None:
-    found = scored(Scene(truth_of([], 2, 1), NOTHING, truth_of([], 3, 1), NOTHING))
-    assert (found["n_closed_images"], found["levels"], found["n_wild_images"]) == (0, ["0.0"], [0])
-    assert found["mAP"] == [None]
-
-
 def test_a_class_without_objects_but_with_detections_enters_the_mean_as_zero() -> None:
     closed = truth_of([Thing(0, 0, BOX)], 1, 3)
     guesses = [Guess(0, 0, BOX, 500), Guess(0, 1, BOX, 500)]
     found = scored(Scene(closed, detections_of(guesses), truth_of([], 0, 3), NOTHING))
     assert found["mAP"][0] == 0.5
     assert found["n_classes_with_detections"][0] == 2
-
-
-def test_undefined_values_are_null_with_a_reason() -> None:
-    closed, wild = truth_of([Thing(0, 0, BOX)], 10, 1), truth_of([], 2, 1)
-    empty = scored(Scene(closed, NOTHING, wild, NOTHING))
-    assert empty["mAP"] == empty["WI"]["0.3"] == [None] * len(empty["levels"])
-    assert next(one.undefined for one in official(Scene(closed, NOTHING, wild, NOTHING)).values if one.parameters)
-    wrong = scored(Scene(closed, detections_of([Guess(0, 0, (90, 0, 5, 5), 500)]), wild, NOTHING))
-    assert wrong["mAP"][0] == 0.0
-    assert wrong["WI"]["0.3"][0] is None
 
 
 def test_an_envelope_may_hide_open_set_errors() -> None:

@@ -1,12 +1,10 @@
 import math
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from curation.benchmarks.findmeifyoucan.id_scores import IdScores
+from curation.benchmarks.findmeifyoucan.detections import IdScores
 from curation.benchmarks.findmeifyoucan.measures import (
     VARIANTS,
     ImageSample,
@@ -79,19 +77,3 @@ def test_intervals_hold_the_estimate_and_come_again_with_the_seed() -> None:
         assert cell["low"] <= cell["estimate"] <= cell["high"], name
         assert cell["undefined"] == 0
     assert first["paper.P_U"]["estimate"] == 50
-
-
-def test_fewer_replicates_are_the_first_of_more() -> None:
-    def drawn(n: int) -> dict[str, Any]:
-        return bootstrap_intervals(sample(EXAMPLE, threshold=5.0), replicates=n, seed=3)["AUROC"]
-
-    assert drawn(1)["low"] == drawn(1)["high"]
-    assert drawn(40) != drawn(1)
-
-
-def test_what_is_undefined_in_a_replicate_is_counted() -> None:
-    # One image of five has objects: in some replicates it is not drawn, and N_U is 0.
-    world = replace(EXAMPLE, objects={k: [(0, 0, 5, 5)] if k == 1 else [] for k in range(1, 6)}, found={})
-    cells = bootstrap_intervals(sample(world), replicates=40, seed=1)
-    assert 0 < cells["paper.R_U"]["undefined"] < 40
-    assert cells["AUROC"] == {"estimate": None, "low": None, "high": None, "undefined": 40}

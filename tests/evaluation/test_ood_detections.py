@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ ROW: dict[str, Any] = {"image_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5, "ood_s
 
 def truth(folder: Path, name: Any = plain) -> GroundTruth:
     path = write(folder / "truth.json", truth_content(EXAMPLE, name))
-    return ground_truth(open_path(path, dataset="coco", part="ood", cache=False), NO_KNOWN).truth
+    return ground_truth(open_path(path, dataset="coco", part="ood"), NO_KNOWN).truth
 
 
 def read(folder: Path, content: Any, name: Any = plain, policy: Policy | None = None, **more: Any) -> ReadOodDetections:
@@ -40,19 +39,6 @@ def test_integer_and_text_ids_are_the_same_detections(tmp_path: Path, name: Any)
     assert found.image.tolist() == expected.image.tolist()
     assert np.array_equal(found.corners, expected.corners)
     assert found.scores["ood_score"].tolist() == expected.scores["s"].tolist()
-
-
-def test_the_order_of_images_in_the_file_changes_nothing(tmp_path: Path) -> None:
-    rows = results_content(EXAMPLE)
-    first, turned = read(tmp_path, rows), read(tmp_path, sorted(rows, key=lambda row: -row["image_id"]))
-    assert np.array_equal(first.detections.corners, turned.detections.corners)
-    assert np.array_equal(first.detections.confidence, turned.detections.confidence)
-
-
-def test_boxes_of_both_kinds_are_the_same_corners(tmp_path: Path) -> None:
-    other = {key: value for key, value in ROW.items() if key != "bbox"}
-    found = read(tmp_path, [ROW, {**other, "bbox_xyxy": [1, 2, 4, 6]}]).detections
-    assert found.corners.tolist() == [[1, 2, 4, 6], [1, 2, 4, 6]]
 
 
 def test_corners_keep_every_digit_of_the_file(tmp_path: Path) -> None:
@@ -75,12 +61,6 @@ def test_strays_are_refused_or_counted(tmp_path: Path) -> None:
     assert found.image_ids == {"1"}
 
 
-def test_no_detections_are_no_error(tmp_path: Path) -> None:
-    found = read(tmp_path, [])
-    assert len(found.detections) == 0
-    assert not found.detections.scores
-
-
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -100,58 +80,11 @@ def test_unusable_records_are_named(tmp_path: Path, change: dict[str, Any], told
     assert "record 1" in str(caught.value)
 
 
-def test_negative_sizes_may_be_taken_as_empty(tmp_path: Path) -> None:
-    row = {**{key: value for key, value in ROW.items() if key != "bbox"}, "bbox_xyxy": [9, 9, 1, 10]}
-    found = read(tmp_path, [row], policy=Policy(negative_sizes="empty"))
-    assert found.detections.corners.tolist() == [[9, 9, 9, 10]]
-    assert sum(found.reported.values()) == 1
-
-
-def test_scores_have_the_names_of_their_methods(tmp_path: Path) -> None:
-    row = {**ROW, "scores": {"energy": 2.0, "msp": 0.5}}
-    file = read_records(write(tmp_path / "d.json", [row]))
-    found = {name: values.tolist() for name, values in method_scores(file, None).items()}
-    assert found == {"energy": [2.0], "msp": [0.5], "ood_score": [1.0]}
-
-
 @pytest.mark.parametrize(
     ("number", "text"), [(139, "000000000139"), (0, "000"), ("0010e235a0f3bb5c", "0010e235a0f3bb5c")]
 )
 def test_an_id_is_one_text_however_it_is_written(number: int | str, text: str) -> None:
     assert image_key(number) == image_key(text)
-
-
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [
-        ("", "cannot be read"),
-        ("[1]", "cannot be read"),
-        ("{}", "cannot be read"),
-        ('[{"image_id": 1, "ood_score": NaN}]', "cannot be read"),
-        ('[{"image_id": 1, "ood_score": "high"}]', "cannot be read"),
-        ('[{"image_id": 99999999999999999999}]', "cannot be read"),
-        ("[" * 100_000, "cannot be read"),
-        (json.dumps({"images": [], "annotations": [], "categories": []}), "ground-truth file"),
-        ([{"bbox": [1, 2, 3, 4]}], "names no image"),
-        ('[{"image_id": 1}]\xff'.encode("latin-1"), "cannot be read"),
-    ],
-)
-def test_malformed_files_are_refused(tmp_path: Path, content: Any, told: str) -> None:
-    path = tmp_path / "d.json"
-    if isinstance(content, bytes):
-        path.write_bytes(content)
-    else:
-        write(path, content)
-    with pytest.raises(PredictionError, match=told):
-        read_records(path)
-
-
-def test_records_must_agree_on_their_scores(tmp_path: Path) -> None:
-    other = {"image_id": 7, "bbox": [1, 2, 3, 4], "score": 0.5, "scores": {"energy": 1.0}}
-    file = read_records(write(tmp_path / "d.json", [ROW, other]))
-    with pytest.raises(PredictionError, match="different OOD scores") as caught:
-        method_scores(file, None)
-    assert "record 1 (image 7)" in str(caught.value)
 
 
 def test_a_flood_of_methods_is_refused(tmp_path: Path) -> None:

@@ -1,5 +1,4 @@
 import csv
-import re
 from pathlib import Path
 
 import numpy as np
@@ -23,16 +22,3 @@ def test_histograms_count_every_detection(tmp_path: Path) -> None:
     assert sum(int(row["id_detections"]) for row in found) == 5000
     assert sum(int(row["ood_detections"]) for row in found) == 400
     assert {row["threshold"] for row in found} == {"0.5"}
-
-
-def test_a_split_without_scores_is_named_and_has_no_panel(tmp_path: Path) -> None:
-    scores = {"far": (IDS, IDS), "near $x": (IDS, np.empty(0))}
-    paths = ood_histograms(scores, {"far": 0.5, "near $x": None}, "energy", tmp_path / "h")
-    drawn = " ".join(re.findall("<!-- (.*?) -->", paths[1].read_text()))
-    assert "no ID or no OOD detections: near $x)" in drawn
-    assert {line.partition(",")[0] for line in paths[2].read_text().splitlines()[1:]} == {"far"}
-
-
-def test_equal_scores_can_be_drawn(tmp_path: Path) -> None:
-    paths = ood_histograms({"s": (np.ones(3), np.ones(2))}, {"s": 99.0}, "msp", tmp_path / "h")
-    assert sum(int(row["id_detections"]) for row in rows(paths[-1])) == 3

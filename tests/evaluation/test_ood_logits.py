@@ -13,7 +13,7 @@ from curation.benchmarks.findmeifyoucan.detections import (
     read_classes,
     read_records,
 )
-from curation.core.errors import PredictionError, UsageError
+from curation.core.errors import UsageError
 from tests.evaluation.ood_worlds import write
 
 # Two classes and a background column that is highest: e^2, e^1, e^3.
@@ -49,15 +49,6 @@ def test_the_quirk_is_one_of_index_k_and_needs_k() -> None:
         ClassReading(official_compat=True)
 
 
-def test_logits_that_may_end_with_a_background_column_are_told(tmp_path: Path) -> None:
-    (note,) = read(tmp_path, {"logits": BACKGROUND}).notes
-    assert "3 columns" in note
-    assert "--set id_classes=2 if the last one is the background" in note
-    assert read(tmp_path, {"logits": BACKGROUND}, n_classes=2).notes == ()
-    assert read(tmp_path, {"logits": BACKGROUND}, n_classes=3).notes == ()
-    assert read(tmp_path, {"score": 0.5}).notes == ()
-
-
 def test_a_stated_score_wins_except_in_the_code(tmp_path: Path) -> None:
     row = {"logits": [0.0, 0.0], "score": 0.75}
     assert read(tmp_path, row).confidence[0] == 0.75
@@ -70,29 +61,3 @@ def test_scores_of_logits(tmp_path: Path) -> None:
     assert found["msp"][0] == 0.5
     assert found["energy"][0] == pytest.approx(math.log(2))
     assert found["gen"][0] == pytest.approx(-2 * 0.25**0.1)
-
-
-@pytest.mark.parametrize(
-    ("rows", "told"),
-    [
-        ([{"logits": [1.0, 2.0]}, {"logits": [1.0]}], "differ in length"),
-        ([{"logits": [1.0, 2.0]}, {"score": 0.5}], "differ in length"),
-        ([{"score": 0.5}, {"logits": [1.0]}], "differ in length"),
-        ([{"logits": []}], "empty"),
-        ([{"logits": [1e300]}], "beyond any scale"),
-        ([{"score": 0.5}, {}], "no confidence"),
-    ],
-)
-def test_records_that_do_not_go_together_are_refused(tmp_path: Path, rows: list[dict[str, Any]], told: str) -> None:
-    with pytest.raises(PredictionError, match=told):
-        read(tmp_path, *rows)
-
-
-def test_the_number_of_classes_must_go_with_the_logits(tmp_path: Path) -> None:
-    with pytest.raises(PredictionError, match="number of ID classes"):
-        read(tmp_path, {"logits": BACKGROUND}, n_classes=5)
-
-
-def test_the_quirk_needs_logits(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="needs the logits"):
-        read(tmp_path, {"score": 0.5}, official_compat=True, n_classes=2)

@@ -3,8 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.benchmarks.findmeifyoucan.measures import quantile_threshold, threshold_of, zscore_threshold
-from curation.core.errors import UsageError
+from curation.benchmarks.findmeifyoucan.measures import quantile_threshold, zscore_threshold
 from tests.evaluation import ood_reference as reference
 
 FINITE = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=80)
@@ -27,14 +26,3 @@ def test_at_least_95_percent_of_id_scores_reach_the_quantile(ids: list[float]) -
 @given(FINITE)
 def test_the_zscore_is_that_of_exact_sums(ids: list[float]) -> None:
     assert zscore_threshold(np.array(ids)) == pytest.approx(reference.zscore(ids), rel=1e-9, abs=1e-6)
-
-
-def test_only_a_number_is_a_threshold_without_scores() -> None:
-    found = [threshold_of(np.empty(0), rule) for rule in ("2.5", "zscore", "quantile")]
-    assert found == [2.5, None, None]
-
-
-@pytest.mark.parametrize("rule", ["median", "nan", "inf", "", "1e999", "9" * 50])
-def test_other_rules_are_refused(rule: str) -> None:
-    with pytest.raises(UsageError, match="neither a rule nor a number"):
-        threshold_of(np.ones(3), rule)

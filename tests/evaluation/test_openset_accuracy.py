@@ -1,11 +1,9 @@
 import math
 
-import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.evaluation.class_scores import class_scores
-from curation.evaluation.oscr import accuracy_at, best_threshold, margins_of, openset_accuracy, oscr_curve
+from curation.evaluation.oscr import accuracy_at, best_threshold, margins_of, openset_accuracy
 from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table
 
 
@@ -42,37 +40,7 @@ def test_thresholds_from_validation_take_no_test_score() -> None:
         assert openset_accuracy(test, "unknown", validation)["oosa_threshold"] == 0.25
 
 
-def test_undefined_has_a_reason() -> None:
-    data = class_scores([0], [[1.0]])
-    assert openset_accuracy(data, "unknown") == {
-        "iosa": None, "iosa_threshold": None, "oosa": None, "oosa_threshold": None, "reason": "no unknown sample",
-    }  # fmt: skip
-    both = class_scores([0, -2], [[1.0], [0.0]])
-    assert "no negative" in openset_accuracy(both, "unknown", both)["reason"]
-
-
 scores = st.integers(0, 5).map(float)
-
-
-@given(st.lists(st.tuples(st.integers(-1, 1), scores, scores), min_size=1, max_size=20))
-def test_best_is_the_best_of_the_curve(case: list[tuple[int, float, float]]) -> None:
-    data = class_scores([label for label, *_ in case], [row for _, *row in case])
-    margins = margins_of(data, "negative")
-    curve = oscr_curve(margins)
-    best = best_threshold(margins)
-    if curve is None:
-        assert best is None
-        return
-    share = curve.n_known / (curve.n_known + curve.n_other)
-    values = share * curve.ccr + (1 - share) * (1 - curve.fpr)
-    assert best is not None
-    assert accuracy_at(margins, best) == pytest.approx(values.max())
-    inclusive = best_threshold(margins, "inclusive")
-    assert inclusive is not None
-    # The inclusive grid has no threshold above all scores: it may lose that point, and nothing else.
-    assert accuracy_at(margins, inclusive, "inclusive") == pytest.approx(max(values[:-1].max(), -1)) or (
-        values.argmax() == len(values) - 1
-    )
 
 
 def test_worked_example_by_hand() -> None:

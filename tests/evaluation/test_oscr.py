@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.core.errors import UsageError
 from curation.evaluation.class_scores import ClassScores, class_scores
 from curation.evaluation.oscr import (
     auroc_of,
@@ -69,15 +68,6 @@ def test_auroc_of_the_worked_example_and_of_the_official_code() -> None:
     assert unknown["AUROC_rest_as_known"] == pytest.approx(0.4479, abs=5e-5)
 
 
-def test_the_background_column_counts_in_table2_alone() -> None:
-    data, left_out = example(background=True), [row[:3] for row in table(BACKGROUND)]
-    removed = class_scores(LABELS, left_out, kind="probabilities", background="removed")
-    for grid in VARIANTS:
-        assert oscr(data, "unknown", variant=grid) == oscr(removed, "unknown", variant=grid)  # type: ignore[arg-type]
-    # Without a column, table2 is the paper's grid.
-    assert oscr(removed, "unknown", variant="table2") == oscr(removed, "unknown", variant="paper")
-
-
 def test_rates_in_whole_samples() -> None:
     # 0.1 * 30 is 3.0000000000000004 in floats, and 0.7 * 10 is 7.000000000000001 or 6.999...: neither may decide.
     data = class_scores([0] * 30 + [-2] * 30, [[float(k)] for k in range(30)] * 2)
@@ -108,30 +98,6 @@ def test_macro_and_class_rates() -> None:
     result = oscr(data, "unknown", queries=("0", "1"))
     assert [row["macro_CCR"] for row in result] == [0.25, 0.5]
     assert [row["CCR"] for row in result] == [1 / 3, 2 / 3]
-
-
-@pytest.mark.parametrize(
-    ("labels", "reason"), [([-1, -2], "no sample of a known class"), ([0, -1], "no unknown sample")]
-)
-def test_an_empty_group_is_undefined_with_a_reason(labels: list[int], reason: str) -> None:
-    data = class_scores(labels, [[1.0], [2.0]])
-    for grid in (*VARIANTS, "table2"):
-        result = oscr(data, "unknown", variant=grid)  # type: ignore[arg-type]
-        assert {(row["CCR"], row["undefined"]) for row in result} == {(None, reason)}
-    assert auroc_of(data, "unknown")["AUROC"] is None
-
-
-def test_one_distinct_target_score_leaves_the_papers_grid_empty() -> None:
-    result = oscr(class_scores([0, -2], [[1.0], [0.5]]), "unknown", variant="paper")
-    assert {row["undefined"] for row in result} == {"the variant has no threshold"}
-
-
-@pytest.mark.parametrize(
-    "text", ["", "a", "-0.1", "1.1", "nan", "inf", "1/10", "0.00000000000001", ".", "1_0", "\u0660", "1e-99999999"]
-)
-def test_queries_that_are_no_rates(text: str) -> None:
-    with pytest.raises(UsageError):
-        read_query(text)
 
 
 @pytest.mark.parametrize(
@@ -175,30 +141,6 @@ def test_equals_counting_at_every_threshold(
     assert auroc_of(data, group)["AUROC"] == pytest.approx(oscr_cases.pairs_auroc(highest, other))
 
 
-@given(cases, st.sampled_from(VARIANTS))
-def test_rates_never_rise_with_the_threshold(case: list[tuple[int, list[float]]], grid: str) -> None:
-    for group in GROUPS:
-        curve = oscr_curve(margins_of(read(case), group), grid)  # type: ignore[arg-type]
-        if curve is not None:
-            assert (np.diff(curve.thresholds) > 0).all()
-            assert (np.diff(curve.correct) <= 0).all()
-            assert (np.diff(curve.other) <= 0).all()
-
-
-@given(cases)
-def test_ends_of_the_exact_curve(case: list[tuple[int, list[float]]]) -> None:
-    data = read(case)
-    for group in GROUPS:
-        curve = oscr_curve(margins_of(data, group))
-        if curve is not None:
-            accuracy = (data.known & data.right).sum() / data.known.sum()
-            assert (curve.ccr[0], curve.fpr[0]) == (accuracy, 1)
-            assert (curve.ccr[-1], curve.fpr[-1]) == (0, 0)
-            assert ccr_at_fpr(curve, "1") == accuracy
-            rates = [ccr_at_fpr(curve, f"{tenth / 10}") for tenth in range(11)]
-            assert rates == sorted(rates, key=float)
-
-
 @given(cases, st.sampled_from(["exp", "affine", "cube"]), st.sampled_from(VARIANTS))
 def test_increasing_transforms_change_no_rate(case: list[tuple[int, list[float]]], name: str, grid: str) -> None:
     transform = {"exp": np.exp, "affine": lambda x: 4 * x - 9, "cube": lambda x: (x - 1) ** 3}[name]
@@ -224,14 +166,3 @@ def test_order_and_the_other_group_do_not_matter(case: list[tuple[int, list[floa
             assert oscr(read(shuffled), group, variant=grid) == whole  # type: ignore[arg-type]
             if alone:
                 assert oscr(read(alone), group, variant=grid) == whole  # type: ignore[arg-type]
-
-
-@given(st.lists(score, min_size=1, max_size=10))
-def test_equal_scores_pass_together(scores: list[float]) -> None:
-    # The same scores on both sides: CCR = FPR at every threshold, in every grid.
-    data = class_scores([0] * len(scores) + [-2] * len(scores), [[one] for one in scores] * 2)
-    for grid in VARIANTS:
-        curve = oscr_curve(margins_of(data, "unknown"), grid)  # type: ignore[arg-type]
-        if curve is not None:
-            assert np.array_equal(curve.ccr, curve.fpr)
-    assert auroc_of(data, "unknown")["AUROC"] == 0.5

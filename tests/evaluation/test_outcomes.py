@@ -5,22 +5,11 @@ from pathlib import Path
 import pytest
 
 import curation
-from curation.core.errors import UsageError
-from curation.evaluation.outcomes import (
-    BACKGROUND,
-    CALLED_KNOWN,
-    FALSE_POSITIVE,
-    FOUND,
-    IGNORED,
-    MISSED,
-    OPEN_SET_ERROR,
-    TRUE_POSITIVE,
-)
+from curation.evaluation.outcomes import BACKGROUND, FALSE_POSITIVE, IGNORED, OPEN_SET_ERROR, TRUE_POSITIVE
 from curation.evaluation.result import Result
-from curation.extensions.detection_ap.voc import REPORT
 from tests.evaluation import elephant_rows, osod3_rows
 from tests.evaluation.open_world_rows import of_result
-from tests.worlds import elephant, osod3, owod, voc
+from tests.worlds import elephant, osod3, owod
 
 FALSE = (OPEN_SET_ERROR, FALSE_POSITIVE, BACKGROUND)
 
@@ -28,7 +17,7 @@ FALSE = (OPEN_SET_ERROR, FALSE_POSITIVE, BACKGROUND)
 def owod_result(folder: Path) -> Result:
     paths = owod.files(folder, *owod.drawn())
     keys = ("truth", "detections", "classes")
-    return curation.evaluate.owod(**{key: paths[key] for key in keys}, task="t2", variants=owod.PROFILES)
+    return curation.evaluate.owod(**{key: paths[key] for key in keys}, task="t2", variant=owod.PROFILES)
 
 
 @pytest.mark.parametrize("variant", owod.PROFILES)
@@ -73,7 +62,7 @@ def test_matched_objects_are_of_the_image_and_explain_the_kind(tmp_path: Path) -
 @pytest.mark.parametrize("variant", ["clean", "voc"])
 def test_kinds_sum_to_a_ose_and_wi_over_thresholds(tmp_path: Path, variant: str) -> None:
     paths = osod3.files(tmp_path)
-    result = curation.evaluate.osod3(**paths, variants=("clean", "voc"))
+    result = curation.evaluate.osod3(**paths, variant=("clean", "voc"))
     (one,) = result.outcomes(f"test/{variant}")
     curve = osod3_rows.of_result(result.json_data())["test"]["curves"][variant]
     frame = one.frame()
@@ -113,27 +102,3 @@ def test_kinds_sum_to_wilderness_impact_at_every_recall(tmp_path: Path) -> None:
     assert len(closed.frame()) + len(wilderness.frame()) == sum(
         count for part in parts for count in found["n_detections"][part].values()
     )
-
-
-def test_plain_detection_has_outcomes_too(tmp_path: Path) -> None:
-    paths = voc.files(tmp_path)
-    result = curation.evaluate.voc(truth=paths["truth"], detections=paths["json"])
-    (one,) = result.outcomes()
-    counts = one.counts()
-    states = one.frame()["outcome"].value_counts()
-    assert counts[TRUE_POSITIVE] == states[TRUE_POSITIVE] == (one.state == 0).sum() > 0
-    assert sum(counts[f"unknown {state}"] for state in (FOUND, CALLED_KNOWN, MISSED)) == 0
-
-
-def test_what_was_scored_must_be_said_where_it_is_several_things(tmp_path: Path) -> None:
-    result = owod_result(tmp_path)
-    with pytest.raises(UsageError, match="Several things were scored") as caught:
-        result.outcomes()
-    assert caught.value.expected == "scored=t2/clean or t2/ore or t2/owdetr"
-    with pytest.raises(UsageError, match="Several things"):
-        result.outcomes("t3/clean")
-
-
-def test_an_evaluation_that_keeps_none_says_so() -> None:
-    with pytest.raises(UsageError, match="No per-detection outcomes"):
-        Result(REPORT, {}).outcomes()

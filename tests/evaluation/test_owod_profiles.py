@@ -8,11 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.benchmarks.registry import variants_of
-from curation.core.errors import UsageError
 from curation.evaluation.matching import overlapping_pairs, pair_intersection, pair_iou
 from curation.evaluation.open_world import TaskScene
 from curation.evaluation.problem import Detections, GroundTruth
-from curation.evaluation.variants import select
 from tests.evaluation.owod_cases import cases, detections_of, match_free, truth_of
 from tests.evaluation.owod_reference import Case
 from tests.evaluation.worlds import detections_of_rows, truth_of_rows
@@ -33,26 +31,6 @@ def test_a_taken_object_leaves_the_next_best_one() -> None:
     apples = [(100, 100, 60, 60), (110, 100, 60, 60)]
     outcome, taken = match_free(*one_class(apples, [(101, 100, 60, 60), (103, 100, 60, 60)], [0.62, 0.58]))
     assert (outcome.tolist(), taken.tolist()) == ([1, 1], [0, 1])
-
-
-def test_one_that_is_turned_away_may_turn_another_away() -> None:
-    # By score: 2 takes object 1, 0 wants it too and takes object 0, which 1 had wanted: 1 is left with nothing.
-    objects = [(0, 0, 100, 10), (20, 0, 100, 10)]
-    boxes = [(12, 0, 100, 10), (-10, 0, 100, 10), (20, 0, 100, 10)]
-    outcome, taken = match_free(*one_class(objects, boxes, [0.8, 0.7, 0.9]))
-    assert taken.tolist() == [0, -1, 1]
-    assert outcome.tolist() == [1, 0, 1]
-
-
-def test_long_chains_end_as_choosing_one_by_one_does() -> None:
-    # Each detection lies between two objects and prefers the right one; the first takes the last object, and so on.
-    n = 60
-    objects = [(10 * k, 0, 40, 40) for k in range(n)]
-    boxes = [(10 * k + 6, 0, 40, 40) for k in range(n)]
-    truth, detections = one_class(objects, boxes, list(np.linspace(0.9, 0.1, n)))
-    turned = replace(detections, scores=detections.scores[::-1].copy())
-    for found in (detections, turned):
-        assert match_free(truth, found)[1].tolist() == one_by_one(truth, found)
 
 
 def one_by_one(truth: GroundTruth, detections: Detections) -> list[int]:
@@ -83,19 +61,6 @@ def test_leftovers_half_inside_a_crowd_region_of_their_class_are_ignored() -> No
     assert match_free(truth, detections)[0].tolist() == [-1, -1, 0, 1]
 
 
-@given(case=cases(repeats=True))
-def test_outcomes_are_consistent(case: Case) -> None:
-    truth = truth_of(case)
-    detections = detections_of(case, truth)
-    for profile in PROFILES.values():
-        found = TaskScene(truth, detections, profile).outcomes
-        right = found.outcome == 1
-        assert len(set(found.taken[right].tolist())) == right.sum()
-        assert (truth.truth.label[found.taken[right]] == found.label[right]).all()
-        assert (found.label[found.pairs.row] < truth.unknown).all()
-        assert (truth.truth.label[found.pairs.position] == truth.unknown).all()
-
-
 def test_boxes_of_voc_xml_are_the_corners_of_the_file() -> None:
     # xmin 101, xmax 102 in the file: continuous 100 to 102. The official evaluator sees just that, and IoU 1.
     two = (Decimal(100), Decimal(100), Decimal(2), Decimal(2))
@@ -105,14 +70,6 @@ def test_boxes_of_voc_xml_are_the_corners_of_the_file() -> None:
     detections = detections_of(case, truth)
     assert TaskScene(truth, detections, PROFILES["ore"]).outcomes.outcome.tolist() == [0]
     assert TaskScene(from_xml, detections, PROFILES["ore"]).outcomes.outcome.tolist() == [1]
-
-
-def test_an_unknown_profile_is_refused_with_the_names() -> None:
-    with pytest.raises(UsageError, match="Unknown variant") as caught:
-        select(PROFILES, "official")
-    assert "owdetr" in (caught.value.expected or "")
-    with pytest.raises(UsageError, match="Unknown variant"):
-        select(PROFILES, ())
 
 
 @given(case=cases())

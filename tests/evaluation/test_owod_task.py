@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from curation.core.errors import EvaluationError, MissingFileError
-from curation.evaluation.problem import ClassRoles, choose_tasks, known_classes, task_of_truth, tasks_of_file
+from curation.core.errors import EvaluationError
+from curation.evaluation.problem import ClassRoles, known_classes, tasks_of_file
 from curation.sources.opening import open_path
 from curation.sources.source import Source
 
@@ -21,7 +21,7 @@ def source_of(folder: Path, *names: str, shown: tuple[int, ...] = (1,)) -> Sourc
     }
     path = folder / "truth.json"
     path.write_text(json.dumps(data), encoding="utf-8")
-    return open_path(path, dataset="coco", part="test", cache=False)
+    return open_path(path, dataset="coco", part="test")
 
 
 def file_of(folder: Path, *tasks: dict[str, Any]) -> Path:
@@ -55,21 +55,6 @@ def test_lists_of_tasks_that_cannot_be(tmp_path: Path, task: dict[str, Any], mes
     assert "tasks.json" in (caught.value.where or "")
 
 
-def test_two_tasks_of_one_name_and_no_task(tmp_path: Path) -> None:
-    with pytest.raises(EvaluationError, match="share a name"):
-        tasks_of_file(file_of(tmp_path, {"name": "t", "cur": ["a"]}, {"name": "t", "cur": ["b"]}))
-    with pytest.raises(EvaluationError, match="length >= 1"):
-        tasks_of_file(file_of(tmp_path))
-    with pytest.raises(MissingFileError):
-        tasks_of_file(tmp_path / "absent.json")
-
-
-def test_known_classes_have_the_ids_of_the_truth(tmp_path: Path) -> None:
-    task = ClassRoles("t", ("b",), ("a",), None, "here")
-    known = known_classes(task, source_of(tmp_path, "a", "x", "b"))
-    assert (known.names, known.numbers) == (("b", "a"), (3, 1))
-
-
 def test_aliases_and_ids_of_a_manifest_go_before_those_of_the_truth(tmp_path: Path) -> None:
     task = ClassRoles("t", (), ("airplane",), (), "here", {"airplane": 0}, (1,), {"aeroplane": "airplane"})
     known = known_classes(task, source_of(tmp_path, "aeroplane"))
@@ -86,20 +71,3 @@ def test_a_class_the_truth_lacks_and_one_the_task_lacks(tmp_path: Path) -> None:
     # A category without objects asks nothing of the task.
     assert caught.value.found == "x"
     assert known_classes(ClassRoles("t", (), ("a",), ("x",), "here"), source).names == ("a",)
-
-
-def test_an_exported_view_says_what_is_known(tmp_path: Path) -> None:
-    task = task_of_truth(source_of(tmp_path, "a", "b", "unknown"))
-    assert (task.previous, task.current) == ((), ("a", "b"))
-    for names in (("a", "b"), ("unknown",)):
-        with pytest.raises(EvaluationError, match="Nothing says") as caught:
-            task_of_truth(source_of(tmp_path, *names))
-        assert "--classes" in (caught.value.hint or "")
-
-
-def test_tasks_are_chosen_by_name() -> None:
-    tasks = tuple(ClassRoles(name, (), ("a",), None, "here") for name in ("t1", "t2"))
-    assert [task.name for task in choose_tasks(tasks, ["t2"])] == ["t2"]
-    with pytest.raises(EvaluationError, match="No such task") as caught:
-        choose_tasks(tasks, ["t9"])
-    assert caught.value.expected == "t1, t2"

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from curation.core.errors import EvaluationError, MissingFileError
+from curation.core.errors import EvaluationError
 from curation.evaluation.problem import ClassRoles
-from curation.evaluation.truth import read_image_list, task_truth
+from curation.evaluation.truth import task_truth
 from curation.sources.opening import open_path
 from curation.sources.source import Source
 from tests.evaluation.owod_files import truth_file
@@ -17,7 +17,7 @@ TASK = ClassRoles("t", ("cat",), ("dog",), ("cup",), "here")
 def source(tmp_path: Path) -> Source:
     """Images 1 to 3: a cat and a cup, a dog, nothing."""
     path = truth_file(tmp_path, ("dog", "cat", "cup"), 3, [(1, "cat"), (1, "cup"), (2, "dog")])
-    return open_path(path, dataset="coco", part="test", cache=False)
+    return open_path(path, dataset="coco", part="test")
 
 
 def test_unknown_is_the_last_class_and_known_ones_stand_in_task_order(source: Source) -> None:
@@ -26,14 +26,6 @@ def test_unknown_is_the_last_class_and_known_ones_stand_in_task_order(source: So
     assert found.truth.label.tolist() == [0, 2, 1]
     assert found.truth.class_numbers == (2, 1, -1)
     assert (found.unknown, found.lines.tolist(), found.file["repeated_lines"]) == (2, [1, 1, 1], 0)
-
-
-def test_ids_may_be_full_or_bare_or_numbers(source: Source) -> None:
-    for ids in (("coco:000000000002", "coco:000000000003"), ("000000000003", "000000000002"), ("2", "3")):
-        found = task_truth(source, TASK, ids)
-        assert found.truth.image_numbers.tolist() == [2, 3]
-        assert found.truth.label.tolist() == [1]
-        assert found.part.images_in_files == 3
 
 
 @pytest.mark.parametrize(("repeats", "counted"), [("keep", [1, 3]), ("drop", [1, 1])])
@@ -47,27 +39,8 @@ def test_lines_of_repeated_images(source: Source, repeats: str, counted: list[in
     assert (found.list_lines.tolist(), found.repeated_lines) == ([1, 3], 2)
 
 
-def test_one_image_in_two_spellings_is_refused(tmp_path: Path) -> None:
-    path = truth_file(tmp_path, ("dog", "cat", "cup"), 2, [(1, "cat")], name="image-{}.jpg")
-    source = open_path(path, dataset="coco", part="test", cache=False)
-    assert task_truth(source, TASK, ("coco:1", "coco:2")).truth.n_images == 2
-    with pytest.raises(EvaluationError, match="two spellings"):
-        task_truth(source, TASK, ("coco:1", "coco:01"))
-
-
 def test_images_of_voc_keep_their_corners(source: Source) -> None:
     assert task_truth(source, TASK).voc_corners.tolist() == [False] * 3
     mixed = ("coco:000000000001", "voc2007:000000000002")
     assert task_truth(source, TASK, mixed).voc_corners.tolist() == [False, True]
     assert task_truth(replace(source, dataset="voc2007"), TASK).voc_corners.tolist() == [True] * 3
-
-
-def test_image_lists_are_lines_of_text(tmp_path: Path) -> None:
-    path = tmp_path / "ids.txt"
-    path.write_bytes(b"\xef\xbb\xbf000001\r\n\r\n000002 \n000001")
-    assert read_image_list(path) == ("000001", "000002", "000001")
-    path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(EvaluationError, match="UTF-8"):
-        read_image_list(path)
-    with pytest.raises(MissingFileError):
-        read_image_list(tmp_path / "absent.txt")

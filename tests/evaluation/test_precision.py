@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from curation.benchmarks.findmeifyoucan.evaluation import evaluate as evaluate_detections
-from curation.benchmarks.registry import evaluation
 from curation.evaluation.score_files import unlike_precision
 from tests.worlds import findmeifyoucan
 
@@ -25,25 +24,6 @@ def npy(path: Path, array: Any) -> Path:
 def text(path: Path, content: str) -> Path:
     path.write_text(content, encoding="utf-8")
     return path
-
-
-def test_sets_of_unlike_types_are_named(tmp_path: Path) -> None:
-    """Of two files with the same numbers one is rounded: 0.1 equals 0.1 no more, and AUPR changes."""
-    rng = np.random.default_rng(1)
-    ids, oods = rng.integers(0, 8, 40) / 10, rng.integers(0, 6, 40) / 10
-    found = {}
-    for name, kind in (("alike", np.float32), ("unlike", np.float64)):
-        (folder := tmp_path / name).mkdir()
-        npz(folder / "imagenet.npz", conf=ids.astype(np.float32))
-        npz(folder / "textures.npz", conf=oods.astype(kind))
-        found[name] = evaluation("openood").evaluate(scores=folder)
-    assert found["alike"]["ood/textures/exact/AUPR_IN"] != found["unlike"]["ood/textures/exact/AUPR_IN"]
-    said = {name: [note for note in one.notes if "stored as float32" in note] for name, one in found.items()}
-    assert said["alike"] == []
-    (note,) = said["unlike"]
-    assert "scores of imagenet are stored as float32, those of textures with more digits" in note
-    stored = {name: one["stored"] for name, one in found["unlike"].data["inputs"]["unlike"].items()}
-    assert stored == {"imagenet": "float32", "textures": "float64"}
 
 
 def test_numbers_that_every_type_holds_are_alike() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.core.errors import MissingFileError, PredictionError
+from curation.core.errors import PredictionError
 from curation.evaluation import score_files
 from curation.evaluation.score_files import keys_of_npz, read_npy, read_npz
 
@@ -17,19 +17,6 @@ WANTED = ("scores", "gt")
 def npy(header: str, data: bytes = b"", version: bytes = b"\x01\x00") -> bytes:
     text = header.encode() + b"\n"
     return b"\x93NUMPY" + version + struct.pack("<H", len(text)) + text + data
-
-
-@pytest.mark.parametrize("dtype", ["<f2", "<f4", ">f8", "<i8", "|u1", "<U5"])
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_arrays_come_back_as_saved(tmp_path: Path, dtype: str, order: str) -> None:
-    array = np.array([[1, 2, 3], [4, 5, 6]]).astype(dtype, order=order)  # type: ignore[call-overload]
-    np.save(tmp_path / "a.npy", array)
-    np.savez_compressed(tmp_path / "a.npz", scores=array, gt=array[:, 0], other=np.array([None]))
-    found = read_npz(tmp_path / "a.npz", WANTED)
-    assert np.array_equal(read_npy(tmp_path / "a.npy"), array)
-    assert np.array_equal(found["scores"], array)
-    assert found["scores"].dtype.isnative
-    assert np.array_equal(found["gt"], array[:, 0])
 
 
 def test_what_is_not_asked_for_is_not_read(tmp_path: Path) -> None:
@@ -47,7 +34,7 @@ def test_objects_are_never_unpickled(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.array([Trap()], object), allow_pickle=True)
     np.savez(tmp_path / "a.npz", scores=np.array([[Trap()]], object))
     for read in (lambda: read_npy(tmp_path / "a.npy"), lambda: read_npz(tmp_path / "a.npz", WANTED)):
-        with pytest.raises(PredictionError, match="labels, scores or names"):
+        with pytest.raises(PredictionError, match="cannot be read"):
             read()
     assert not (tmp_path / "sprung").exists()
 
@@ -114,13 +101,6 @@ def test_a_bomb_is_told_by_what_it_claims(tmp_path: Path, monkeypatch: pytest.Mo
         read_npz(tmp_path / "a.npz", WANTED)
 
 
-def test_a_limit_on_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    np.save(tmp_path / "a.npy", np.zeros(100))
-    monkeypatch.setattr(score_files, "LARGEST", 799)
-    with pytest.raises(PredictionError, match="unpacks to far more"):
-        read_npy(tmp_path / "a.npy")
-
-
 def test_an_archive_that_holds_a_key_twice(tmp_path: Path) -> None:
     stream = io.BytesIO()
     np.save(stream, np.zeros((1, 1)))
@@ -129,10 +109,3 @@ def test_an_archive_that_holds_a_key_twice(tmp_path: Path) -> None:
         archive.writestr("scores", stream.getvalue())
     with pytest.raises(PredictionError, match="twice"):
         read_npz(tmp_path / "a.npz", WANTED)
-
-
-def test_absent_files(tmp_path: Path) -> None:
-    with pytest.raises(MissingFileError):
-        read_npy(tmp_path / "a.npy")
-    with pytest.raises(MissingFileError):
-        read_npz(tmp_path, WANTED)

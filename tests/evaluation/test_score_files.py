@@ -1,4 +1,3 @@
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,7 @@ import pytest
 from pyarrow import parquet
 
 from curation.core.canonical import sha256_of_file
-from curation.core.errors import PredictionError, UsageError
+from curation.core.errors import PredictionError
 from curation.evaluation.class_scores import part_samples, protocol_classes
 from curation.evaluation.score_files import Keys, read_npy, read_scores
 from tests.evaluation.open_set_manifests import LISTS, TEST_CLASSES, TEST_LABELS, WNIDS, open_set_manifest, write_truth
@@ -50,7 +49,6 @@ def test_every_format_gives_the_same(tmp_path: Path) -> None:
         assert read.scores.kind == "probabilities"
         assert read.scores.labels.tolist() == list(TEST_LABELS)
         assert read.scores.highest.tolist() == SCORES.max(axis=1).tolist()
-        assert read.scores.origin is None
     assert [read.file["labels_from"] for read in found] == ["l.npy", "file", "file", "file"]
     assert found[3].file["sha256"] == sha256_of_file(official)
     assert found[3].file["rows"] == 6
@@ -84,25 +82,10 @@ def test_a_column_called_background_is_one(tmp_path: Path) -> None:
     assert read.scores.background.tolist() == [0.25, 0.75]
 
 
-def test_original_classes_may_be_told(tmp_path: Path) -> None:
-    names = np.array(["dog", "dog", "cat", "fox", "car", "bus"])
-    told = read_scores(npz(tmp_path / "a.npz", scores=SCORES, gt=np.array(TEST_LABELS), origin=names))
-    lines = csv_text(TEST_LABELS).splitlines()
-    text = "\n".join(f"{line},{name}" for line, name in zip(lines, ["origin", *names], strict=True))
-    (tmp_path / "t.csv").write_text(text)
-    for read in (told, read_scores(tmp_path / "t.csv")):
-        assert read.scores.origin is not None
-        assert read.scores.origin.tolist() == [3, 3, 2, 4, 1, 0]
-    with pytest.raises(PredictionError, match="as many original classes"):
-        read_scores(npz(tmp_path / "b.npz", scores=SCORES, gt=np.array(TEST_LABELS), origin=names[:2]))
-
-
 def test_class_names_need_a_manifest(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(csv_text([WNIDS[one] for one in TEST_CLASSES]))
     read = read_scores(tmp_path / "t.csv", classes=protocol_classes(open_set_manifest()))
     assert read.scores.labels.tolist() == list(TEST_LABELS)
-    assert read.scores.origin is not None
-    assert read.scores.origin.tolist() == list(TEST_CLASSES)
     assert read.scores.classes == WNIDS[:2]
     with pytest.raises(PredictionError, match="not a number") as caught:
         read_scores(tmp_path / "t.csv")
@@ -118,28 +101,10 @@ def test_a_part_orders_rows_and_tells_labels(tmp_path: Path) -> None:
     assert read.scores.highest.tolist() == SCORES.max(axis=1).tolist()
     assert read.file["labels_from"] == "part test"
     stated = npz(tmp_path / "b.npz", scores=SCORES, gt=np.array(TEST_LABELS))
-    assert read_scores(stated, part=part).scores.origin is not None
+    assert read_scores(stated, part=part).scores.labels.tolist() == list(TEST_LABELS)
     wrong = npz(tmp_path / "c.npz", scores=SCORES, gt=np.array(TEST_LABELS)[::-1])
     with pytest.raises(PredictionError, match="differs from that of the list"):
         read_scores(wrong, part=part)
-
-
-def test_strangers_are_dropped_and_counted_when_asked(tmp_path: Path) -> None:
-    part = part_samples(open_set_manifest(), "test", write_truth(tmp_path))
-    images = np.array(["x_1", *NAMES, "x_2"])
-    path = npz(tmp_path / "a.npz", scores=np.vstack([SCORES[:1], SCORES, SCORES[:1]]), images=images)
-    with pytest.raises(PredictionError, match="not in the list"):
-        read_scores(path, part=part)
-    read = read_scores(path, stray="drop", part=part)
-    assert len(read.scores) == 6
-    assert list(read.file["reported"].values()) == [2]
-
-
-def test_nothing_tells_the_labels(tmp_path: Path) -> None:
-    np.save(tmp_path / "s.npy", SCORES)
-    for part in (None, part_samples(open_set_manifest(), "test")):
-        with pytest.raises(UsageError, match="No labels given"):
-            read_scores(tmp_path / "s.npy", part=part)
 
 
 @pytest.mark.parametrize(
@@ -163,25 +128,9 @@ def test_archives_that_are_refused(tmp_path: Path, arrays: Any, message: str) ->
         read_scores(npz(tmp_path / "a.npz", **arrays))
 
 
-@pytest.mark.parametrize("method", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
-def test_a_member_packed_as_numpy_packs_none_is_refused(tmp_path: Path, method: int) -> None:
-    path = tmp_path / "a.npz"
-    with zipfile.ZipFile(path, "w", method) as archive:
-        archive.writestr("scores.npy", bytes(range(256)) * 20)
-    with pytest.raises(PredictionError, match="packed"):
-        read_scores(path)
-
-
 def test_texts_of_what_is_no_character_are_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.array(["ab", "c"]))
     data = (tmp_path / "a.npy").read_bytes()
     (tmp_path / "a.npy").write_bytes(data[:-16] + b"\xff" * 16)
-    with pytest.raises(PredictionError, match="cannot be read"):
-        read_npy(tmp_path / "a.npy")
-
-
-def test_a_header_too_deep_to_parse_is_refused(tmp_path: Path) -> None:
-    header = b"-" * 9000 + b"1"
-    (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
     with pytest.raises(PredictionError, match="cannot be read"):
         read_npy(tmp_path / "a.npy")

@@ -1,7 +1,6 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -39,35 +38,6 @@ def test_layouts_that_say_the_same(tmp_path: Path, content: Any) -> None:
     assert (table.labels.tolist(), table.images, table.has_background) == (["0", "-1"], ["a", "b"], False)
 
 
-def test_columns_called_like_classes_come_in_their_order(tmp_path: Path) -> None:
-    path = write(tmp_path, "class,background,n02,n01,note\nn01,.125,.25,.625,x\n")
-    table = read_score_table(path, Keys(), ["n01", "n02"])
-    assert table.scores.tolist() == [[0.625, 0.25, 0.125]]
-    assert table.has_background
-    assert table.unused == ("note",)
-    assert table.labels is not None
-    assert table.labels.tolist() == ["n01"]
-    assert table.images is None
-
-
-def test_more_than_ten_columns_are_in_number_order(tmp_path: Path) -> None:
-    names = [f"logit_{number}" for number in range(12)]
-    path = write(tmp_path, ",".join(sorted(names)) + "\n" + ",".join(n[6:] for n in sorted(names)) + "\n")
-    table = read_score_table(path, Keys())
-    assert table.scores.tolist() == [list(range(12))]
-    assert table.name == "logit_"
-
-
-def test_keys_choose_columns(tmp_path: Path) -> None:
-    path = write(tmp_path, "y,file,p0,p1,score_0\n0,a,1,2,3\n")
-    table = read_score_table(path, Keys("p", "y", "file"))
-    assert table.labels is not None
-    assert (table.scores.tolist(), table.labels.tolist(), table.images) == ([[1, 2]], ["0"], ["a"])
-    for keys in (Keys("q"), Keys("p", "z"), Keys("p", "y", "z")):
-        with pytest.raises(PredictionError):
-            read_score_table(path, keys)
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -99,9 +69,3 @@ def test_what_is_no_parquet(tmp_path: Path) -> None:
     path.write_bytes(b"PAR1" + b"\0" * 40 + b"PAR1")
     with pytest.raises(PredictionError, match="cannot be read"):
         read_score_table(path, Keys())
-
-
-def test_nan_reaches_the_check_of_scores(tmp_path: Path) -> None:
-    table = read_score_table(write(tmp_path, "label,score_0\n0,nan\n0,-inf\n"), Keys())
-    assert np.isnan(table.scores[0, 0])
-    assert table.scores[1, 0] == -np.inf

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from curation.core.errors import EvaluationError, PresenceOnlyError
+from curation.core.errors import EvaluationError
 from curation.evaluation.problem import KnownClasses, classes_of_file, classes_of_source
 from curation.evaluation.truth import check_closed, check_wilderness, ground_truth
 from curation.sources.coco import read_coco
@@ -27,28 +27,6 @@ def source(tmp_path: Path, annotations: list[dict[str, Any]], images: tuple[int,
     path = tmp_path / "truth.json"
     path.write_text(json.dumps(content), encoding="utf-8")
     return read_coco(path)
-
-
-def test_images_ascend_and_objects_follow_them_in_file_order(tmp_path: Path) -> None:
-    annotations = [
-        annotation(1, 30, 7),
-        annotation(2, 4, 3, difficult=1),
-        annotation(3, 30, -1, iscrowd=1, orig_category="elephant"),
-        annotation(4, 4, 7),
-    ]
-    found = source(tmp_path, annotations)
-    part = ground_truth(found, classes_of_source(found))
-    truth = part.truth
-    assert truth.image_numbers.tolist() == [4, 11, 30]
-    assert [found.images.file_names[row] for row in truth.file_positions] == [f"{n:012d}.jpg" for n in (4, 11, 30)]
-    assert (truth.classes, truth.class_numbers) == (("cat", "dog"), (7, 3))
-    assert truth.image.tolist() == [0, 0, 2, 2]
-    assert truth.label.tolist() == [1, 0, 0, -1]
-    assert truth.boxes[:, 0].tolist() == [2, 4, 1, 3]
-    assert truth.difficult.tolist() == [True, False, False, False]
-    assert truth.crowd.tolist() == [False, False, False, True]
-    assert truth.original == ("dog", "cat", "cat", "elephant")
-    assert truth.areas.tolist() == [50.0] * 4
 
 
 def test_classes_that_are_not_known_are_unknown_under_their_own_name(tmp_path: Path) -> None:
@@ -94,35 +72,11 @@ def test_ids_go_before_names_of_files_that_were_numbered_in_another_order(
     assert ground_truth(found, classes_of_source(found), listed).truth.image_numbers.tolist() == [2, 3]
 
 
-def test_an_image_of_the_list_that_is_absent_is_an_error(tmp_path: Path) -> None:
-    found = source(tmp_path, [])
-    with pytest.raises(EvaluationError, match="coco:000000000099"):
-        ground_truth(found, classes_of_source(found), ("coco:000000000004", "coco:000000000099"))
-
-
 def test_a_class_file_names_the_known_classes(tmp_path: Path) -> None:
     path = tmp_path / "classes.json"
     path.write_text('{"known": ["dog"], "unknown": ["cat"]}', encoding="utf-8")
     known = classes_of_file(path, source(tmp_path, []))
     assert (known.names, known.numbers) == (("dog",), (3,))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "[]",
-        '{"known": []}',
-        '{"known": ["dog", "dog"]}',
-        '{"known": ["dog"], "unknown": ["dog"]}',
-        '{"known": ["yak"]}',
-    ],
-)
-def test_bad_class_files_are_refused(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "classes.json"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(EvaluationError, match=r"classes\.json"):
-        classes_of_file(path, source(tmp_path, []))
 
 
 def test_swapped_parts_are_recognised(tmp_path: Path) -> None:
@@ -136,14 +90,6 @@ def test_swapped_parts_are_recognised(tmp_path: Path) -> None:
     check_closed(part)
     with pytest.raises(EvaluationError, match="objects of known classes"):
         check_wilderness(part)
-
-
-def test_a_table_of_presence_cannot_be_evaluated(tmp_path: Path) -> None:
-    from dataclasses import replace
-
-    found = replace(source(tmp_path, []), objects=None)
-    with pytest.raises(PresenceOnlyError):
-        ground_truth(found, classes_of_source(found))
 
 
 def written_source(tmp_path: Path, images: list[dict[str, Any]], annotations: list[dict[str, Any]]) -> Source:
@@ -163,19 +109,6 @@ def test_images_named_by_texts_stand_in_the_order_of_their_names(tmp_path: Path)
         ("dog", 0),
         ("cat", 2),
     ]
-
-
-def test_a_stem_of_two_files_is_no_name(tmp_path: Path) -> None:
-    images = [
-        {"id": number, "file_name": name, "width": 9, "height": 9}
-        for number, name in enumerate(("a/x.jpg", "b/x.jpg", "b/y.jpg"), start=1)
-    ]
-    found = written_source(tmp_path, images, [annotation(1, 3, 7)])
-    known = classes_of_source(found)
-    assert ground_truth(found, known, ["coco:y"]).truth.n_images == 1
-    with pytest.raises(EvaluationError, match="Two images of the truth") as caught:
-        ground_truth(found, known, ["coco:x"])
-    assert "1 (a/x.jpg) or 2 (b/x.jpg)" in str(caught.value)
 
 
 def test_an_id_of_the_list_that_two_images_state_is_refused(tmp_path: Path) -> None:

@@ -4,9 +4,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from curation.core.errors import MissingFileError, PredictionError
+from curation.core.errors import PredictionError
 from curation.evaluation.problem import GroundTruth
-from curation.evaluation.readers import Policy, is_voc_results, read_voc_results
+from curation.evaluation.readers import Policy, read_detections
 from curation.sources.identity import ImageIndex
 from tests.evaluation.worlds import truth_of
 from tests.worlds.boxes import Thing
@@ -35,17 +35,11 @@ def test_corners_are_one_based_and_inclusive(tmp_path: Path, truth: GroundTruth)
     written(tmp_path, "b", "2008_000008 1.0 3 4 3 4\n")
     written(tmp_path, "a", LINE + "\n")
     (tmp_path / "readme.txt").write_text("not a results file")
-    found = read_voc_results(tmp_path, truth)
+    found = read_detections(tmp_path, truth)
     assert found.detections.boxes.tolist() == [[0, 0, 10, 20], [2, 3, 1, 1]]
     assert found.detections.label.tolist() == [0, 1]
     assert found.detections.image.tolist() == [0, 1]
     assert (found.rows, found.reported) == (2, {})
-
-
-def test_a_single_file_holds_one_class(tmp_path: Path, truth: GroundTruth) -> None:
-    path = written(tmp_path, "b", LINE)
-    assert is_voc_results(path)
-    assert read_voc_results(path, truth).detections.label.tolist() == [1]
 
 
 @pytest.mark.parametrize(
@@ -66,21 +60,16 @@ def test_a_single_file_holds_one_class(tmp_path: Path, truth: GroundTruth) -> No
 def test_a_bad_line_is_refused_and_numbered(tmp_path: Path, truth: GroundTruth, line: str) -> None:
     path = written(tmp_path, "a", LINE + line + LINE)
     with pytest.raises(PredictionError) as caught:
-        read_voc_results(tmp_path, truth)
+        read_detections(tmp_path, truth)
     assert f"{path}: line 2" in str(caught.value)
-
-
-def test_an_empty_file_is_a_class_without_detections(tmp_path: Path, truth: GroundTruth) -> None:
-    written(tmp_path, "a", "")
-    assert len(read_voc_results(tmp_path, truth).detections) == 0
 
 
 def test_files_of_other_classes_are_refused_or_counted(tmp_path: Path, truth: GroundTruth) -> None:
     written(tmp_path, "a", LINE)
     written(tmp_path, "zebra", LINE * 3)
     with pytest.raises(PredictionError, match="zebra"):
-        read_voc_results(tmp_path, truth)
-    found = read_voc_results(tmp_path, truth, Policy(stray="drop"))
+        read_detections(tmp_path, truth)
+    found = read_detections(tmp_path, truth, Policy(other_classes="drop"))
     assert len(found.detections) == 1
     assert list(found.reported.values()) == [3]
 
@@ -89,28 +78,13 @@ def test_two_competitions_in_one_folder_are_refused(tmp_path: Path, truth: Groun
     written(tmp_path, "a", LINE)
     (tmp_path / "comp3_det_test_a.txt").write_text(LINE)
     with pytest.raises(PredictionError, match="Two results files"):
-        read_voc_results(tmp_path, truth)
-
-
-def test_absent_files(tmp_path: Path, truth: GroundTruth) -> None:
-    for path in (tmp_path, tmp_path / "absent"):
-        with pytest.raises(MissingFileError):
-            read_voc_results(path, truth)
-
-
-def test_a_name_of_two_images_says_nothing(tmp_path: Path, truth: GroundTruth) -> None:
-    written(tmp_path, "a", "other 0.5 1 1 10 20\n")
-    assert len(read_voc_results(tmp_path, named(("same", "other"))).detections) == 1
-    written(tmp_path, "a", "other 0.5 1 1 10 20\nsame 0.5 1 1 10 20\n")
-    with pytest.raises(PredictionError, match="two images of the ground truth") as caught:
-        read_voc_results(tmp_path, named(("same", "other", "same")))
-    assert "line 2" in str(caught.value)
+        read_detections(tmp_path, truth)
 
 
 @pytest.mark.parametrize("line", ["x" * 300 + " 0.5 1 1 10 20\n", "000001 0." + "5" * 100_000 + " 1 1 10 20\n"])
 def test_endless_tokens_are_refused(tmp_path: Path, truth: GroundTruth, line: str) -> None:
     written(tmp_path, "a", LINE + line)
     with pytest.raises(PredictionError, match="cannot be read") as caught:
-        read_voc_results(tmp_path, truth)
+        read_detections(tmp_path, truth)
     assert "line 2" in str(caught.value)
     assert len(str(caught.value)) < 1000

@@ -12,7 +12,7 @@ import pytest
 
 import curation
 from curation.cli import main
-from curation.core.errors import CurationWarning, ResultWarning
+from curation.core.errors import CurationWarning
 from tests.extensions.diagnosis.mistaken import Rows, Truth, world
 
 MISTAKES: dict[str, Callable[[Truth, Rows], tuple[Truth, Rows]]] = {
@@ -83,25 +83,3 @@ def test_a_command_its_result_and_python_give_the_same_warnings(
     assert {warning.filename for warning in raised} <= {__file__}
     assert all(any(part in text for text in said) for part in EXPECTED[mistake])
     assert mistake != "none" or benchmark in ("owod", "elephant") or not said
-
-
-def test_a_missing_figure_is_said_by_both(tmp_path: Path, capsys: Any) -> None:
-    inputs = inputs_of("owod", tmp_path, *MISTAKES["no detection"](*world(20)))
-    assert main(["evaluate", "owod", *words_of(inputs), "--out", str(tmp_path / "shell")]) == 0
-    said = [line.removeprefix("warning: ") for line in capsys.readouterr().err.splitlines() if "warning: " in line]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        result = curation.evaluate.owod(**inputs)
-        result.save(tmp_path / "python")
-    assert [str(warning.message) for warning in caught] == list(result.warnings) == said
-
-
-def test_warnings_as_errors_are_errors_and_a_refusal_keeps_its_warnings(tmp_path: Path) -> None:
-    inputs = inputs_of("coco", tmp_path, *MISTAKES["boxes in shares"](*world(20)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ResultWarning)
-        with pytest.raises(ResultWarning, match="parts of the image's size"):
-            curation.evaluate.coco(**inputs)
-    truth, _ = MISTAKES["names that are nearly one"](*world(20))
-    with pytest.warns(CurationWarning, match="differ in case"), pytest.raises(curation.CurationError):
-        curation.evaluate.coco(truth=truth, detections=[{"image_id": 1}])

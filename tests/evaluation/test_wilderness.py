@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curation.benchmarks.elephant.evaluation import evaluate_elephant
-from curation.evaluation.open_set import average_impact
 from curation.evaluation.problem import Detections, GroundTruth, Scene, classes_of_source
-from curation.evaluation.readers import read_coco_results
+from curation.evaluation.readers import read_detections
 from curation.evaluation.truth import ground_truth
 from curation.sources.coco import read_coco
 from tests.evaluation.elephant_rows import of_evaluated
@@ -90,7 +89,7 @@ def evaluated(files: dict[str, Path]) -> dict[str, Any]:
     sources = {part: read_coco(files[f"{part}-truth"]) for part in ("closed", "wilderness")}
     known = classes_of_source(sources["closed"])
     truths = {part: ground_truth(source, known).truth for part, source in sources.items()}
-    found = {part: read_coco_results(files[f"{part}-results"], truth) for part, truth in truths.items()}
+    found = {part: read_detections(files[f"{part}-results"], truth) for part, truth in truths.items()}
     return measures(
         (truths["closed"], found["closed"].detections, truths["wilderness"], found["wilderness"].detections)
     )
@@ -125,33 +124,6 @@ def test_the_order_of_detections_changes_nothing_when_scores_differ(world: World
     assert measures((closed, shuffled(inside), wild, shuffled(outside))) == measures((closed, inside, wild, outside))
 
 
-@settings(max_examples=60)
-@given(world=worlds(distinct_scores=True), seed=st.integers(0, 99))
-def test_the_order_of_closed_images_changes_nothing(world: World, seed: int) -> None:
-    place = np.random.default_rng(seed).permutation(world.n_closed).tolist()
-    things = sorted((replace(t, image=place[t.image]) for t in world.closed), key=lambda thing: thing.image)
-    moved = replace(
-        world, closed=tuple(things), inside=tuple(replace(guess, image=place[guess.image]) for guess in world.inside)
-    )
-    assert measures(columns_of(moved)) == measures(columns_of(world))
-
-
-@settings(max_examples=60)
-@given(world=worlds())
-def test_scaling_the_scores_changes_only_the_thresholds(world: World) -> None:
-    closed, inside, wild, outside = columns_of(world)
-    # Halving is exact, so ties stay ties.
-    halved = paper(
-        (closed, replace(inside, scores=inside.scores / 2), wild, replace(outside, scores=outside.scores / 2))
-    )
-    whole = paper((closed, inside, wild, outside))
-    for by_class in whole["thresholds"].values():
-        for point in by_class.values():
-            if point["threshold"] is not None:
-                point["threshold"] /= 2
-    assert halved == whole
-
-
 @settings(max_examples=40)
 @given(world=worlds())
 def test_colliding_image_numbers_give_the_numbers_of_distinct_ones(world: World) -> None:
@@ -169,27 +141,3 @@ def test_an_unannotated_closed_image_is_not_wilderness() -> None:
     assert section["levels"] == ["0.0"]
     assert section["thresholds"]["0.3"]["a"] == {"threshold": 0.5, "TP_c": 1, "FP_c": 1, "recall": 1.0}
     assert section["AWI"]["0.3"]["macro"] == {"excl_level0": None, "incl_level0": 0.0}
-
-
-def test_no_detections_give_map_zero_and_undefined_impact() -> None:
-    closed, wild = truth_of([Thing(0, 0, BOX)], 10, 1), truth_of([Thing(0, -1, BOX)], 10, 1)
-    section = paper((closed, detections_of([]), wild, detections_of([])))
-    assert section["mAP11"] == section["mAP_area"] == [0.0] * 11
-    for impact in section["WI"].values():
-        assert impact["macro"] == impact["pooled"] == impact["ratio_of_mean_precision"] == [None] * 11
-        assert impact["classes_left_out"] == {"a": "never reaches this recall"}
-
-
-def test_a_class_without_objects_is_left_out_and_listed() -> None:
-    closed = truth_of([Thing(0, 0, BOX), Thing(1, 1, BOX, difficult=True)], 10, 2)
-    inside = detections_of([Guess(0, 0, BOX, 500), Guess(1, 1, BOX, 500), Guess(2, 1, BOX, 500)])
-    section = paper((closed, inside, truth_of([], 0, 2), detections_of([])))
-    assert section["mAP11"] == [1.0]
-    assert section["AP11"]["0.0"] == {"a": 1.0, "b": None}
-    assert section["classes_left_out"] == {"b": "no ground truth"}
-    assert section["WI"]["0.1"]["classes_left_out"] == {"b": "no ground truth"}
-
-
-def test_the_average_needs_every_level() -> None:
-    assert average_impact([0.0, 0.5, 1.0]) == {"excl_level0": 0.75, "incl_level0": 0.5}
-    assert average_impact([0.0, None]) == {"excl_level0": None, "incl_level0": None}

@@ -1,7 +1,7 @@
 """Drawn worlds and the commands that are run on them: every protocol, variant, format and option that changes numbers.
 
 A world is a function that draws into the working folder and yields command lines; what one command writes, later ones
-may read. ``tests.frozen`` holds what comes out against numbers and digests that are committed; ``make portability``
+may read. ``tests.frozen`` holds what comes out against numbers and digests that are committed; docs/portability.md
 does so in many cells.
 """
 
@@ -49,12 +49,10 @@ def exports_of_two_datasets(folder: Path) -> Iterator[str]:
             yield f"export m --format {form} {given} --out {out}"
         write_detections(folder / f"coco/{part}.json", folder / f"{part}-results.json")
         yield f"export m --format coco {given} --category-ids manifest --out indices/{part}"
-        yield f"export m --format coco {given} --set unknown_id=99 --out numbers/{part}.json"
         yield f"export m --format yolo {given} --set unknown=drop --out yolo-known/{part}"
-        for form in ("namespaced", "native", "file_name", "number"):
+        for form in ("namespaced", "native"):
             yield f"export m --format txt {given} --set id_form={form} --out txt/{part}-{form}.txt"
         yield f"export m --format elephant-json {given} --out authors/{part}.json"
-        yield f"export m --format elephant-json {given} --set strict_layout=yes --out strict/{part}.json"
     yield f"export m --format coco --part closed --part wr1 {sources} --out merged.json"
     yield f"export m --format coco --part all --each {sources} --out each"
     given = " ".join(
@@ -81,9 +79,7 @@ def wilderness(folder: Path) -> Iterator[str]:
     """Every variant and option of the Elephant evaluator on a world of ties, crowds and difficult objects."""
     elephant.files(folder)
     parts = ("closed", "wilderness")
-    given = "--no-cache " + " ".join(
-        f"--truth {part}=truth_{part}.json --detections {part}=detections_{part}.json" for part in parts
-    )
+    given = " ".join(f"--truth {part}=truth_{part}.json --detections {part}=detections_{part}.json" for part in parts)
     write_json(folder / "classes.json", {"known": elephant.CLASSES, "unknown": ["zebra"]})
     for place, options in enumerate(
         (
@@ -105,12 +101,12 @@ def wilderness(folder: Path) -> Iterator[str]:
     bad["annotations"][3]["bbox"] = [4, 4, -9, 3]
     write_json(folder / "bad.json", bad)
     lenient = "--on-error stray=drop --on-error sizes=empty --on-error scores=keep"
-    one = f"evaluate elephant --no-cache --truth closed=bad.json --detections closed=odd.json {lenient}"
+    one = f"evaluate elephant --truth closed=bad.json --detections closed=odd.json {lenient}"
     rest = "--truth wilderness=truth_wilderness.json --detections wilderness=detections_wilderness.json"
     yield f"{one} {rest} --on-error boxes=drop --variant all --json"
     write_json(folder / "none.json", [])
     none = " ".join(f"--truth {part}=truth_{part}.json --detections {part}=none.json" for part in parts)
-    yield f"evaluate elephant --no-cache {none} --variant all --json"
+    yield f"evaluate elephant {none} --variant all --json"
     for metric in ("", "--group 1", "--group 5 --metric mAP"):
         yield f"leaderboard rows.jsonl {metric} --json"
 
@@ -118,13 +114,13 @@ def wilderness(folder: Path) -> Iterator[str]:
 def average_precision(folder: Path) -> Iterator[str]:
     """Plain VOC and COCO precision: results as JSON and as VOC's text files."""
     voc.files(folder)
-    one = "--no-cache --truth truth_closed.json"
+    one = "--truth truth_closed.json"
     yield f"evaluate voc {one} --detections detections_closed.json --out v --append rows.jsonl --json"
     yield f"evaluate voc {one} --detections results --json"
     write_json(folder / "classes.json", {"known": elephant.CLASSES, "unknown": ["zebra"]})
     yield f"evaluate voc {one} --detections detections_closed.json --classes classes.json --json"
     coco.files(folder)
-    two = "--no-cache --truth truth.json --detections detections.json --out c --append coco.jsonl --name hotcoco"
+    two = "--truth truth.json --detections detections.json --out c --append coco.jsonl --name hotcoco"
     yield f"evaluate coco {two} --json"
     yield "leaderboard coco.jsonl --metric AP50 --group 1 --out board.html --json"
     yield "leaderboard rows.jsonl --json"
@@ -143,7 +139,7 @@ def open_world(folder: Path) -> Iterator[str]:
         write_results(folder / f"views/{task}-test.json", folder / f"{task}.json")
         one = f"--truth views/{task}-test.json --detections {task}.json --task {task}"
         yield f"evaluate owod --manifest m {one} --variant all --json"
-    yield f"export m --part t* --each --format coco --set unknown_id=next {sources} --out each"
+    yield f"export m --part t* --each --format coco {sources} --out each"
     yield f"export m --part t2-train --format coco --category-ids manifest {sources} --out t2"
     yield f"export m --format owod {sources} --out authors"
     yield "export m --part all --format txt --out lists"
@@ -170,11 +166,11 @@ def open_world_measures(folder: Path) -> Iterator[str]:
                 if profile == "all" and repeats != "drop":
                     out += f" --out {world}"
                 given = f"{files} {lists} --on-error repeats={repeats} --variant {profile} {out}"
-                yield f"evaluate owod --no-cache {given} --json"
+                yield f"evaluate owod {given} --json"
     listed = (folder / "once/images.txt").read_text().split()
     write_lines(folder / "half.txt", listed[::2])
     files = "--truth once/truth.json --classes once/classes.json --lists half.txt --on-error stray=drop"
-    yield f"evaluate owod --no-cache {files} --detections once/detections.json --variant all --task t2 --json"
+    yield f"evaluate owod {files} --detections once/detections.json --variant all --task t2 --json"
     two = read(folder / "once/classes.json")
     (task,) = two["tasks"]
     two["tasks"] = [{"name": "t1", "prev": [], "cur": task["prev"], "rest": [*task["cur"], *task["rest"]]}, task]
@@ -182,10 +178,10 @@ def open_world_measures(folder: Path) -> Iterator[str]:
     found = read(folder / "once/detections.json")
     write_json(folder / "t1.json", [one for one in found if one["category"] not in task["cur"]])
     both = "--detections t1=t1.json --detections t2=once/detections.json --classes tasks.json"
-    yield f"evaluate owod --no-cache --truth once/truth.json {both} --variant all --out both --json"
+    yield f"evaluate owod --truth once/truth.json {both} --variant all --out both --json"
     write_json(folder / "none.json", [])
     none = "--truth once/truth.json --detections none.json --classes once/classes.json"
-    yield f"evaluate owod --no-cache {none} --variant all --json"
+    yield f"evaluate owod {none} --variant all --json"
     yield "leaderboard rows.jsonl --json"
 
 
@@ -201,9 +197,9 @@ def rectified(folder: Path) -> Iterator[str]:
     for outside in ("delete", "ignore"):
         more = f"--on-error outside={outside} --set thetas={','.join(osod3.THETAS)}"
         rows = f"--append rows.jsonl --name {outside}"
-        yield f"evaluate osod3 --no-cache {files} {more} --variant all {rows} --json"
+        yield f"evaluate osod3 {files} {more} --variant all {rows} --json"
         for profile in ("clean", "voc"):
-            yield f"evaluate osod3 --no-cache {files} --on-error outside={outside} --variant {profile} --json"
+            yield f"evaluate osod3 {files} --on-error outside={outside} --variant {profile} --json"
     cases = " ".join(
         f"--{word} {case}={path}"
         for case, *files in (
@@ -212,7 +208,7 @@ def rectified(folder: Path) -> Iterator[str]:
         )
         for word, path in zip(("truth", "detections", "classes"), files, strict=True)
     )
-    yield f"evaluate osod3 --no-cache {cases} --variant all --out cases --json"
+    yield f"evaluate osod3 {cases} --variant all --out cases --json"
     yield "leaderboard rows.jsonl --group 1 --metric AP_unk --json"
 
 
@@ -237,10 +233,10 @@ def out_of_distribution(folder: Path) -> Iterator[str]:
     for rule in ("zscore", "quantile", "7.25"):
         for profile in ("official", "paper", "all"):
             more = f"--set threshold={rule} --variant {profile} --append rows.jsonl --name {rule}-{profile}"
-            yield f"evaluate findmeifyoucan --no-cache {files} {more} --json"
+            yield f"evaluate findmeifyoucan {files} {more} --json"
     for fpr in ("first", "nearest", "ood_positive"):
         more = f"--set fpr={fpr} --set t_star=0.3 --bootstrap 25 --bootstrap seed=2 --out {fpr}"
-        yield f"evaluate findmeifyoucan --no-cache {files} {more} --json"
+        yield f"evaluate findmeifyoucan {files} {more} --json"
     rows = read(folder / "drawn/detections.json")
     draws = Draws("logits")
     for row in rows:
@@ -248,7 +244,7 @@ def out_of_distribution(folder: Path) -> Iterator[str]:
     write_json(folder / "logits.json", rows)
     logits = files.replace("drawn/detections.json", "logits.json")
     for compat in ("", "--set official_compat=yes"):
-        yield f"evaluate findmeifyoucan --no-cache {logits} --set id_classes=3 {compat} --json"
+        yield f"evaluate findmeifyoucan {logits} --set id_classes=3 {compat} --json"
     yield "leaderboard rows.jsonl --json"
 
 
@@ -256,7 +252,7 @@ def classifiers(folder: Path) -> Iterator[str]:
     """Every measure of a classifier on every grid: logits, probabilities, a background column, files of every kind."""
     class_scores(folder)
     both = "--scores S=s.npz --scores BG=bg.npz --background BG=last"
-    yield f"evaluate imagenet {both} --variant all --bootstrap 500 --json"
+    yield f"evaluate imagenet {both} --variant all --json"
     yield "evaluate imagenet --scores test.npy --labels gt.npy --kind logits --json"
     yield "evaluate imagenet --scores test.npy --labels gt.npy --kind real --set queries=0.01,0.2 --json"
     yield "evaluate imagenet --scores bg.npz --background removed --json"
@@ -268,7 +264,6 @@ def classifiers(folder: Path) -> Iterator[str]:
         words += f" --scores {name}={name}_test.csv --scores val:{name}={name}_val.csv"
     queries = ",".join(imagenet.QUERIES)
     more = f"--variant all --set queries={queries}"
-    more += " --bootstrap 30 --bootstrap seed=4 --bootstrap confidence=0.9"
     yield f"evaluate imagenet {words} {more} --out all --append rows.jsonl --json"
     for grid in ("exact", "paper", "comparison"):
         yield f"evaluate imagenet {words} --variant {grid} --json"
@@ -282,15 +277,12 @@ def lists_of_photos(folder: Path) -> Iterator[str]:
 
     def given(*names: str, **slots: str) -> str:
         slots = dict(zip(names, names, strict=True)) | slots
-        return "--no-cache " + " ".join(f"--source {slot}={paths[name]}" for slot, name in slots.items())
+        return " ".join(f"--source {slot}={paths[name]}" for slot, name in slots.items())
 
     two = given(**{"voc2007-test": "voc2007-test", "coco": "coco-train2017"})
     orders = "cpython_set,cpython_set_as_listed,hash,id"
     yield f"build elephant {two} --set ratios=0.5,1 --set orders={orders} --out elephant --json"
     yield f"build elephant {two} --set ratios=0.25 --set orders=hash --set salt=other --out elephant-salt --json"
-    yield f"build voc-coco {two} --out voc-coco --json"
-    yield f"build voc-coco {two} --set salt=other --out voc-coco-salt --json"
-    yield f"audit voc-coco {two} --json"
     yield f"audit elephant {two} --json"
     yield "diff elephant elephant-salt --json"
     world = given("coco-train2017", "coco-val2017")
@@ -313,15 +305,12 @@ def lists_of_photos(folder: Path) -> Iterator[str]:
     for pair in ("voc", "bdd"):
         rule = f"--set pair={pair} --set start=rule --set pools=coco"
         yield f"build findmeifyoucan {one} {rule} --out {pair} --json"
-        for scan in ("whole_image", "official_scan"):
-            more = f"--set candidates=9 --set scan={scan} --set salt=mine --set id_objects=ignore"
-            yield f"build findmeifyoucan {one} {rule} {more} --out {pair}-{scan} --json"
-        yield f"export {pair} --format findmeifyoucan {one} --out {pair}-authors"
+        yield f"build findmeifyoucan {one} {rule} --set id_objects=ignore --out {pair}-ignore --json"
         yield f"export {pair} --format coco --part all --each --category-ids manifest {one} --out {pair}-views"
         asked = f"publish {pair} --repo me/{pair} --layout findmeifyoucan --date 2026-01-02"
         yield f"{asked} {one} --dry-run {pair}-published --json"
         yield f"audit {pair} {one} --json"
-    yield f"review propose --manifest voc --source coco={paths['coco-val2017']} --no-cache --out near.jsonl --json"
+    yield f"review propose --manifest voc --source coco={paths['coco-val2017']} --out near.jsonl --json"
 
 
 def lists_of_species(folder: Path) -> Iterator[str]:
@@ -336,7 +325,7 @@ def lists_of_species(folder: Path) -> Iterator[str]:
     def build(problem: str, out: str, *settings: str) -> str:
         sources = " ".join(f"--source {one}={roots[problem]}" for one in slots[problem])
         words = " ".join(f"--set {one}" for one in (f"problem={problem}", *settings))
-        return f"build osod3 --no-cache {sources} {words} --out {out} --json"
+        return f"build osod3 {sources} {words} --out {out} --json"
 
     vehicles = "superclass=vehicle"
     for rotation in (1, 2, 3, 4):
@@ -349,7 +338,7 @@ def lists_of_species(folder: Path) -> Iterator[str]:
     for weighting in ("binary", "jaccard", "pmi"):
         yield build("mtsd", f"signs-{weighting}", f"weighting={weighting}", "graph_images=train", "components=giant")
     for name, problem in (("vehicle-1", "openimages"), ("cub-2", "cub"), ("signs-unknown1", "mtsd")):
-        sources = "--no-cache " + " ".join(f"--source {one}={roots[problem]}" for one in slots[problem])
+        sources = " ".join(f"--source {one}={roots[problem]}" for one in slots[problem])
         yield f"audit {name} {sources} --json"
         yield f"show {name} --composition {sources} --out {name}.csv --json"
         if problem != "openimages":
@@ -360,7 +349,7 @@ def lists_of_species(folder: Path) -> Iterator[str]:
 def lists_of_imagenet(folder: Path) -> Iterator[str]:
     """The three protocols, from names and from counts of photos, and a protocol of one's own."""
     paths = {slot: path.name for slot, path in imagenet_lists.files(folder).items()}
-    sources = "--no-cache " + " ".join(f"--source {slot}={path}" for slot, path in paths.items())
+    sources = " ".join(f"--source {slot}={path}" for slot, path in paths.items())
     for protocol in imagenet_lists.PROTOCOLS:
         words = f"--set protocol={protocol} --set formula=sklearn-1.0"
         yield f"build imagenet {sources} {words} --out {protocol}-sklearn-1.0 --json"
@@ -369,11 +358,11 @@ def lists_of_imagenet(folder: Path) -> Iterator[str]:
     yield f"build imagenet {sources} --set protocol=cats.toml --out cats --json"
     names = read(folder / paths["imagenet-train"])
     write_json(folder / "few.json", {wnid: listed for wnid, listed in names.items() if hash_free(wnid)})
-    few = f"--no-cache --source imagenet-train=few.json --source imagenet-val={paths['imagenet-val']}"
+    few = f"--source imagenet-train=few.json --source imagenet-val={paths['imagenet-val']}"
     for missing in ("report", "restrict"):
         yield f"build imagenet {few} --set protocol=p2 --set missing={missing} --out {missing} --json"
     write_json(folder / "counts.json", dict.fromkeys(imagenet_lists.classes(), 5))
-    counts = f"--no-cache --source imagenet-train=counts.json --source imagenet-val={paths['imagenet-val']}"
+    counts = f"--source imagenet-train=counts.json --source imagenet-val={paths['imagenet-val']}"
     for protocol in imagenet_lists.PROTOCOLS:
         yield f"build imagenet {counts} --set protocol={protocol} --out counted-{protocol}"
     for name in ("p2-sklearn-1.0", "cats"):
@@ -414,14 +403,13 @@ def verdicts(folder: Path) -> Iterator[str]:
         both = f"anna.jsonl ben.csv --manifest M --rule {rule}"
         yield f"review summary {both} --out {name}.csv --json"
         given = f"--decisions anna.jsonl --decisions ben.csv --rule {rule} --near ood-near --far ood-far"
-        source = "--source coco=instances.json --source voc2007-test=data/VOCdevkit/VOC2007 --no-cache"
+        source = "--source coco=instances.json --source voc2007-test=data/VOCdevkit/VOC2007"
         yield f"review apply M {given} {source} --version 2.0.0 --note looked --out {name} --json"
         yield f"diff M {name} --ids --json"
         yield f"verify {name} {source} --rebuild --json"
     pair_of_ones_own(folder)
-    zoo = "--set pair=pair.toml --source zoo=zoo.json --no-cache"
+    zoo = "--set pair=pair.toml --source zoo=zoo.json"
     yield f"build findmeifyoucan {zoo} --decisions verdicts.jsonl --out pets --json"
-    yield "export pets --format findmeifyoucan --source zoo=zoo.json --out files"
 
 
 def audits(folder: Path) -> Iterator[str]:
@@ -436,11 +424,10 @@ def audits(folder: Path) -> Iterator[str]:
             "--role mine=test --role extra=val:1 --role t1_val=none",
             f"{own} --exhaustive mine",
             f"{own} --view train=train --view finetune=finetune --view val=test",
-            f"{own} --labels t1_train=out/t1_train.json --labels test:t2=out/t2_test.json",
             "--rules DS --namespace coco",
         )
     ):
-        yield f"audit lists/ {options} --no-cache --out a{place} --json"
+        yield f"audit lists/ {options} --out a{place} --json"
     yield "audit owod/reowod@1.0.0 --source coco-val2017=instances_val2017.json --json"
 
 
@@ -457,7 +444,6 @@ def signals(folder: Path) -> Iterator[str]:
     yield f"similarity neighbors {sets} --set sample=all --json"
     yield "similarity duplicates --photos id-photos --out same --json"
     yield "similarity duplicates --photos id-photos --against far-photos --distance 8 --json"
-    yield "similarity duplicates --embeddings stores/id --threshold 0.9 --json"
     names = {name: number for number, name in COCO.items()}
     shown = {1: ["zebra"], 2: ["couch"], 3: ["laptop"], 4: [], 5: ["horse", "cup"], 6: ["cow"], 7: ["bowl", "bed"]}
     write_coco(folder / "ood.json", shown, names)
@@ -468,7 +454,7 @@ def signals(folder: Path) -> Iterator[str]:
     ]
     write_json(folder / "detections.json", rows)
     write_json(folder / "detector.json", {"categories": [{"id": 7, "name": "horse"}]})
-    given = "review propose --classes voc.txt --source coco=ood.json --no-cache"
+    given = "review propose --classes voc.txt --source coco=ood.json"
     yield f"{given} --out names.jsonl --json"
     yield f"{given} --set near_wup=0.7 --near coco=laptop --far coco=bowl --out words.jsonl --json"
     seen = "--detections detections.json --detections categories=detector.json"

@@ -11,9 +11,6 @@ def python_words(benchmark: str, words: Iterable[object]) -> Iterator[str]:
     known = list(options_of(evaluation_of(benchmark)))
     words = iter(map(str, words))
     for word in words:
-        if word == "--no-cache":
-            yield word
-            continue
         value = next(words)
         named = [one for one in known if one.flag == word]
         keyed = [(one, found) for one in named if one.key and (found := one.after_key(value)) is not None]

@@ -33,9 +33,6 @@ def given(words: Iterable[object]) -> tuple[dict[str, Any], str]:
     kwargs, label, words = {}, [], list(map(str, words))
     while words:
         key = words.pop(0).removeprefix("--").replace("-", "_")
-        if key == "no_cache":
-            kwargs["no_cache"] = True
-            continue
         value = words.pop(0)
         if key not in NAMED and "/" not in value:
             label.append(f"{key}={value}")

@@ -1,6 +1,5 @@
 """Importing authors' lists: order and repeats kept, every byte held against the header, hostile folders refused."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,16 +7,9 @@ import msgspec
 import pytest
 
 from curation.core.canonical import sha256_of_bytes
-from curation.core.errors import (
-    CurationError,
-    DigestMismatchError,
-    ManifestError,
-    MissingFileError,
-    PathEscapeError,
-    UsageError,
-)
+from curation.core.errors import DigestMismatchError, ManifestError, MissingFileError, PathEscapeError, UsageError
 from curation.manifest.header import Figure, Header, PartEntry, Rule, SourceEntry
-from curation.manifest.importing import LISTS, complete_lists, list_slices, pin_lists
+from curation.manifest.importing import LISTS, complete_lists, pin_lists
 from curation.manifest.manifest import Manifest, read_manifest, write_manifest
 
 MIXED = "000012\n2008_000008\n000000000012\n000012\n000000000009\n"
@@ -88,15 +80,6 @@ def test_order_repeats_and_line_ranges_are_kept(header: Header, folder: Path) ->
     assert lists["val"] == lists["train"][1:3]
 
 
-def test_the_header_states_what_the_lists_have(header: Header) -> None:
-    test, _, val = header.parts
-    assert (test.images, test.repeats, test.order, val.images, val.repeats) == (5, 1, "listed", 2, 0)
-    files = {file.name: (file.rows, file.size, file.sha256) for file in header.sources[0].files}
-    assert files["test.txt"] == (5, len(MIXED), sha256_of_bytes(MIXED.encode()))
-    assert [(one.obtained, bool(one.explanation)) for one in header.figures] == [(5, False), (4, True)]
-    assert all(not source.files for source in header.sources[1:])
-
-
 def test_the_digest_is_that_of_the_header_alone(header: Header, folder: Path, tmp_path: Path) -> None:
     alone, whole = tmp_path / "alone", tmp_path / "whole"
     write_manifest(Manifest(header=header, lists={}), alone)
@@ -105,12 +88,6 @@ def test_the_digest_is_that_of_the_header_alone(header: Header, folder: Path, tm
     assert (alone / "manifest.json").read_bytes() == (whole / "manifest.json").read_bytes()
     assert not (alone / "ids").exists()
     assert tuple((whole / "ids/test.txt").read_text().split()) == IDS
-
-
-def test_a_header_is_not_completed_in_its_own_place(header: Header, folder: Path, tmp_path: Path) -> None:
-    write_manifest(Manifest(header=header, lists={}), tmp_path / "m")
-    with pytest.raises(UsageError, match="other lists available"):
-        write_manifest(complete_lists(header, folder), tmp_path / "m")
 
 
 def test_of_two_files_of_one_name_the_pinned_one_is_read(draft: Header, header: Header, folder: Path) -> None:
@@ -175,30 +152,6 @@ def test_a_rule_that_names_no_file(header: Header, folder: Path, text: object) -
     assert "rule.parameters.val" in str(error.value.where)
 
 
-@pytest.mark.parametrize("lines", ["2-4", "3-2", "999999999-999999999"])
-def test_lines_beyond_the_file(draft: Header, folder: Path, lines: str) -> None:
-    parameters = {**draft.rule.parameters, "val": f"train.txt:{lines}"}
-    with pytest.raises(ManifestError, match="lines that its file does not have"):
-        pin_lists(
-            msgspec.structs.replace(draft, rule=msgspec.structs.replace(draft.rule, parameters=parameters)), folder
-        )
-
-
-def test_a_header_without_parameters_or_pinned_files(draft: Header, header: Header, folder: Path) -> None:
-    empty = msgspec.structs.replace(header, rule=msgspec.structs.replace(header.rule, parameters={}))
-    with pytest.raises(ManifestError, match="does not say which file"):
-        complete_lists(empty, folder)
-    with pytest.raises(ManifestError, match="states no digest"):
-        complete_lists(draft, folder)
-    with pytest.raises(ManifestError, match="names no published lists"):
-        complete_lists(msgspec.structs.replace(header, sources=header.sources[1:]), folder)
-
-
-def test_another_kind_of_manifest(manifest: Manifest, folder: Path) -> None:
-    with pytest.raises(UsageError, match="not one of published lists"):
-        list_slices(manifest.header)
-
-
 @pytest.mark.parametrize(
     "data",
     [
@@ -242,14 +195,3 @@ def test_a_link_out_of_the_folder(header: Header, folder: Path, tmp_path: Path) 
     (folder / "kept.txt").write_text(TRAIN)
     train(folder).symlink_to(folder / "kept.txt")
     assert len(complete_lists(header, folder).lists["train"]) == 3
-
-
-def test_something_else_of_this_name(header: Header, folder: Path) -> None:
-    train(folder).unlink()
-    os.mkfifo(train(folder))
-    with pytest.raises(CurationError, match="not a file"):
-        complete_lists(header, folder)
-    train(folder).unlink()
-    train(folder).mkdir()
-    with pytest.raises(MissingFileError, match="missing"):
-        complete_lists(header, folder)

@@ -1,13 +1,12 @@
 """Published lists in the forms in which authors have put them out."""
 
-import hashlib
 import json
 from pathlib import Path
 
 import pytest
 
 from curation.core.errors import CurationError, ManifestError, MissingFileError
-from curation.manifest.importing import AuthorsList, namespaced_by_form, read_published_ids
+from curation.manifest.importing import read_published_ids
 
 COCO = ["coco:000000000009", "coco:000000397133"]
 VOC = ["voc2007:000012", "voc2007:009963"]
@@ -78,35 +77,3 @@ def test_other_files_are_refused_by_name(tmp_path: Path, name: str, data: bytes,
 def test_absent_file(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError, match="published list"):
         read_published_ids(tmp_path / "no.txt", VOC)
-
-
-@pytest.mark.parametrize(
-    ("text", "namespaces", "expected"),
-    [
-        ("000000000012", ["coco", "voc2007"], "coco:000000000012"),
-        ("000012", ["coco", "voc2007", "voc2012"], "voc2007:000012"),
-        ("2008_000008", ["coco", "voc2007", "voc2012"], "voc2012:2008_000008"),
-        ("2008_000008", ["coco", "voc2007"], None),
-        ("12", ["coco", "voc2007"], None),
-        ("n02085620_10026", ["imagenet"], "imagenet:n02085620_10026"),
-        ("000012", ["imagenet", "voc2007"], None),
-        ("000012", [], None),
-    ],
-)
-def test_name_space_by_form(text: str, namespaces: list[str], expected: str | None) -> None:
-    assert namespaced_by_form(text, namespaces) == expected
-
-
-def test_a_file_as_it_is(tmp_path: Path) -> None:
-    path = tmp_path / "list.txt"
-    path.write_bytes(b"b\r\na\nb")
-    published = AuthorsList.read(path)
-    assert published.lines() == ("b", "a", "b")
-    assert published.sha256 == "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
-    path.write_bytes(b"")
-    assert AuthorsList.read(path).lines() == ()
-    path.write_bytes(b"a\n\nb\n")
-    with pytest.raises(ManifestError, match="empty lines"):
-        AuthorsList.read(path).lines()
-    with pytest.raises(MissingFileError):
-        AuthorsList.read(tmp_path)

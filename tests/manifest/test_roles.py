@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from curation.manifest.header import ClassEntry, LabelView, TaskEntry, classes_in, header_as_data, unknown_index
+from curation.manifest.header import ClassEntry, LabelView, TaskEntry, classes_in, header_as_data
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import view_objects
 from curation.sources.source import Source
@@ -45,15 +45,6 @@ def test_roles_by_task(with_tasks: Manifest) -> None:
     }
     assert roles["t1-test"] == ["known", "known", "unknown", "unknown", "ignored"]
     assert roles["t2-test"] == ["previous", "previous", "known", "unknown", "ignored"]
-
-
-def test_the_unknown_index_is_the_number_of_classes(with_tasks: Manifest, manifest: Manifest) -> None:
-    assert unknown_index(with_tasks.header) == 5
-    assert unknown_index(manifest.header) == -1
-
-
-def test_without_a_task_roles_stay(manifest: Manifest) -> None:
-    assert classes_in(manifest.header, manifest.header.parts[0]) is manifest.header.classes
 
 
 def test_views_speak_of_the_task(with_tasks: Manifest, source: Source) -> None:

@@ -28,6 +28,17 @@ def test_data_is_the_stored_header_with_its_digest_first(manifest: Manifest) -> 
     assert json.loads(json.dumps(data))["parts"][0]["boxes"]["known"] == 14_976
 
 
+def test_a_notebook_shows_the_parts_and_escapes_every_name(manifest: Manifest) -> None:
+    hostile = "<script>alert('x')</script>"
+    part = msgspec.structs.replace(manifest.header.parts[0], name=hostile, task=hostile)
+    header = msgspec.structs.replace(manifest.header, title=f"{hostile}\n", parts=(part,) * 400, notes=("n" * 100_000,))
+    table = Manifest(header, {})._repr_html_()
+    assert "<script" not in table
+    assert len(table) < 12_000
+    assert len(repr(Manifest(header, {}))) <= 240
+    assert len(repr(header)) <= 240
+
+
 def test_parts_and_figures(manifest: Manifest) -> None:
     figures = (
         Figure(name="closed.images", paper=4952, obtained=2, place="Table 1", explanation="a toy"),

@@ -10,7 +10,7 @@ import pytest
 from curation.core.errors import ManifestError, MissingListError, PresenceOnlyError
 from curation.manifest.header import LabelView
 from curation.manifest.manifest import Manifest
-from curation.manifest.views import ROLES, count_annotated, locate_images, positions_of, select_objects, view_objects
+from curation.manifest.views import ROLES, count_annotated, locate_images, select_objects, view_objects
 from curation.sources.source import Source
 
 Make = Callable[..., Manifest]
@@ -81,19 +81,6 @@ def test_other_views(
     assert [(name, category, ignore) for _, name, _, category, ignore in found] == expected
 
 
-def test_positions_and_counts(manifest: Manifest, source: Source) -> None:
-    objects = view_objects(manifest, "closed", {"toy": source})
-    assert objects.index.tolist() == [0, 2, 4, 1, 3]
-    assert objects.images.position.tolist() == [3, 1]
-    assert objects.counts() == {"known": 2, "negative": 1, "unknown": 2, "difficult": 1, "crowd": 1}
-    assert objects.annotated_images() == 2
-    assert objects.dropped == 0
-    assert view_objects(with_view(manifest, LabelView(crowd="drop")), "closed", {"toy": source}).dropped == 1
-    images = locate_images(manifest, "closed", {"toy": source})
-    again = select_objects(manifest.header.classes, LabelView(), images)
-    assert (again.counts(), again.annotated_images()) == (objects.counts(), 2)
-
-
 def test_order_of_annotations_changes_no_count(manifest: Manifest, source: Source) -> None:
     assert source.objects is not None
     order = np.array([5, 3, 0, 4, 1, 2])
@@ -112,12 +99,6 @@ def test_two_sources_of_one_part(make_manifest: Make, source: Source) -> None:
     assert objects.image.tolist() == [0, 0, 1, 1]
     assert objects.source.tolist() == [0, 0, 1, 1]
     assert objects.index.tolist() == [1, 3, 1, 3]
-
-
-def test_positions_of_absent_ids(source: Source) -> None:
-    where, position = positions_of(["toy:3", "zoo:3", "toy:03", "3", ""], [source])
-    assert where.tolist() == [0, -1, -1, -1, -1]
-    assert position.tolist() == [2, -1, -1, -1, -1]
 
 
 def test_errors(manifest: Manifest, make_manifest: Make, source: Source) -> None:

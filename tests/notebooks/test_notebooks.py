@@ -10,14 +10,12 @@ import pytest
 import curation
 from tests.notebooks.execution import FOLDER, LARGEST, NOT_SAVED, REAL_DATA, execute, save, settle
 
-LONGEST_CELL = 25
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 SMALLER = {
     "elephant": {'run_demo(work / "demo")': 'run_demo(work / "demo", sizes=(24, 20, 40))', '"abcdef"': '"ab"'},
     "fifteen_lines": {'run_demo(Path("demo"))': 'run_demo(Path("demo"), sizes=(24, 20, 40))'},
     "imagenet": {
         "EPOCHS = len(protocol.known), 30": "EPOCHS = len(protocol.known), 2",
-        "bootstrap=500": "bootstrap=20",
         "sample(300,": "sample(60,",
     },
     "osod3": {
@@ -65,39 +63,10 @@ def code_of(path: Path) -> list[str]:
     return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
 
 
-def test_fifteen_lines_are_enough_and_take_the_public_interface() -> None:
-    path = FOLDER / "fifteen_lines.ipynb"
-    source = "\n".join(code_of(path))
-    assert 5 <= len([line for line in source.splitlines() if line.strip()]) <= 15
-    assert {"load", "evaluate"} <= set(re.findall(r"\bcuration\.(\w+)(?:\.\w+)?\(", source)) <= set(curation.__all__)
-    (cell,) = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if "outputs" in cell]
-    shown = [kind for out in cell["outputs"] for kind in out.get("data", ())]
-    assert shown.count("text/html") == 2
-    assert "image/png" in shown
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_cells_are_short_and_call_functions_not_the_command_line(path: Path) -> None:
-    for source in code_of(path):
-        assert len(source.splitlines()) <= LONGEST_CELL, source[:80]
-        assert "curation.cli" not in source
-        assert not re.search(r"^[!%].*\bcuration\b", source, re.MULTILINE)
 
 
-def test_the_atlas_tells_five_stories_with_what_was_found() -> None:
-    cells = json.loads((FOLDER / "atlas.ipynb").read_text(encoding="utf-8"))["cells"]
-    outputs = [out for cell in cells for out in cell.get("outputs", ())]
-    told = "".join("".join(out.get("text", "")) for out in outputs)
-    said = (
-        "no image of COCO",
-        "9,600 of 49,000 images: 19.6%",
-        "Dog same n02084071 dog",
-        "textures-ninco-minus-72",
-        "RE-OWOD",
-    )
-    assert [word for word in said if word not in told] == []
-    assert "absent" not in told
-    assert sum("image/png" in out.get("data", {}) for out in outputs) == 4
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -126,14 +95,6 @@ def of_pieces(*pieces: tuple[str, str]) -> nbformat.NotebookNode:
     return new.new_notebook(cells=[cell], metadata={"language_info": {"name": "python", "version": "3.11.7"}})
 
 
-def test_where_a_kernel_cuts_its_streams_is_not_saved() -> None:
-    once = of_pieces(("stdout", "a\nb"), ("stderr", "x\n"), ("stdout", "\n"), ("", "picture"), ("stdout", "c\n"))
-    again = of_pieces(("stderr", "x\n"), ("stdout", "a\nb\n"), ("", "picture"), ("stdout", "c"), ("stdout", "\n"))
-    (cell,) = settle(once).cells
-    assert [out.get("text") for out in cell.outputs] == ["a\nb\n", "x\n", None, "c\n"]
-    assert once == settle(again)
-    assert "execution" not in cell.metadata
-    assert "3.11.7" not in nbformat.writes(once)
 
 
 @pytest.fixture
@@ -143,19 +104,8 @@ def saved(tmp_path: Path) -> Path:
     return path
 
 
-def test_saving_twice_gives_one_text(saved: Path) -> None:
-    save(saved, of_pieces(("stdout", "after")))
-    text = saved.read_bytes()
-    save(saved, nbformat.read(saved, as_version=4))
-    assert saved.read_bytes() == text
-    assert b"after" in text
 
 
-def test_too_much_output_is_not_saved(saved: Path) -> None:
-    before = saved.read_bytes()
-    with pytest.raises(ValueError, match=r"one\.ipynb would have [6-9]\d\d,\d{3} characters"):
-        save(saved, of_pieces(("stdout", "x" * LARGEST)))
-    assert saved.read_bytes() == before
 
 
 @pytest.mark.parametrize("named", [True, False])

@@ -61,14 +61,14 @@ def curation(site: Path, folder: Path, *words: str, status: int = 0) -> str:
 
 def test_a_benchmark_of_another_package(site: Path, birds: Path) -> None:
     assert "owls and finches" in curation(site, birds, "list", "benchmarks")
-    curation(site, birds, "build", "owls", "--source", "birds=birds.json", "--no-cache", "--out", "made")
+    curation(site, birds, "build", "owls", "--source", "birds=birds.json", "--out", "made")
     shown = json.loads(curation(site, birds, "show", "made", "--json"))
     assert {part["name"]: part["images"] for part in shown["parts"]} == {"train": 2, "test": 2}
-    curation(site, birds, "verify", "made", "--source", "birds=birds.json", "--no-cache")
+    curation(site, birds, "verify", "made", "--source", "birds=birds.json")
     audit = json.loads(curation(site, birds, "audit", "made", "--source", "birds=birds.json", "--json"))
     # An audit knows no benchmark by name.
     assert "pass" in {one["gravity"] for one in audit["statements"]}
-    given = ["--truth", "birds.json", "--detections", "found.json", "--classes", "classes.json", "--no-cache"]
+    given = ["--truth", "birds.json", "--detections", "found.json", "--classes", "classes.json"]
     result = json.loads(curation(site, birds, "evaluate", "owls", *given, "--json", "--out", "results"))
     assert [(row["measure"], row["value"]) for row in result["measures"]] == [("mAP_area", 100)]
     assert (birds / "results" / "classes.csv").read_text("utf-8").startswith("class,AP\n")
@@ -98,18 +98,15 @@ def test_a_package_that_cannot_be_used_takes_nothing_away(site: Path, birds: Pat
 
 
 @pytest.mark.parametrize("module", ["no_such", "without_evaluate"])
-def test_an_evaluation_that_cannot_be_loaded_takes_no_help_and_no_completion_away(
-    birds: Path, tmp_path: Path, module: str
-) -> None:
+def test_an_evaluation_that_cannot_be_loaded_takes_no_help_away(birds: Path, tmp_path: Path, module: str) -> None:
     """An optional dependency of an extension is missing or broken, or its module is of another version."""
     (tmp_path / "without_evaluate.py").write_text("REPORT = None\n")
     (tmp_path / "broken-1.dist-info").mkdir()
     (tmp_path / "broken-1.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
     points = f"[curation.plain_evaluations]\ncolour = {module}\n[curation.commands]\npaint = {module}\n"
     (tmp_path / "broken-1.dist-info/entry_points.txt").write_text(points + f"similarity.hue = {module}:hue\n")
-    for words in (["--completion", "bash"], ["--completion", "zsh"], ["evaluate", "--help"]):
-        text = curation(tmp_path, birds, *words)
-        assert all(name in text for name in ("elephant", "owod", "coco", "colour"))
+    text = curation(tmp_path, birds, "evaluate", "--help")
+    assert all(name in text for name in ("elephant", "owod", "coco", "colour"))
     # Help reads sources without running them, and finds a missing module alone.
     assert "cannot be loaded" in text or module == "without_evaluate"
     for words in (["--help"], ["evaluate", "voc", "--help"], ["similarity", "--help"]):

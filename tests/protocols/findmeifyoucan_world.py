@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.findmeifyoucan.layout import PublishedCategory
 from curation.benchmarks.registry import find_benchmark
 from curation.manifest.manifest import Manifest
 from curation.review.decisions.decision import Decision
@@ -18,7 +17,6 @@ BENCHMARK = find_benchmark("findmeifyoucan")
 
 COCO_NAMES = [name for _, name, _ in COCO_CATEGORIES]
 OI_NAMES = ["Person", "Woman", "Dog", "Fox", "Food", "Knife", "Coin", "Duck", "Flag", "Salad", "Bird"]
-TABLE = tuple(PublishedCategory(100 - place, name, "Parent", "Grandparent") for place, name in enumerate(OI_NAMES))
 
 
 def source_of(

@@ -7,10 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from curation.benchmarks.building import complete, is_approximate, parameters_of, read_parameters, rebuild
-from curation.benchmarks.elephant.lists import build
+from curation.benchmarks.building import complete, read_parameters
 from curation.benchmarks.registry import find_benchmark
-from curation.core.errors import ManifestError, ProtocolError, UsageError
 from curation.manifest.header import Figure
 from curation.manifest.manifest import Manifest, read_manifest, write_manifest
 from curation.sources.source import Source
@@ -31,37 +29,6 @@ def declared_for(sources: dict[str, Source], **fields: Any) -> Manifest:
     assert BENCHMARK.declare is not None
     declared = BENCHMARK.declare(sources, read_parameters(BENCHMARK, {}))
     return Manifest(header=msgspec.structs.replace(declared.header, **fields), lists=declared.lists)
-
-
-def test_parameters_from_settings() -> None:
-    assert read_parameters(BENCHMARK, {"ratios": "0.5"})["ratios"] == ("0.5",)
-    assert read_parameters(BENCHMARK, {})["orders"] == ("cpython_set", "hash")
-    with pytest.raises(UsageError) as caught:
-        read_parameters(BENCHMARK, {"ratio": "1"})
-    assert "did you mean ratios?" in str(caught.value)
-    with pytest.raises(ProtocolError):
-        read_parameters(BENCHMARK, {"ratios": "x"})
-
-
-def test_a_rebuild_gives_the_same_digest(sources: dict[str, Source], tmp_path: Path) -> None:
-    manifest = build(sources, read_parameters(BENCHMARK, {"ratios": "0.5,1.5", "orders": "id,hash", "salt": "s,t"}))
-    header = msgspec.structs.replace(manifest.header, name="my/own", version="3.2.1", notes=("by me",), title="Mine")
-    renamed = Manifest(header=header, lists=manifest.lists)
-    write_manifest(renamed, tmp_path / "m")
-    assert rebuild(read_manifest(tmp_path / "m"), sources).digest == renamed.digest
-
-
-def test_a_rebuild_from_other_images_differs(sources: dict[str, Source], draw: Draw) -> None:
-    manifest = build(sources, read_parameters(BENCHMARK, {}))
-    other = {**sources, "coco": draw("coco", "train2017", {**COCO, 78: ["bear"]})}
-    assert rebuild(manifest, other).digest != manifest.digest
-
-
-def test_a_header_without_its_parameters(sources: dict[str, Source]) -> None:
-    manifest = build(sources, read_parameters(BENCHMARK, {}))
-    rule = msgspec.structs.replace(manifest.header.rule, parameters={"ratios": ("1",)})
-    with pytest.raises(ManifestError, match="parameter"):
-        parameters_of(msgspec.structs.replace(manifest.header, rule=rule))
 
 
 def test_what_is_declared_pins_the_paper_and_the_closed_list(sources: dict[str, Source], tmp_path: Path) -> None:
@@ -105,9 +72,3 @@ def test_completion_from_another_closed_set_is_refused(sources: dict[str, Source
     declared = declared_for(sources, figures=())
     other = {**sources, "voc2007-test": draw("voc2007", "test", {1: ["cat"], 3: ["dog"]})}
     assert [figure.name for figure in complete(declared, other)[1]] == ["closed.list"]
-
-
-def test_presence_is_approximate(sources: dict[str, Source], draw: Draw) -> None:
-    table = draw("coco", "train2017", COCO, presence=True)
-    assert is_approximate(build({**sources, "coco": table}, read_parameters(BENCHMARK, {})).header)
-    assert not is_approximate(build(sources, read_parameters(BENCHMARK, {})).header)

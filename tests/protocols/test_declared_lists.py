@@ -73,21 +73,3 @@ def test_declarations_that_are_refused(tmp_path: Path, lists: Path, change: tupl
     with pytest.raises(CurationError) as caught:
         curation.build(path, sources={"published-lists": lists})
     assert words in str(caught.value)
-
-
-def test_nothing_but_its_lists_is_taken(tmp_path: Path, lists: Path) -> None:
-    path = tmp_path / "mine.toml"
-    path.write_text(DECLARED)
-    for sources, more in (({}, {}), ({"published-lists": lists}, {"seed": 1}), ({"near": lists}, {})):
-        with pytest.raises(CurationError, match="published lists"):
-            curation.build(path, sources=sources, **more)
-
-
-def test_a_source_name_without_hyphen_is_its_dataset(tmp_path: Path, lists: Path) -> None:
-    path = tmp_path / "mine.toml"
-    path.write_text(DECLARED.replace('datasets = { near = ["imagenet21k", "winter21"] }', ""))
-    made = curation.build(path, sources={"published-lists": lists})
-    assert made.ids("near") == ("near:n01580870_12", "near:n01580870_13")
-    path.write_text(DECLARED.replace('sources = ["near"]', 'sources = ["-near"]'))
-    with pytest.raises(CurationError, match="namespace"):
-        curation.build(path, sources={"published-lists": lists})

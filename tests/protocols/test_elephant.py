@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curation.benchmarks.benchmark import declared_parameters
-from curation.benchmarks.elephant.lists import FIGURES, TRAINING_FIGURES, build, elephant_manifest_name, level_count
+from curation.benchmarks.elephant.lists import FIGURES, TRAINING_FIGURES, build, level_count
 from curation.benchmarks.parts import KNOWN_OF_VOC as KNOWN
 from curation.benchmarks.parts import UNKNOWN_TO_VOC as UNKNOWN
 from curation.benchmarks.parts import voc_classes as class_entries
@@ -128,22 +127,6 @@ def test_a_crowd_region_of_a_known_class_keeps_an_image_out(draw: Draw) -> None:
     assert build(sources, parameters()).ids("wilderness") == coco_ids([one for one in WILDERNESS if one != 9])
 
 
-def test_training_parts_count_difficult_objects(draw: Draw) -> None:
-    train = draw("voc2012", "train", {2_008_000_008: ["horse", "person"]}, flagged=lambda image, name: True)
-    sources = {"voc2007-test": draw("voc2007", "test", CLOSED), "coco": draw("coco", "val2017", COCO)}
-    manifest = build({**sources, "voc2012-train": train}, parameters())
-    part = manifest.part("voc2012-train")
-    assert (part.role, part.images, part.view.difficult) == ("train", 1, "keep")
-    assert part.boxes == {"known": 2, "difficult": 2, "crowd": 0}
-    figures = {figure.name: figure for figure in manifest.header.figures}
-    assert (figures["voc2012-train.persons"].paper, figures["voc2012-train.persons"].obtained) == (
-        # Annotations of person (15) in the authors' custom_voc_2012_train.json, the difficult ones among them; their
-        # custom_voc_2012_val.json holds 5,110.
-        5019,
-        1,
-    )
-
-
 @given(st.randoms(use_true_random=False), st.integers(8, 60))
 @settings(max_examples=40)
 def test_order_of_images_and_objects_changes_no_byte(draw: Draw, rng: random.Random, size: int) -> None:
@@ -194,18 +177,6 @@ def test_a_table_of_presence_is_marked_approximate(draw: Draw) -> None:
         build(no_boxes, parameters())
 
 
-def test_every_difference_from_the_paper_is_explained(draw: Draw) -> None:
-    for manifest in (built(draw), built(draw, ratios="0.4", orders="id")):
-        assert all(bool(one.explanation) == (one.paper != one.obtained) for one in manifest.header.figures)
-
-
-def test_other_classes_of_the_source_are_unknown(draw: Draw) -> None:
-    manifest = built(draw, coco={**COCO, 700: ["unicorn"]})
-    entry = next(entry for entry in manifest.header.classes if entry.name == "unicorn")
-    assert (entry.role, entry.index) == ("unknown", -1)
-    assert coco_ids([700])[0] in manifest.ids("wilderness")
-
-
 @pytest.mark.parametrize(
     ("closed", "coco", "message"),
     [
@@ -240,31 +211,6 @@ def test_too_small_a_wilderness_names_the_sizes(draw: Draw) -> None:
         built(draw, ratios="0.1")  # floor(0.5) = 0
 
 
-def test_set_order_needs_numbers(draw: Draw) -> None:
-    source = draw("coco", "x", dict(enumerate(COCO.values())))
-    native = source.images.native.astype("U20")
-    native[0] = "no-number"
-    texts = replace(source, images=replace(source.images, native=native))
-    sources = {"voc2007-test": draw("voc2007", "test", CLOSED), "coco": texts}
-    with pytest.raises(ProtocolError, match="numbers"):
-        build(sources, parameters())
-    assert len(build(sources, parameters(orders="hash")).ids("wr1-hash")) == 5
-
-
-@pytest.mark.parametrize(
-    ("part", "name"),
-    [
-        ("unlabeled2017", "elephant/custom-unlabeled2017"),
-        ("", "elephant/custom"),
-        ("../X", "elephant/custom-x"),
-        ("Über", "elephant/custom-ber"),
-    ],
-)
-def test_default_names(draw: Draw, part: str, name: str) -> None:
-    assert elephant_manifest_name(draw("coco", part, COCO)) == name
-    assert elephant_manifest_name(draw("coco", part, COCO, presence=True)) == f"{name}-approximate"
-
-
 @pytest.mark.parametrize("part", ["train2017", "val2017"])
 @pytest.mark.parametrize("presence", [False, True])
 def test_a_file_that_only_calls_itself_official_does_not_get_the_name(draw: Draw, part: str, presence: bool) -> None:
@@ -291,46 +237,6 @@ def test_as_many_images_as_the_official_part_are_no_evidence_alone(draw: Draw) -
 
 PARAMETERS = declared_parameters("curation.benchmarks.elephant")
 read_ratios, read_orders = (one.read for one in PARAMETERS[:2])
-
-
-@pytest.mark.parametrize(
-    ("text", "ratios"),
-    [("1.0", ("1",)), ("0.50,1,2.25", ("0.5", "1", "2.25")), ("007", ("7",)), ("4.600", ("4.6",)), ("10", ("10",))],
-)
-def test_ratios(text: str, ratios: tuple[str, ...]) -> None:
-    assert read_ratios(text) == ratios
-    assert read_ratios(",".join(ratios)) == ratios
-
-
-@pytest.mark.parametrize(
-    "text", ["", "0", "0.0", "-1", "1e3", "nan", "1,", "1,1.0", ".5", "1.", "1/2", "\u0661", "9999999", "1 2"]
-)
-def test_bad_ratios(text: str) -> None:
-    with pytest.raises(ProtocolError, match="ratio"):
-        read_ratios(text)
-
-
-def test_orders() -> None:
-    assert read_orders("hash, id") == ("hash", "id")
-    for text in ("", "set", "hash,hash", "id,,hash"):
-        with pytest.raises(ProtocolError, match="order"):
-            read_orders(text)
-
-
-def test_salt() -> None:
-    read_salt = PARAMETERS[-1].read
-    assert read_salt("a b") == "a b"
-    for text in ("", "x" * 101, "a\nb"):
-        with pytest.raises(ProtocolError, match="salt"):
-            read_salt(text)
-
-
-def test_defaults_can_be_read() -> None:
-    assert {one.name: one.read(one.default) for one in PARAMETERS} == {
-        "ratios": ("1",),
-        "orders": ("cpython_set", "hash"),
-        "salt": "elephant/wilderness-ratio",
-    }
 
 
 def test_figures_add_up() -> None:

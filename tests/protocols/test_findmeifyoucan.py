@@ -143,7 +143,7 @@ def test_added_images_need_their_source(sources: dict[str, Source]) -> None:
         build({**sources, "coco-train2017": train}, decided("coco", "candidate", "add_far", 5), pools="coco")
 
 
-def test_an_image_in_both_splits_is_reported_or_refused() -> None:
+def test_an_image_in_both_splits_is_reported() -> None:
     sources = {
         "openimages": open_images({"aa01": ["Coin"], "aa02": ["Fox"], "aa03": ["Flag"], "aa04": ["Person"]}),
         "vos-openimages-voc": listed("openimages", ["aa01", "aa02", "aa04"]),
@@ -157,8 +157,6 @@ def test_an_image_in_both_splits_is_reported_or_refused() -> None:
     assert natives(manifest, "openimages-far") == ["aa01", "aa03"]
     assert figures(manifest)["openimages.near_and_far_images"] == 1
     assert any("openimages:aa03" in note for note in manifest.header.notes)
-    with pytest.raises(ProtocolError, match="into the near and into the far"):
-        build(sources, decisions, pools="openimages", shared="refuse")
 
 
 def test_overlaps_stand_in_the_notes_and_in_the_counts() -> None:
@@ -177,35 +175,6 @@ def test_overlaps_stand_in_the_notes_and_in_the_counts() -> None:
     assert view_objects(ignoring, "openimages-near", sources).ignore.tolist() == [True, False]
     # The lists name what Open Images has not: it refuses nothing, and that is told.
     assert any("Potted plant" in note and "without effect" in note for note in manifest.header.notes)
-
-
-def test_candidates_are_proposed_and_never_what_is_decided(sources: dict[str, Source]) -> None:
-    wanted = {"wanted_near": {"more_than": 0}, "wanted_far": {"more_than": 1, "less_than": 250}}
-    pair = json.dumps(
-        {
-            "name": "lab/x",
-            "id_classes": ["person", "dog"],
-            "pools": [
-                {"name": "zoo", "dataset": "coco", "near": {"zebra": "horse"}, "remove": {"fork": "x"}, **wanted}
-            ],
-        }
-    )
-    own = {"zoo": coco("", VAL), "zoo-candidates": coco("", {**TRAIN, 105: ["kite", "zebra"]})}
-    manifest = sound(build(own, pair=pair, candidates="50"))
-    # Far wants kite and clock (two each there); near wants zebra, bear, pizza and what is not wanted for far.
-    assert natives(manifest, "zoo-far-candidates") == [101, 105]
-    assert natives(manifest, "zoo-near-candidates") == [102, 105]
-    rejected = decided("zoo", "candidate", "reject", 105)
-    again = build(own, rejected, pair=pair, candidates="50")
-    assert natives(again, "zoo-far-candidates") == [101]
-
-
-def test_candidates_that_cannot_be_had_are_told(sources: dict[str, Source]) -> None:
-    del sources["coco-train2017"]
-    notes = build(sources, pools="coco", candidates="5").header.notes
-    assert any("candidates need --source coco-train2017" in note for note in notes)
-    notes = build(sources, pair="bdd", pools="coco", candidates="5").header.notes
-    assert any("no split wants more" in note for note in notes)
 
 
 def test_a_pair_of_ones_own_goes_the_same_way(sources: dict[str, Source]) -> None:
@@ -252,30 +221,3 @@ def test_nothing_to_start_from_is_an_error() -> None:
         build({})
     with pytest.raises(ProtocolError, match="no such pool"):
         build({}, pools="flickr")
-
-
-def test_a_list_that_is_not_asked_for_is_an_error(sources: dict[str, Source]) -> None:
-    with pytest.raises(ProtocolError, match="not asked for"):
-        build(sources, pools="coco", start="rule")
-
-
-def test_declared_manifests_say_what_each_figure_needs() -> None:
-    header = BENCHMARK.declare({}, read_parameters(BENCHMARK, {})).header  # type: ignore[misc]
-    found = {one.name: one for one in header.figures}
-    assert all(one.obtained is None for one in found.values())
-    assert found["coco-near.images"].explanation == "needs --source coco-val2017=PATH"
-    assert (found["openimages.near_and_far_images"].paper, found["coco-start.images"].paper) == (1, 930)
-
-
-def test_a_difference_says_why() -> None:
-    sources = {
-        "coco-val2017": coco("val2017", {1: ["kite"], 2: ["zebra"]}),
-        "vos-coco-voc": listed("coco", ["000000000001", "000000000002"]),
-    }
-    manifest = build(sources, pools="coco")
-    why = {one.name: one.explanation for one in manifest.header.figures}
-    assert why["coco-near.images"] == "the automatic stage alone: no decision was given"
-    reviewed = build(sources, decided("coco", "manual", "remove", 1), pools="coco")
-    why = {one.name: one.explanation for one in reviewed.header.figures}
-    assert "other decisions" in why["coco-near.images"]
-    assert why["coco-far.excluded_images"] == ""

@@ -13,21 +13,18 @@ from curation.benchmarks.findmeifyoucan.pairs import (
     VOC,
     OodPair,
     OodPool,
-    Wanted,
     decisions_of,
     disregarded,
     id_class_of,
     id_class_overlaps,
-    is_pinned_only,
     pair_of,
     read_pair,
     read_recorded,
-    unmatched_datasets,
 )
 from curation.cli import main
 from curation.core.errors import CurationError, DecisionConflictError, DecisionError, ProtocolError
 from curation.review.decisions.files import write_decisions
-from curation.review.decisions.resolution import recorded_digest, recorded_form
+from curation.review.decisions.resolution import recorded_form
 from curation.sources.datasets import COCO_CATEGORIES
 from tests.protocols.findmeifyoucan_world import decided
 
@@ -48,27 +45,6 @@ def test_the_example_is_read_from_toml_and_again_from_its_own_form(tmp_path: Pat
     as_json = tmp_path / "pair.json"
     as_json.write_text(text)
     assert read_pair(str(as_json)) == text
-
-
-def test_the_papers_pairs_have_six_splits() -> None:
-    assert [part for pair in (VOC, BDD) for pool in pair.pools for part in pool.parts] == [
-        "coco-near",
-        "coco-far",
-        "openimages-near",
-        "openimages-far",
-        "coco-farther",
-        "openimages-farther",
-    ]
-    assert pair_of("voc") is VOC
-    slots = {slot.name: (slot.dataset, slot.part) for slot in VOC.slots()}
-    assert slots["coco-val2017"] == ("coco", "val2017")
-    assert slots["openimages"] == ("openimages", "")
-
-
-def test_bounds_are_excluded() -> None:
-    wanted = Wanted(more_than=40, less_than=250)
-    assert [count in wanted for count in (40, 41, 249, 250)] == [False, True, True, False]
-    assert 10**9 in Wanted(more_than=20)
 
 
 @pytest.mark.parametrize(
@@ -109,14 +85,6 @@ def test_what_is_no_declaration_is_refused(text: str) -> None:
         read_pair(text)
 
 
-def test_a_file_of_another_form_is_refused(tmp_path: Path) -> None:
-    for name, content in (("a.toml", "name = ["), ("b.toml", 'name = "x"\nother = 1'), ("c.json", "\xff")):
-        path = tmp_path / name
-        path.write_text(content)
-        with pytest.raises(ProtocolError):
-            read_pair(str(path))
-
-
 COCO_POOL, OI_POOL = VOC.pools
 
 
@@ -141,15 +109,6 @@ def test_kinds_are_found_by_hierarchy_and_look_alikes_are_not() -> None:
     kinds = {"Duck": "bird", "Wheelchair": "chair", "Canoe": "boat"}
     found = id_class_of(VOC, OI_POOL, ["Duck", "Wheelchair", "Canoe", "Leopard", "Fox", "Truck", "Bed"])
     assert found == {name: ("is a kind of", of) for name, of in kinds.items()}
-
-
-def test_aliases_are_told_from_names() -> None:
-    found = id_class_of(VOC, OI_POOL, ["Television", "Bird", "Houseplant"])
-    assert found == {
-        "Television": ("is another name of", "tvmonitor"),
-        "Bird": ("is", "bird"),
-        "Houseplant": ("is another name of", "pottedplant"),
-    }
 
 
 def test_objects_in_a_split_are_counted_most_first() -> None:
@@ -217,23 +176,6 @@ def test_a_file_that_is_cut_off_or_contradicts_itself_is_refused_with_the_comman
     assert "--rule majority --out" in str(refused.value.hint)
 
 
-def test_what_no_pool_hears_is_counted() -> None:
-    text = recorded_form(DECISIONS)
-    assert unmatched_datasets(text, VOC.pools) == {}
-    assert unmatched_datasets(text, VOC.pools[:1]) == {"openimages": 1}
-    assert unmatched_datasets("", VOC.pools) == {}
-
-
-def test_a_digest_stands_for_decisions_that_are_not_at_hand() -> None:
-    pinned = recorded_digest(recorded_form(DECISIONS))
-    assert pinned is not None
-    assert is_pinned_only(pinned)
-    assert read_recorded(pinned) == recorded_digest(pinned) == pinned
-    assert decisions_of(pinned, VOC.pools[0]) == ()
-    assert recorded_digest("") is None
-    assert not is_pinned_only("")
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -250,8 +192,3 @@ def test_a_digest_stands_for_decisions_that_are_not_at_hand() -> None:
 def test_what_is_no_recorded_form_is_refused(text: str) -> None:
     with pytest.raises(ProtocolError, match="not in the form"):
         read_recorded(text)
-
-
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CurationError):
-        read_recorded(str(tmp_path / "nowhere.jsonl"))

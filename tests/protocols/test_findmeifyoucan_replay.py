@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.benchmarks.findmeifyoucan.replay import Replayed, replay
+from curation.benchmarks.findmeifyoucan.pairs import Replayed, replay
 from curation.core.errors import DecisionError
 from curation.review.decisions.decision import Decision
 
@@ -94,11 +94,6 @@ def run(*rows: list[Decision], start: int = 6, remove: tuple[int, ...] = (), nea
     )
 
 
-def test_removal_by_category_wins_over_near_and_a_kept_image_over_both() -> None:
-    found = run(decided("auto_override", "keep_near", 1), remove=(0, 1), near=(0, 2))
-    assert (found.near, found.removed) == (("a:1", "a:2"), ("a:0",))
-
-
 def test_an_image_kept_and_removed_by_override_ends_in_far_and_is_told() -> None:
     rows = [*decided("auto_override", "keep_near", 1), *decided("auto_override", "remove", 1)]
     found = run(rows, near=(1,))
@@ -117,17 +112,6 @@ def test_remove_acts_on_far_alone() -> None:
     }
 
 
-def test_to_near_then_to_far() -> None:
-    found = run(decided("manual", "to_near", 0, 1, 3), decided("manual", "to_far", 1, 2, 4), near=(2, 3))
-    assert found.near == ("a:0", "a:3")
-    assert found.far == ("a:1", "a:2", "a:4", "a:5")
-    told = {(one.action, one.why): one.images for one in found.ineffective}
-    assert told == {
-        ("to_near", "are not in far but in near"): ("a:3",),
-        ("to_far", "are not in near but in far"): ("a:4",),
-    }
-
-
 def test_candidates_in_the_start_list_or_in_both_splits_are_told() -> None:
     found = run(decided("candidate", "add_near", 1, 50), decided("candidate", "add_far", 50))
     assert found.shared == ("a:1", "a:50")
@@ -142,14 +126,3 @@ def test_a_near_image_outside_the_start_list_is_an_error() -> None:
     assert "a:77" in str(caught.value.found)
     # One that is removed by override too is not near, and so no error.
     run(decided("auto_override", "keep_near", 77), decided("auto_override", "remove", 77))
-
-
-def test_keep_reject_and_unsure_leave_everything_as_it_is() -> None:
-    rows = [*decided("manual", "keep", 1), *decided("manual", "unsure", 2), *decided("candidate", "reject", 9)]
-    assert run(rows) == run()
-
-
-def test_notes_show_three_images_of_many() -> None:
-    found = run(decided("manual", "to_near", *range(100, 120)))
-    assert found.notes == ("20 images of manual to_near are not in the start list: a:100, a:101, a:102, ….",)
-    assert len(found.ineffective[0].images) == 20

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from curation.benchmarks.building import complete, rebuild
-from curation.benchmarks.imagenet import FIGURES, TABLE_1, TRAIN, VAL, build, class_partition, default_name
+from curation.benchmarks.imagenet import FIGURES, TABLE_1, TRAIN, VAL, build, class_partition
 from curation.benchmarks.registry import find_benchmark
 from curation.core.errors import ProtocolError
 from curation.core.ids import ilsvrc2012_classes
-from curation.manifest.manifest import Manifest, read_manifest, write_manifest
+from curation.manifest.manifest import Manifest
 from curation.sources.imagenet import read_imagenet
 from curation.sources.source import Source
 from tests.real_files import provided, real_files
@@ -74,15 +73,6 @@ def test_parts_of_a_small_world(given: Given) -> None:
     assert {entry.index for entry in header.classes if entry.role != "known"} == {-1}
 
 
-def test_it_can_be_written_read_and_built_again(given: Given, tmp_path: Path) -> None:
-    sources = given(p2_names(10))
-    manifest = build(sources, parameters(protocol="p2"))
-    write_manifest(manifest, tmp_path / "m")
-    again = read_manifest(tmp_path / "m")
-    assert again.digest == manifest.digest
-    assert rebuild(again, sources).digest == manifest.digest
-
-
 def test_neither_file_order_nor_class_order_has_an_influence(given: Given) -> None:
     names = p2_names(10)
     shuffled = list(names.items())
@@ -118,13 +108,6 @@ def test_restricting_first_is_an_option_of_its_own_name(given: Given) -> None:
         build({VAL: given(names)[VAL]}, parameters(protocol="p2", missing="restrict"))
 
 
-def test_a_class_beyond_the_thousand_is_told(given: Given) -> None:
-    names = p2_names(10) | {"n99999999": ["n99999999_1.JPEG"]}
-    manifest = build(given(names), parameters(protocol="p2"))
-    assert any("n99999999" in note for note in manifest.header.notes)
-    assert manifest.lists == build(given(p2_names(10)), parameters(protocol="p2")).lists
-
-
 def test_without_names_a_part_is_declared_and_figures_are_had(given: Given) -> None:
     counts = dict.fromkeys(p2_names(1), 10)
     manifest = build(given(counts), parameters(protocol="p2"))
@@ -137,18 +120,6 @@ def test_without_names_a_part_is_declared_and_figures_are_had(given: Given) -> N
     assert (absent.obtained, absent.explanation) == (None, f"needs --source {VAL}=PATH")
     with pytest.raises(ProtocolError, match="No source"):
         build({}, parameters())
-
-
-def test_completing_a_declared_protocol_checks_the_figures_of_the_paper(given: Given) -> None:
-    declared = build({VAL: given(p2_names(10))[VAL]}, parameters(protocol="p2"))
-    _, missed = complete(declared, given(p2_names(10)))
-    assert {one.name for one in missed} >= {"train.known_images", "test.unknown_images"}
-
-
-def test_names_tell_what_is_not_as_published() -> None:
-    assert default_name(parameters()) == "imagenet/p1"
-    assert default_name(parameters(protocol="p3", hierarchy="dag")) == "imagenet/p3-dag"
-    assert default_name(parameters(seed=7)) == "imagenet/p1-seed7"
 
 
 def test_a_protocol_of_ones_own(given: Given, tmp_path: Path) -> None:
@@ -166,16 +137,6 @@ def test_a_protocol_of_ones_own(given: Given, tmp_path: Path) -> None:
     assert manifest.header.notes[0] == "Rule hierarchy (after Palechor et al. 2023); data: user."
     assert len(manifest.lists["train"]) == 48
     assert all(one.explanation for one in manifest.header.figures)
-
-
-@pytest.mark.parametrize("role", ["negative", "unknown"])
-def test_superclasses_that_the_published_tree_emptied_are_refused(tmp_path: Path, role: str) -> None:
-    # Of the two elephants the one-parent tree keeps none among the pachyderms.
-    path = tmp_path / "pachyderms.toml"
-    path.write_text(f'name = "pachyderms"\nknown = ["n02084071"]\n{role} = ["n02453108"]\n')
-    with pytest.raises(ProtocolError, match=f"below the {role} superclasses"):
-        class_partition(parameters(protocol=path))
-    assert getattr(class_partition(parameters(protocol=path, hierarchy="dag")), role)
 
 
 @provided

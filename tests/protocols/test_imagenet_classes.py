@@ -7,28 +7,16 @@ from typing import Any
 
 import msgspec
 import networkx as nx
-import numpy as np
 import pytest
 
-from curation.benchmarks.imagenet import (
-    FIGURES,
-    RULES,
-    TABLE_1,
-    ClassImages,
-    ClassRule,
-    Partition,
-    declaration_of,
-    partition,
-    read_protocol,
-)
+from curation.benchmarks.imagenet import RULES, ClassRule, Partition, declaration_of, partition, read_protocol
 from curation.cli import main
 from curation.core.errors import ProtocolError
 from curation.core.ids import ilsvrc2012_classes
 from curation.manifest.locate import manifest_folders
 from curation.manifest.manifest import read_manifest
 from curation.signals.hierarchy.hierarchy import as_tree
-from curation.signals.hierarchy.wordnet import imagenet_dag, imagenet_tree, published_parents
-from curation.sources.imagenet import read_imagenet
+from curation.signals.hierarchy.wordnet import imagenet_dag, imagenet_tree
 from tests.real_files import real_files
 
 COUNTS = {"p1": (116, 67, 166), "p2": (30, 31, 55), "p3": (151, 97, 164)}
@@ -73,12 +61,6 @@ def check_the_published_lists(shared: Path, name: str) -> None:
         assert list(getattr(found, role)) == sorted(golden[role])
 
 
-def test_p3_by_superclass() -> None:
-    for node, *expected in P3_BY_SUPERCLASS:
-        rule = ClassRule(cut="sixths", known=(node,))
-        assert list(sizes(partition(rule, imagenet_tree(), ilsvrc2012_classes()))) == expected
-
-
 @pytest.mark.parametrize(
     ("reading", "expected"),
     [
@@ -91,19 +73,6 @@ def test_rival_hierarchies_give_other_lists(reading: str, expected: Mapping[str,
     graph = imagenet_dag() if reading == "dag" else as_tree(imagenet_dag(), "last" if reading == "last" else "first")
     found = {name: sizes(partition(rule, graph, ilsvrc2012_classes())) for name, rule in RULES.items()}
     assert found == expected
-
-
-def test_minivan_belongs_to_one_superclass_of_the_variant() -> None:
-    each = partition(RULES["p3"], imagenet_dag(), ilsvrc2012_classes())
-    first = partition(RULES["p3"], imagenet_dag(), ilsvrc2012_classes(), overlap="first")
-    assert sizes(first) == (163, 103, 173)
-    assert sum(sizes(first)) == sum(sizes(each)) == 439
-    for name in ("p1", "p2"):
-        both = [
-            partition(RULES[name], imagenet_dag(), ilsvrc2012_classes(), overlap=overlap)
-            for overlap in ("each", "first")
-        ]
-        assert both[0] == both[1]
 
 
 def test_a_missing_class_would_shift_all_later_ones() -> None:
@@ -156,20 +125,6 @@ def test_no_known_class_is_refused(drawn: Any) -> None:
         partition(ClassRule(cut="whole", known=("animal",), unknown=("thing",)), drawn, ["t0"])
 
 
-def test_what_is_a_cut() -> None:
-    for cut in ("whole", "halves", "sixths", "KN", "KNKUKN"):
-        msgspec.convert({"known": ["n1"], "cut": cut}, ClassRule)
-    for cut in ("", "K", "thirds", "KNX", "K" * 101, "KN\n"):
-        with pytest.raises(msgspec.ValidationError):
-            msgspec.convert({"known": ["n1"], "cut": cut}, ClassRule)
-
-
-def test_choices_do_not_depend_on_the_order_of_the_leaves() -> None:
-    tree = as_tree(imagenet_dag(), choices=published_parents())
-    backwards = tuple(reversed(ilsvrc2012_classes()))
-    assert partition(RULES["p3"], tree, backwards) == partition(RULES["p3"], tree, ilsvrc2012_classes())
-
-
 OWN = 'name = "cats"\nknown = ["n02120997"]\nunknown = ["n02131653"]\ncut = "KN"\n'
 
 
@@ -204,55 +159,8 @@ def test_malformed_declarations(tmp_path: Path, change: tuple[str, str], message
         read_protocol(str(path))
 
 
-def test_what_is_neither_protocol_nor_file() -> None:
-    for text in ("p4", "p" * 5000, "p\0"):
-        with pytest.raises(ProtocolError, match="No such ImageNet protocol"):
-            read_protocol(text)
-    with pytest.raises(ProtocolError, match="cannot be read"):
-        read_protocol('{"name": 3}')
-
-
-def test_files_stand_in_code_point_order_whatever_the_order_of_the_list(tmp_path: Path) -> None:
-    path = tmp_path / "names.json"
-    names = {
-        "n00000002": ["n00000002_2.JPEG", "n00000002_100.JPEG", "n00000002_1.JPEG", "n00000002_10.JPEG"],
-        "n00000001": ["n00000001_7.JPEG"],
-    }
-    path.write_text(json.dumps(names))
-    images = ClassImages(read_imagenet(path, part="train"))
-    found = images.source.images.native[images.of("n00000002")].tolist()
-    assert found == ["n00000002_1", "n00000002_10", "n00000002_100", "n00000002_2"]
-    asked = ["n00000001", "n00000003", "n00000002"]
-    positions = images.of_all(asked)
-    assert images.sizes(asked).tolist() == [1, 0, 4]
-    assert sorted(positions.tolist()) == list(range(5))
-    assert images.missing(["n00000001", "n00000003"]) == ["n00000003"]
-    assert images.of_all([]).dtype == np.int64
-
-
 ROOT = Path(__file__).parents[2] / "manifests"
 FOLDERS = {name: folder for name, folder in manifest_folders([ROOT]).items() if name.startswith("imagenet/")}
-
-
-def test_all_three_and_their_variants_are_there() -> None:
-    assert set(FOLDERS) == {f"imagenet/{name}{mark}@1.0.0" for name in TABLE_1 for mark in ("", "-dag")}
-
-
-@pytest.mark.parametrize("name", FOLDERS)
-def test_lists_and_figures(name: str) -> None:
-    manifest = read_manifest(FOLDERS[name])
-    header, protocol = manifest.header, name.partition("/")[2][:2]
-    figures = {one.name: (one.paper, one.obtained) for one in header.figures}
-    exact = {"train", "val", "test"} if name == "imagenet/p2@1.0.0" else {"test"}
-    assert set(manifest.lists) == exact
-    assert header.origin == ("regenerated" if len(exact) == 3 else "declared")
-    roles = [entry.role for entry in header.classes]
-    assert len(manifest.lists["test"]) == 50 * len(roles)
-    if not name.endswith("-dag@1.0.0"):
-        assert figures == {figure: (size, size) for figure, size in zip(FIGURES, TABLE_1[protocol], strict=True)}
-    assert [figures[f"{role}.classes"][1] for role in ("known", "negative", "unknown")] == [
-        roles.count(role) for role in ("known", "negative", "unknown")
-    ]
 
 
 @real_files("imagenet_manifests")

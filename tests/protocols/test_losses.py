@@ -96,13 +96,6 @@ def test_the_gradient_of_a_uniform_negative_is_zero_and_of_another_is_not() -> N
     assert other.grad[0].tolist() == pytest.approx([1 / 6, -1 / 12, -1 / 12])
 
 
-def test_negatives_get_no_gradient_from_softmax_loss() -> None:
-    logits, labels = drawn(20, 4, -1, seed=3)
-    softmax_loss(logits, labels).backward()
-    assert (logits.grad[labels < 0] == 0).all()
-    assert (logits.grad[labels >= 0].abs().sum(dim=1) > 0).all()
-
-
 @pytest.mark.parametrize("loss", [softmax_loss, background_loss, entropic_openset_loss])
 @pytest.mark.parametrize("reduction", ["mean", "weighted_mean", "sum"])
 def test_an_empty_batch_is_zero_and_can_be_trained_on(loss: object, reduction: str) -> None:
@@ -111,14 +104,6 @@ def test_an_empty_batch_is_zero_and_can_be_trained_on(loss: object, reduction: s
     value.backward()
     assert value.item() == 0
     assert logits.grad.shape == (0, 3)
-
-
-def test_a_batch_of_negatives_alone_trains_nothing_in_softmax_loss() -> None:
-    logits, _ = drawn(5, 3, 0)
-    value = softmax_loss(logits, torch.full((5,), -1))
-    value.backward()
-    assert value.item() == 0
-    assert (logits.grad == 0).all()
 
 
 def test_large_logits_do_not_overflow() -> None:

@@ -12,17 +12,12 @@ from curation.benchmarks.registry import find_benchmark
 from curation.cli import main
 from curation.manifest.manifest import Manifest, read_manifest, write_manifest
 from tests.evaluation import osod3_rows
-from tests.protocols.osod3_native import GROUPS, write_open_images, write_signs
+from tests.protocols.osod3_native import write_open_images
 
 
 @pytest.fixture(scope="module")
 def open_images(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_open_images(tmp_path_factory.mktemp("raw") / "openimages")
-
-
-@pytest.fixture(scope="module")
-def signs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_signs(tmp_path_factory.mktemp("raw") / "mtsd")
 
 
 def run(*arguments: Any) -> None:
@@ -49,13 +44,13 @@ def evaluated(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Export the test part, score drawn detections on it, and return the truth and the result."""
     manifest, out = read_manifest(folder), folder.parent / f"{folder.name}-exported"
-    run("export", folder, "--part", "test", "--format", "coco", "--out", out, *sources, "--no-cache")
+    run("export", folder, "--part", "test", "--format", "coco", "--out", out, *sources)
     exported = out / "test.json"
     data = json.loads(exported.read_text())
     found = folder.parent / f"{folder.name}-found.json"
     found.write_text(json.dumps(detections_of(data, manifest, mistaken)))
     capsys.readouterr()
-    run("evaluate", "osod3", "--manifest", folder, "--truth", exported, "--detections", found, "--json", "--no-cache")
+    run("evaluate", "osod3", "--manifest", folder, "--truth", exported, "--detections", found, "--json")
     return data, osod3_rows.of_result(json.loads(capsys.readouterr().out))["test"]
 
 
@@ -68,8 +63,8 @@ def test_open_images_from_raw_files_to_numbers(
     ]
     folder = tmp_path / "vehicle"
     run("build", "osod3", "--set", "superclass=vehicle", "--set", "rotation=2", "--set", f"group_of={group_of}",
-        *sources, "--out", folder, "--no-cache")  # fmt: skip
-    run("verify", folder, *sources, "--no-cache")
+        *sources, "--out", folder)  # fmt: skip
+    run("verify", folder, *sources)
     manifest = read_manifest(folder)
     boxes = {part.name: part.boxes for part in manifest.header.parts}
     assert set(boxes["train"]) == {"known", "crowd", "difficult"}
@@ -84,35 +79,13 @@ def test_open_images_from_raw_files_to_numbers(
     assert curve[0.5]["AOSE"] <= curve[0.0]["AOSE"] - 40
 
 
-def test_traffic_signs_from_raw_files_to_numbers(
-    signs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    sources = [text for part in ("train", "val") for text in ("--source", f"mtsd-{part}={signs}")]
-    folder = tmp_path / "signs"
-    run("build", "osod3", "--set", "problem=mtsd", "--set", "case=unknown12", *sources, "--out", folder, "--no-cache")
-    run("verify", folder, *sources, "--no-cache")
-    manifest = read_manifest(folder)
-    known = {entry.name for entry in manifest.header.classes if entry.role == "known"}
-    assert known == set(GROUPS[0])
-    sizes = {one.name: (one.paper, one.obtained) for one in manifest.header.figures if one.paper}
-    assert sizes == {"known.classes": (230, 230), "unknown1.classes": (55, 55), "unknown2.classes": (115, 115)}
-    # Forty-eight of the sixty panoramas with a sign across the seam are training images, as the source says.
-    dropped = {one.name: sum(one.dropped.values()) for one in manifest.header.sources}
-    assert dropped == {"mtsd-train": 60, "mtsd-val": 0}
-    data, result = evaluated(folder, sources, 25, capsys)
-    assert {one["name"] for one in data["categories"]} >= {"unknown", *GROUPS[0]}
-    assert result["AP_known"] > 99
-    assert [row["AOSE"] for row in result["curves"]["clean"] if row["theta"] in (0.0, 0.5)] == [25, 0]
-    assert result["n"]["images"] == len(manifest.ids("test"))
-
-
 def test_what_is_declared_is_completed_from_raw_files(open_images: Path, tmp_path: Path) -> None:
     sources = [
         text for part in ("train", "validation", "test") for text in ("--source", f"openimages-{part}={open_images}")
     ]
     declared = declare({}, read_parameters(find_benchmark("osod3"), {"superclass": "vehicle", "rotation": "3"}))
     write_manifest(declared, tmp_path / "declared")
-    run("build", tmp_path / "declared", *sources, "--out", tmp_path / "whole", "--no-cache")
+    run("build", tmp_path / "declared", *sources, "--out", tmp_path / "whole")
     whole = read_manifest(tmp_path / "whole")
     assert whole.header.completes == declared.digest
     keys = {entry.aliases: entry.role for entry in whole.header.classes if entry.role in ("known", "unknown")}

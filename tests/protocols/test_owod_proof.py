@@ -69,31 +69,6 @@ def test_lines_of_another_task_are_refused(coco: dict[str, Source]) -> None:
     assert "000000000200" in str(caught.value)
 
 
-def test_of_a_table_the_lines_cannot_be_asked_for(coco: dict[str, Source], draw: Draw) -> None:
-    train = coco["coco-train2017"]
-    pairs = np.stack(train.class_pairs(), 1)
-    table = replace(train, objects=None, presence=np.unique(pairs, axis=0).astype(np.int32))
-    listed = val_list(train, [200, 101, 300, 400])
-    manifest = built({**coco, "coco-train2017": table, "val-list": listed}, val="published")
-    assert manifest.header.notes[0].startswith("APPROXIMATE")
-
-
-@pytest.mark.parametrize("settings", [{}, {"val": "hash"}, {"val": "none"}])
-def test_a_list_that_is_not_asked_for_is_refused(coco: dict[str, Source], settings: dict[str, str]) -> None:
-    listed = val_list(coco["coco-train2017"], [100, 200, 300, 400])
-    with pytest.raises(ProtocolError, match="not asked for") as caught:
-        built({**coco, "val-list": listed}, **settings)
-    assert caught.value.hint == "--set val=published"
-
-
-def test_a_task_that_selects_nothing_is_refused(coco: dict[str, Source], draw: Draw) -> None:
-    train = draw("coco", "train2017", {n: [FIRST[n % 3]] for n in range(30)}, names=COCO_CLASSES)
-    with pytest.raises(ProtocolError, match="selects no training image") as caught:
-        built({**coco, "coco-train2017": train})
-    assert "task t4" in str(caught.value)
-    assert "bed" in str(caught.value)
-
-
 @pytest.fixture
 def mixed(coco: dict[str, Source], draw: Draw) -> dict[str, Source]:
     """As in M-OWODB: VOC shows its 20 classes, COCO's training images of tasks 2 to 4 show none of them."""
@@ -124,14 +99,6 @@ def test_exemplars_of_m_owodb_s_first_classes_are_images_of_voc(mixed: dict[str,
         assert part.boxes["known"] == 3
         # Every class that any image shows is there three times; the others are named.
         assert "airplane" not in part.selection.partition("Fewer:")[2]
-
-
-@pytest.mark.parametrize("missing", ["voc2007-trainval", "voc2012-trainval", "coco-train2017"])
-def test_some_training_sources_without_the_others_are_refused(mixed: dict[str, Source], missing: str) -> None:
-    del mixed[missing]
-    with pytest.raises(ProtocolError, match="others are not") as caught:
-        built(mixed, split="m-owodb")
-    assert f"--source {missing}=PATH" in str(caught.value)
 
 
 def _exact(shared: Path, draw: Draw, members: list[set[str]], tasks: tuple[TaskEntry, ...]) -> Source:

@@ -7,12 +7,9 @@ from pathlib import Path
 import pytest
 
 from curation.benchmarks.owod.splits import RECIPES
-from curation.benchmarks.registry import find_recipe
 from curation.core.errors import DigestMismatchError
-from curation.manifest.header import classes_in, unknown_index
 from curation.manifest.importing import complete_lists, list_slices, pin_lists
 from curation.manifest.manifest import Manifest, read_manifest
-from curation.sources.datasets import VOC_NAMES
 from tests.real_files import provided, real_files
 
 ROOT = Path(__file__).parents[2] / "manifests"
@@ -32,36 +29,6 @@ def imported(shared: Path) -> Callable[[str], Manifest]:
         return made[name]
 
     return complete
-
-
-@pytest.mark.parametrize("name", RECIPES)
-def test_a_draft_is_whole_but_for_the_lists(name: str) -> None:
-    draft = find_recipe(name)()
-    assert (draft.name, draft.origin, draft.taxonomy) == (name, "as_published", "OWOD")
-    assert set(list_slices(draft)) == {part.name for part in draft.parts}
-    assert [entry.index for entry in draft.classes] == list(range(80))
-    assert unknown_index(draft) == 80
-    named = {alias for entry in draft.classes for alias in (entry.name, *entry.aliases)}
-    assert set(VOC_NAMES) <= named
-    by_name = {source.name: source for source in draft.sources}
-    for part in draft.parts:
-        for source in part.sources:
-            assert len(by_name[source].exhaustive) == (80 if source.startswith("coco") else 20)
-        roles = Counter(entry.role for entry in classes_in(draft, part))
-        step = int(part.task[1]) - 1
-        assert roles["known"] == len(draft.tasks[step].introduced)
-        assert roles["previous"] == sum(len(task.introduced) for task in draft.tasks[:step])
-        assert part.view.known == "keep"
-        assert part.view.previous == ("drop" if part.role == "train" and "unk" not in part.name else "keep")
-        if part.role in ("test", "wilderness"):
-            assert part.view.unknown == "rename:unknown"
-        if part.role == "finetune":
-            assert part.view.unknown == "drop"
-
-
-def test_validation_of_the_paper_and_of_the_code() -> None:
-    views = {name: {part.view.unknown for part in RECIPES[name]().parts if part.role == "val"} for name in RECIPES}
-    assert views == {RE_OWOD: {"drop"}, ORE: {"rename:unknown"}, OW_DETR: set()}
 
 
 @real_files("owod_lists")

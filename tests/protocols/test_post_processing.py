@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.benchmarks.osod3.methods import (
+from curation.benchmarks.methods import (
     ClassThresholds,
     NaiveOptions,
     ScoreVectors,

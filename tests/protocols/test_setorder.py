@@ -12,7 +12,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from curation.benchmarks.elephant.lists import difference_order, walk_of_additions, walk_of_dict, walks_of
-from curation.core.errors import ProtocolError
 from curation.sources.source import Source
 
 same_implementation = pytest.mark.skipif(
@@ -82,23 +81,6 @@ def test_walks_worked_out_by_hand_from_setobject_c() -> None:
     assert array(keys)[walk_of_dict(array(keys))].tolist() == [1, 17, 2, 4, 30]
 
 
-def test_first_of_the_wilderness_are_those_of_smallest_residue() -> None:
-    """With 23,008 survivors the table has 131,072 slots, so the walk goes by ``id mod 131072`` (specification 1.4)."""
-    rng = random.Random(4)
-    images = rng.sample(range(1, 581_930), 118_287)
-    wilderness = set(rng.sample(images, 23_008))
-    walk = walk_of_difference(images, [image for image in images if image not in wilderness])
-    by_residue = sorted(wilderness, key=lambda number: number % 131_072)
-    assert set(walk) == wilderness
-    assert set(by_residue[:4_900]) < set(walk[:4_952]) < set(by_residue[:5_004])
-
-
-@pytest.mark.parametrize("number", [-1, -2, 2**61 - 1])
-def test_numbers_that_are_not_their_own_hash_are_refused(number: int) -> None:
-    with pytest.raises(ProtocolError, match="own hash"):
-        walk_of_dict(array([1, number]))
-
-
 Draw = Callable[..., Source]
 PARAMETERS = {"orders": ("cpython_set",), "salt": "x"}
 
@@ -137,17 +119,3 @@ def test_a_say_is_proved_and_told_for_every_order_of_the_file(
     assert len(told) == 1
     if told == {True}:
         assert len(beginnings(numbers, known, size)) > 1
-
-
-def test_two_images_with_one_residue_depend_on_the_order_wherever_the_file_lists_them(draw: Draw) -> None:
-    for numbers in permutations([0, 8, 1]):
-        assert walked(draw, list(numbers), set(), 1)
-        # Both of them, or neither, are the same images in any order.
-        assert not walked(draw, list(numbers), set(), 3)
-    assert len(beginnings([0, 8, 1], set(), 1)) == 2
-
-
-def test_without_collisions_the_order_has_no_say(draw: Draw) -> None:
-    for size in range(1, 5):
-        assert not walked(draw, [3, 1, 2, 0], set(), size)
-        assert len(beginnings([3, 1, 2, 0], set(), size)) == 1

@@ -3,7 +3,6 @@
 import importlib.util
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -55,34 +54,6 @@ def test_it_is_a_split_with_fair_shares(sizes: list[int], seed: int) -> None:
     for place, size in enumerate(sizes):
         in_train = sum(classes[one] == f"c{place:02d}" for one in train.tolist())
         assert abs(in_train - size * len(train) / len(classes)) < 1 + 1e-9
-
-
-@settings(deadline=None)
-@given(SIZES.filter(admissible), st.integers(0, 1000), st.randoms())
-def test_the_order_of_the_classes_has_no_influence(sizes: list[int], seed: int, random: Any) -> None:
-    classes = labels(sizes)
-    order = sorted(set(classes))
-    random.shuffle(order)
-    moved = [place for name in order for place, one in enumerate(classes) if one == name]
-    expected = stratified_split(classes, seed=seed)
-    found = stratified_split([classes[place] for place in moved], seed=seed)
-    for one, other in zip(expected, found, strict=True):
-        assert [moved[place] for place in other.tolist()] == one.tolist()
-
-
-@pytest.mark.parametrize(
-    ("classes", "size"), [([], 0.8), (["a"], 0.8), (["a", "a", "b"], 0.8), (labels([2] * 4), 0.8), (["a"] * 9, 1.0)]
-)
-def test_refusals(classes: list[str], size: float) -> None:
-    with pytest.raises(ProtocolError):
-        stratified_split(classes, train_size=size)
-
-
-def test_no_global_generator_is_touched() -> None:
-    np.random.seed(3)  # noqa: NPY002 (the state that must not move)
-    before = np.random.get_state()[1].tolist()  # noqa: NPY002
-    stratified_split(labels([10, 20]))
-    assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
 
 
 @pytest.mark.skipif(importlib.util.find_spec("sklearn") is None, reason="scikit-learn is not installed")

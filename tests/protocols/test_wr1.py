@@ -85,10 +85,6 @@ def test_the_list_is_the_smallest_remainders(wr1: set[int], wilderness: dict[int
     assert all(number % SLOTS > CUT for number, evidence in wilderness.items() if evidence == "open")
 
 
-def test_images_without_annotations_are_in(wr1: set[int], wilderness: dict[int, str]) -> None:
-    assert Counter(wilderness[number] == "no_annotations" for number in wr1) == {False: 4716, True: 236}
-
-
 def test_the_figure_counts_the_images_of_the_table(wr1: set[int], wilderness: dict[int, str]) -> None:
     rows = list(csv.DictReader((ROOT / "docs/images/wr1-slots.csv").read_text().splitlines()))
     assert Counter(number % SLOTS // 512 * 512 for number in wilderness.keys() - wr1) == Counter(
@@ -178,7 +174,7 @@ def write_coco(folder: Path, table: dict[int, set[int]], all_images: list[int], 
 
 def build(shared: Path, coco: Path, out: Path) -> int:
     voc = shared / "data/voc2007/test_with_difficult.json"
-    given = [f"--source=voc2007-test={voc}", f"--source=coco={coco}", "--no-cache"]
+    given = [f"--source=voc2007-test={voc}", f"--source=coco={coco}"]
     return main(["build", str(DECLARED), *given, "--out", str(out)])
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from curation.manifest.header import LabelView
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
 from tests.made_source import make_source
@@ -55,20 +52,3 @@ def manifest(sources: dict[str, Source]) -> Manifest:
         sources,
         roles={"wilderness": "wilderness"},
     )
-
-
-@pytest.fixture
-def with_view(sources: dict[str, Source]) -> Callable[[LabelView], Manifest]:
-    """Make the manifest of the closed part under another view."""
-
-    def make(view: LabelView) -> Manifest:
-        return make_manifest({"closed": ("voc", ["voc2007:000009", "voc2007:000012"])}, sources, view=view)
-
-    return make
-
-
-@pytest.fixture
-def training(sources: dict[str, Source]) -> Manifest:
-    """The closed part as a training part."""
-    ids = ["voc2007:000009", "voc2007:000012"]
-    return make_manifest({"closed": ("voc", ids)}, sources, roles={"closed": "train"})

@@ -9,15 +9,12 @@ import msgspec
 import pytest
 
 import curation
-from curation.cli import main
 from curation.core.errors import LeaderboardError, PublishError
-from curation.evaluation.leaderboard_rows import Evaluator, ManifestName, Metric, ReadRows, Row, read_rows
-from curation.manifest.header import ClassEntry, Paper, Supersedes
-from curation.manifest.manifest import Manifest, write_manifest
-from curation.publishing.card import card_data, links, own_bibtex
-from tests.publishing.published_world import changed, files_below, request_of, tiny, write
-
-pytest.importorskip("mlcroissant")
+from curation.evaluation.leaderboard_rows import Evaluator, ManifestName, Metric, Row
+from curation.manifest.header import Paper
+from curation.manifest.manifest import Manifest
+from curation.publishing.card import card_data, links
+from tests.publishing.published_world import request_of, tiny, write
 
 
 def card(folder: Path) -> str:
@@ -48,15 +45,6 @@ def test_columns_are_explained(tmp_path: Path) -> None:
     assert "| `width` | number | width of the photo in pixels |" in text
     assert "| `roles` | list of texts | the roles that classes" in text
     assert text.count("| list of records |") == 3
-
-
-def test_hundreds_of_classes_are_folded(tmp_path: Path) -> None:
-    manifest = tiny()[0]
-    many = [ClassEntry(name=f"w{number}", role="unknown", index=-1) for number in range(300)]
-    write(tmp_path / "out", request_of(changed(manifest, classes=(*manifest.header.classes, *many))))
-    text = section(card(tmp_path / "out"), "### Classes")
-    assert "- known (2): cat, dog" in text
-    assert "<details><summary>unknown: 301</summary>\n\nelephant, w0, w1," in text
 
 
 # Results
@@ -107,21 +95,6 @@ def test_results_of_exactly_these_lists_stand_in_the_card(tmp_path: Path) -> Non
     assert "## Results" not in published(tmp_path / "none", manifest)
 
 
-def test_what_is_shown_and_passed_on_is_one_reading_of_the_results(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def read_and_gone(path: Path) -> ReadRows:
-        read = read_rows(path)
-        path.unlink()
-        return read
-
-    monkeypatch.setattr("curation.benchmarks.publishing.read_rows", read_and_gone)
-    manifest = tiny()[0]
-    (tmp_path / "results.jsonl").write_bytes(lines(row(manifest)))
-    assert "41.50" in published(tmp_path / "out", manifest, results=tmp_path / "results.jsonl")
-    assert (tmp_path / "out/results.jsonl").read_bytes() == lines(row(manifest))
-
-
 @pytest.mark.parametrize("kind", ["other", "none", "torn", "empty", "rows", "suffix"])
 def test_any_other_result_is_refused(tmp_path: Path, kind: str) -> None:
     manifest = tiny()[0]
@@ -170,42 +143,3 @@ def test_papers_lead_to_arxiv_and_doi_and_nowhere_else() -> None:
     # Every paper of a manifest that is here but one, whose number nobody stated, can be found.
     papers = {one.paper for name in ("owod/reowod", "osod3/cub-1", "imagenet/p1", "ssb/scars") for one in [curation.load(name).header]}  # noqa: E501  # fmt: skip
     assert all(links(paper) for paper in papers)
-
-
-def test_the_publication_has_an_entry_of_its_own() -> None:
-    manifest = changed(tiny()[0], title="A & B {x} \\input{y}")
-    text = own_bibtex("lab/my-lists", "1.2.0", request_of(manifest).members, "2026-01-02")
-    assert text.startswith("@misc{my_lists_1_2_0,\n")
-    fields = dict(line.strip(" ,").split(" = ", 1) for line in text.splitlines()[1:-1])
-    assert (fields["year"], fields["version"]) == ("{2026}", "{1.2.0}")
-    assert manifest.digest in fields["note"]
-    assert fields["url"] == "{https://huggingface.co/datasets/lab/my-lists/tree/1.2.0}"
-    assert "\\input" not in text
-
-
-def test_the_day_of_a_publication_is_no_part_of_its_card(tmp_path: Path) -> None:
-    manifest = tiny()[0]
-    one, other = (write(tmp_path / day, request_of(manifest, date=day)) for day in ("2026-01-02", "2027-01-02"))
-    assert one.digest == other.digest
-    for path in ("README.md", "croissant.json"):
-        assert one.files[path].sha256 != other.files[path].sha256
-
-
-def test_the_card_of_a_new_version_names_the_one_that_it_replaces(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    old = tiny()[0]
-    link = Supersedes(version="1.0.0", digest=old.digest, reason="two images were forgotten")
-    new = changed(old, version="2.0.0", supersedes=link)
-    write_manifest(new, tmp_path / "new")
-    (tmp_path / "results.jsonl").write_bytes(lines(row(new)))
-    command = ["publish", str(tmp_path / "new"), "--repo", "lab/lists", "--results", str(tmp_path / "results.jsonl")]
-    assert main([*command, "--dry-run", str(tmp_path / "out")]) == 0
-    text = card(tmp_path / "out")
-    assert f"It replaces version `1.0.0`, `{old.digest}`: two images were forgotten." in text
-    assert "## Results" in text
-    (tmp_path / "results.jsonl").write_bytes(lines(row(old)))
-    capsys.readouterr()
-    assert main([*command, "--dry-run", str(tmp_path / "no")]) in (1, 2)
-    assert "Result of another manifest" in capsys.readouterr().err
-    assert files_below(tmp_path).keys() & {"no/README.md"} == set()

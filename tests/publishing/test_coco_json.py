@@ -6,20 +6,15 @@ import contextlib
 import io
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
-import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.core.errors import ExportError
-from curation.manifest.header import LabelView
 from curation.manifest.manifest import Manifest
-from curation.publishing.formats.coco import corners, plain_number, plan_coco
-from curation.publishing.formats.plan import FormatOptions, Plan
+from curation.publishing.formats.coco import plain_number, plan_coco
+from curation.publishing.formats.plan import Plan
 from curation.sources.source import Source
 
 
@@ -51,21 +46,6 @@ def test_no_digit_of_a_box_changes(manifest: Manifest, sources: dict[str, Source
     assert [type(value) for value in found["coco:000000000009", 901]["bbox"]] == [int] * 4
 
 
-def test_unknown_is_last_and_minus_one_and_the_class_survives(manifest: Manifest, sources: dict[str, Source]) -> None:
-    data = content(plan_coco(manifest, ["wilderness"], sources))
-    assert [(one["id"], one["name"]) for one in data["categories"]] == [(1, "cat"), (2, "dog"), (-1, "unknown")]
-    assert {(one["category_id"], one["orig_category"], one["orig_category_id"]) for one in data["annotations"]} == {
-        (-1, "elephant", 22)
-    }
-
-
-def test_a_training_part_without_unknown_objects_has_the_known_classes_alone(
-    manifest: Manifest, sources: dict[str, Source], training: Manifest
-) -> None:
-    assert [one["name"] for one in content(plan_coco(training, ["closed"], sources))["categories"]] == ["cat", "dog"]
-    assert [one["name"] for one in content(plan_coco(manifest, ["closed"], sources))["categories"]][-1] == "unknown"
-
-
 def test_flags_are_the_sources_and_ignore_is_the_views(manifest: Manifest, sources: dict[str, Source]) -> None:
     closed = by_original(content(plan_coco(manifest, ["closed"], sources)))
     wild = by_original(content(plan_coco(manifest, ["wilderness"], sources)))
@@ -93,21 +73,6 @@ def test_colliding_ids_are_renumbered_and_told(manifest: Manifest, sources: dict
     assert "renumbered" in plan.notes[0]
 
 
-def test_unknown_id_may_follow_the_classes_but_not_be_one(manifest: Manifest, sources: dict[str, Source]) -> None:
-    data = content(plan_coco(manifest, ["wilderness"], sources, FormatOptions(unknown_id="next")))
-    assert {one["category_id"] for one in data["annotations"]} == {3}
-    assert data["categories"][-1]["id"] == 3
-    with pytest.raises(ExportError, match="category id of unknown"):
-        plan_coco(manifest, ["wilderness"], sources, FormatOptions(unknown_id="2"))
-
-
-def test_a_part_twice_is_refused(manifest: Manifest, sources: dict[str, Source]) -> None:
-    with pytest.raises(ExportError, match="share images"):
-        plan_coco(manifest, ["closed", "closed"], sources)
-    with pytest.raises(ExportError, match="No part"):
-        plan_coco(manifest, [], sources)
-
-
 def test_an_ignored_role_is_flagged(manifest: Manifest, sources: dict[str, Source]) -> None:
     cat, dog, elephant = manifest.header.classes
     classes = (cat, msgspec.structs.replace(dog, role="ignored"), elephant)
@@ -117,12 +82,6 @@ def test_an_ignored_role_is_flagged(manifest: Manifest, sources: dict[str, Sourc
         "cat": 0,
         "dog": 1,
     }
-
-
-def test_dropped_objects_are_counted(sources: dict[str, Source], with_view: Callable[[LabelView], Manifest]) -> None:
-    plan = plan_coco(with_view(LabelView(difficult="drop", crowd="drop")), ["closed"], sources)
-    assert plan.left_out == {"objects_dropped_by_view": 1}
-    assert plan.counts["annotations"] == 2
 
 
 def test_pycocotools_reads_it(manifest: Manifest, sources: dict[str, Source], tmp_path: Path) -> None:
@@ -150,11 +109,6 @@ def test_a_number_survives_json(value: float) -> None:
     )
 
 
-def test_corners_follow_the_authors_order() -> None:
-    # Spec 1.6: [[x, y, x, y+h, x+w, y+h, x+w, y]].
-    assert corners([10.0, 20.0, 3.0, 4.5]) == [10, 20, 10, 24.5, 13, 24.5, 13, 20]
-
-
 def test_hostile_names_are_data(manifest: Manifest, sources: dict[str, Source]) -> None:
     name = '</x>"\\\u2028 \x07.jpg'
     sources["voc"].images.file_names[0] = name
@@ -164,11 +118,3 @@ def test_hostile_names_are_data(manifest: Manifest, sources: dict[str, Source]) 
     plan = plan_coco(manifest, ["closed"], sources)
     assert content(plan)["images"][0]["file_name"] == "000009.jpg"
     assert plan.changed == {"file_names_made_from_ids": 1}
-
-
-def test_unknown_sizes_are_left_out(manifest: Manifest, sources: dict[str, Source]) -> None:
-    sources["voc"].images.widths[0] = 0
-    first, second = content(plan_coco(manifest, ["closed"], sources))["images"]
-    assert "width" not in first
-    assert (second["width"], second["height"]) == (60, 30)
-    assert np.array_equal(sources["voc"].images.widths, [0, 60])

@@ -7,7 +7,6 @@ import pytest
 from curation.core.errors import PublishError
 from curation.publishing.member import decisions_behind
 from curation.review.decisions.decision import Decision
-from curation.review.decisions.files import json_lines, parse_jsonl
 from curation.review.decisions.resolution import decisions_digest, recorded_digest, recorded_form, resolve
 from tests.publishing.published_world import changed, tiny
 
@@ -62,7 +61,3 @@ def test_other_decisions_are_refused() -> None:
     assert refused.value.expected == reviewed.header.decisions
     with pytest.raises(PublishError, match="not reviewed"):
         decisions_behind(MANIFEST, ROWS)
-
-
-def test_the_file_reads_back() -> None:
-    assert parse_jsonl(json_lines(ROWS), "x") == (ROWS, "")

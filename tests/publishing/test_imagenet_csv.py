@@ -70,13 +70,6 @@ def test_hostile_names_and_classes_without_role(
         plan_imagenet_csv(Manifest(header, manifest.lists), ["test"], {VAL: renamed})
 
 
-def test_a_part_is_named_once(cats: tuple[Manifest, dict[str, Source]]) -> None:
-    manifest, sources = cats
-    for parts in ([], ["train", "train"]):
-        with pytest.raises(ExportError, match="exported once"):
-            plan_imagenet_csv(manifest, parts, sources)
-
-
 def test_published_training_files_of_p2_from_the_committed_names(tmp_path: Path) -> None:
     """The names of its 61 training classes are in the repository: the authors' file follows from them byte for byte."""
     folder = Path(__file__).resolve().parents[2] / "manifests/imagenet/p2/1.0.0/ids"

@@ -19,7 +19,7 @@ from curation.core.errors import ExportError
 from curation.manifest.manifest import Manifest
 from curation.publishing.exporting import plan_lists
 from curation.publishing.formats.coco import plan_coco
-from curation.publishing.formats.plan import FormatOptions, Plan, joined_plans
+from curation.publishing.formats.plan import FormatOptions, Plan
 from curation.publishing.formats.voc import plan_voc
 from curation.publishing.formats.yolo import plan_yolo
 from curation.sources.coco import read_coco
@@ -58,7 +58,7 @@ def known_until(task: str) -> list[str]:
 
 BY_INDEX = FormatOptions(category_ids="manifest")
 IDS = {
-    "dataset": {**NUMBERS, "unknown": -1},
+    "auto": {**NUMBERS, "unknown": -1},
     "manifest": {**{name: index for index, name in enumerate(ORDER)}, "unknown": UNKNOWN},
 }
 """What `--category-ids` makes of each class: COCO's own ids, or the place in the order of the tasks."""
@@ -72,7 +72,7 @@ def expected_label(part: str, name: str) -> str | None:
     return "unknown" if split == "test" else None
 
 
-@pytest.mark.parametrize("ids", ["dataset", "manifest"])
+@pytest.mark.parametrize("ids", ["auto", "manifest"])
 @pytest.mark.parametrize("part", PARTS)
 def test_labels_of_every_view_are_those_of_the_paper(part: str, ids: Any, world: TaskWorld) -> None:
     data = content(plan_coco(world.manifest, [part], world.sources, FormatOptions(category_ids=ids)))
@@ -92,23 +92,16 @@ def test_labels_of_every_view_are_those_of_the_paper(part: str, ids: Any, world:
     assert [f"coco:{one['id']:012d}" for one in data["images"]] == list(world.manifest.ids(part))
 
 
-@pytest.mark.parametrize("ids", ["dataset", "manifest"])
+@pytest.mark.parametrize("ids", ["auto", "manifest"])
 @pytest.mark.parametrize("part", PARTS)
 def test_categories_are_the_classes_so_far_and_unknown_in_a_test_part(part: str, ids: Any, world: TaskWorld) -> None:
     data = content(plan_coco(world.manifest, [part], world.sources, FormatOptions(category_ids=ids)))
     names = [*known_until(part.split("-")[0]), *(["unknown"] if part.endswith("test") else [])]
     assert [(one["id"], one["name"]) for one in data["categories"]] == [(IDS[ids][name], name) for name in names]
-    assert data["info"]["category_ids"] == ids
+    assert data["info"]["category_ids"] == {"auto": "dataset"}.get(ids, ids)
 
 
-def test_without_a_word_the_ids_are_those_of_the_dataset(world: TaskWorld) -> None:
-    plan = plan_coco(world.manifest, ["t2-test"], world.sources)
-    ids = {one["name"]: one["id"] for one in content(plan)["categories"]}
-    assert ids == {"airplane": 5, "cat": 17, "person": 1, "truck": 8, "elephant": 22, "unknown": -1}
-    assert plan.notes == ("Category ids are the dataset's own; `unknown` is -1.",)
-
-
-def test_files_that_number_a_class_differently_are_refused(world: TaskWorld) -> None:
+def test_files_that_number_a_class_differently_leave_the_indices(world: TaskWorld) -> None:
     train = world.sources["train"]
     swapped = replace(train.categories, numbers=train.categories.numbers[::-1])
     sources = {**world.sources, "train": replace(train, categories=swapped)}
@@ -121,10 +114,9 @@ def test_files_that_number_a_class_differently_are_refused(world: TaskWorld) -> 
             for one in world.manifest.header.parts
         ),
     )
-    with pytest.raises(ExportError, match="has two category ids"):
-        plan_coco(Manifest(header, world.manifest.lists), ["t1-val"], sources)
-    data = content(plan_coco(Manifest(header, world.manifest.lists), ["t1-val"], sources, BY_INDEX))
-    assert [one["id"] for one in data["categories"]] == [0, 1, 2]
+    plan = plan_coco(Manifest(header, world.manifest.lists), ["t1-val"], sources)
+    assert [one["id"] for one in content(plan)["categories"]] == [0, 1, 2]
+    assert "the manifest's indices, because the files number class" in plan.notes[-1]
 
 
 def test_a_class_without_a_category_has_no_id_of_the_datasets_own(world: TaskWorld) -> None:
@@ -144,20 +136,9 @@ def test_a_class_without_a_category_has_no_id_of_the_datasets_own(world: TaskWor
     )
     sources = {**world.sources, "val": without}
     assert content(plan_coco(world.manifest, ["t1-test"], sources))["categories"][0]["id"] == 5
-    with pytest.raises(ExportError, match="no category of 1 classes") as caught:
-        plan_coco(world.manifest, ["t2-test"], sources)
-    assert caught.value.found == "elephant"
-
-
-@pytest.mark.parametrize("unknown", [1, 90, "next"])
-def test_the_id_of_unknown_is_that_of_no_class_of_the_dataset(world: TaskWorld, unknown: Any) -> None:
-    options = FormatOptions(unknown_id=str(unknown))
-    if unknown == 1:
-        with pytest.raises(ExportError, match="is that of a class"):
-            plan_coco(world.manifest, ["t1-test"], world.sources, options)
-        return
-    data = content(plan_coco(world.manifest, ["t1-test"], world.sources, options))
-    assert data["categories"][-1]["id"] == (60 if unknown == "next" else 90)
+    plan = plan_coco(world.manifest, ["t2-test"], sources)
+    assert content(plan)["categories"][0]["id"] == 0
+    assert "the files have no category 'elephant'" in plan.notes[-1]
 
 
 def test_no_name_of_a_later_class_is_in_a_test_file(world: TaskWorld) -> None:
@@ -190,16 +171,6 @@ def test_pycocotools_and_our_reader_read_every_file(world: TaskWorld, tmp_path: 
         assert not back.objects.difficult.any()
 
 
-def test_the_same_index_means_the_same_class_in_every_file(world: TaskWorld) -> None:
-    for ids, numbers in IDS.items():
-        options = FormatOptions(category_ids=ids)  # type: ignore[arg-type]
-        meanings: dict[int, set[str]] = {}
-        for part in PARTS:
-            for one in content(plan_coco(world.manifest, [part], world.sources, options))["categories"]:
-                meanings.setdefault(one["id"], set()).add(one["name"])
-        assert meanings == {number: {name} for name, number in numbers.items()}
-
-
 def renumbered(source: Source, numbers: Iterable[int]) -> Source:
     objects = source.require_objects("test")
     return replace(source, objects=replace(objects, numbers=np.array(list(numbers), np.int64)))
@@ -215,14 +186,6 @@ def test_annotation_ids_that_cannot_stand_are_renumbered_and_told(world: TaskWor
         assert sorted(one["original_id"] for one in data["annotations"]) == sorted(numbers)
         assert plan.changed == {"annotations_renumbered": n}
         assert why in plan.notes[0]
-
-
-def test_the_id_of_unknown_is_that_of_no_class_of_any_task(world: TaskWorld) -> None:
-    for asked in (3, "next"):
-        with pytest.raises(ExportError, match="is that of a class"):
-            plan_coco(world.manifest, ["t1-test"], world.sources, replace(BY_INDEX, unknown_id=str(asked)))
-    data = content(plan_coco(world.manifest, ["t1-test"], world.sources, replace(BY_INDEX, unknown_id="-1")))
-    assert data["categories"][-1] == {"supercategory": "none", "id": -1, "name": "unknown"}
 
 
 def test_parts_of_different_tasks_never_share_a_file(world: TaskWorld) -> None:
@@ -275,23 +238,8 @@ def test_a_repeated_line_is_written_once_and_told_but_kept_in_a_list(world: Task
     once, more = (content(plan_coco(manifest, ["t1-test"], world.sources)) for manifest in (world.manifest, published))
     assert once["annotations"] == more["annotations"]
     assert once["images"] == more["images"]
-    for form in ("namespaced", "native", "file_name", "number"):
-        ((_, text),) = bytes_of(plan_lists(published, ["t1-test"], world.sources, form)).items()
+    for native in (False, True):
+        ((_, text),) = bytes_of(plan_lists(published, ["t1-test"], native=native)).items()
         written = text.decode().split()
         assert len(written) == len(ids) + 3
         assert written[-3:] == [written[0], written[3], written[0]]
-
-
-def test_joined_plans_add_up_and_keep_the_parts_apart(world: TaskWorld) -> None:
-    plans = {part: plan_voc(world.manifest, [part], world.sources) for part in ("t1-test", "t2-train")}
-    joined = joined_plans(plans, folders=True)
-    files = list(joined.files)
-    assert len({file.name for file in files}) == len(files) == joined.counts["images"] + 2
-    assert (
-        {file.name.split("/")[0] for file in files} == {file.group.split("/")[0] for file in files} - {""} == set(plans)
-    )
-    assert joined.counts["annotations"] == sum(plan.counts["annotations"] for plan in plans.values())
-    both = [Plan(files=(), records=1, counts={"categories": 4, "images": 2}, notes=("a", note)) for note in "bc"]
-    total = joined_plans(dict(zip("xy", both, strict=True)), folders=False)
-    assert total.counts == {"images": 4}
-    assert total.notes == ("a", "x: b", "y: c")

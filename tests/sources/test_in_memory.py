@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import msgspec
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,9 +17,9 @@ from hypothesis import strategies as st
 import curation
 from curation.core.errors import AnnotationFormatError, CurationError, UsageError
 from curation.evaluation.problem import classes_of_source
-from curation.evaluation.readers import read_coco_results
+from curation.evaluation.readers import read_detections
 from curation.evaluation.truth import ground_truth
-from curation.sources.in_memory import coco_bytes, encoded_json, results_bytes
+from curation.sources.in_memory import encoded_json, results_bytes
 from curation.sources.source import Source
 
 World = dict[str, Any]
@@ -121,7 +120,7 @@ def outcome(act: Callable[[], Any]) -> Any:
 
 
 def truth_of(given: Any, bad_boxes: Any = "error") -> Any:
-    return outcome(lambda: columns_of(curation.open_source("mine", given, bad_boxes=bad_boxes, cache=False)))
+    return outcome(lambda: columns_of(curation.open_source("mine", given, bad_boxes=bad_boxes)))
 
 
 @st.composite
@@ -214,7 +213,7 @@ def detections_of(data: bytes, folder: Path) -> Any:
     truth = ground_truth(curation.open_source("coco", WORLD), classes_of_source(curation.open_source("coco", WORLD)))
     path = folder / "found.json"
     path.write_bytes(data)
-    read = read_coco_results(path, truth.truth).detections
+    read = read_detections(path, truth.truth).detections
     return {one.name: np.asarray(getattr(read, one.name)).tolist() for one in fields(read)}
 
 
@@ -240,32 +239,6 @@ def test_detections_have_the_columns_or_the_error_of_their_file(
     expected = outcome(lambda: detections_of(json.dumps(rows).encode(), tmp_path))
     assert outcome(lambda: detections_of(results_bytes(RESULT_FORMS[form](rows)), tmp_path)) == expected
     assert isinstance(expected, dict) == ((field, value) == ("score", 0.5))
-
-
-@pytest.mark.parametrize("form", list(RESULT_FORMS))
-def test_a_score_that_is_no_number_is_refused_in_every_form(form: str, tmp_path: Path) -> None:
-    rows = copy.deepcopy(FOUND)
-    rows[0]["score"] = float("nan")
-    with pytest.raises(curation.CurationError, match="detections cannot be read"):
-        detections_of(results_bytes(RESULT_FORMS[form](rows)), tmp_path)
-
-
-def test_detections_by_image_are_those_of_a_list(tmp_path: Path) -> None:
-    corners = [np.array([[0, 1, 9, 10]], np.float32), np.array([[4.5, 4, 12.5, 12]])]
-    by_image = [
-        {
-            "image_id": np.int64(row["image_id"]),
-            "boxes": box,
-            "scores": np.array([row["score"]]),
-            "labels": np.array([n]),
-        }
-        for row, box, n in zip(FOUND, corners, (2, 7), strict=True)
-    ]
-    expected = detections_of(json.dumps(FOUND).encode(), tmp_path)
-    assert detections_of(results_bytes(by_image), tmp_path) == expected
-    for one, name in zip(by_image, ("owl", "ant"), strict=True):
-        one["labels"] = [name]
-    assert detections_of(results_bytes(by_image), tmp_path) == expected
 
 
 def test_a_truth_by_image_has_classes_by_name_or_number() -> None:
@@ -294,7 +267,6 @@ ROW = {"image_id": 1, "category": "owl", "x": 1, "y": 2, "w": 3, "h": 4, "width"
         ([{**ROW, "category_id": 1}, {**ROW, "category_id": 2}], "differ in category_id.*1 and 2"),
         ([{**ROW, "category_id": 1}, {**ROW, "category": "ant"}], "no category_id.*'ant'"),
         ([{**ROW, "category_id": 1}, {**ROW, "category": "ant", "category_id": 1}], "same category id"),
-        ([{**ROW, "bbox": [1, 2, 3, 5]}], "two boxes"),
         ([{**ROW, "category": None}], "box has no class"),
     ],
 )
@@ -314,14 +286,6 @@ def test_a_column_that_stands_twice_is_refused_by_name(name: str) -> None:
         curation.evaluate.voc(truth=WORLD, detections=pd.concat([found, found[["score"]]], axis=1))
 
 
-def test_a_missing_file_name_is_missing_and_no_text() -> None:
-    rows = [{**ROW, "file_name": None}, {**ROW, "image_id": 2, "file_name": float("nan")}]
-    source = curation.open_source("mine", pd.DataFrame(rows))
-    assert source.images.file_names.tolist() == ["1", "2"]
-    mixed = [{**ROW, "file_name": float("nan")}, ROW]
-    assert curation.open_source("mine", pd.DataFrame(mixed)).images.file_names.tolist() == ["a"]
-
-
 def test_whole_numbers_that_a_table_made_floats_are_taken_exactly() -> None:
     frame = pd.DataFrame([ROW, {"image_id": 2, "category": "owl", "x": 1, "y": 1, "w": 1, "h": 1}])
     assert frame["width"].dtype == np.float64
@@ -331,27 +295,6 @@ def test_whole_numbers_that_a_table_made_floats_are_taken_exactly() -> None:
     large = pd.DataFrame([{**ROW, "image_id": float(2**60)}])
     with pytest.raises(AnnotationFormatError, match=r"got `?float"):
         curation.open_source("mine", large)
-
-
-def test_the_digest_of_a_table_is_that_of_the_file_which_would_hold_it() -> None:
-    data, has_category_ids = coco_bytes(pd.DataFrame([ROW]))
-    assert not has_category_ids
-    assert data == msgspec.json.encode(
-        {
-            "images": [{"id": 1, "file_name": "a", "width": 60, "height": 40}],
-            "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [1.0, 2.0, 3.0, 4.0], "area": 12.0}],
-            "categories": [{"id": 1, "name": "owl"}],
-        }
-    )
-
-
-def test_bad_boxes_of_a_truth_in_memory_are_dropped_where_that_is_asked_for() -> None:
-    world = copy.deepcopy(WORLD)
-    world["annotations"][0]["bbox"] = [1, 1, -2, 3]
-    with pytest.raises(curation.CurationError, match="negative in size"):
-        curation.evaluate.voc(truth=world, detections=FOUND)
-    result = curation.evaluate.voc(truth=world, detections=FOUND, bad_boxes="drop")
-    assert result.data["inputs"]["test"]["truth"]["reported"] == {"box negative in size": 1}
 
 
 def itself() -> list[Any]:
@@ -367,22 +310,6 @@ def itself() -> list[Any]:
 def test_what_json_cannot_hold_is_refused(value: Any, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         encoded_json(value)
-
-
-def test_a_text_that_says_nan_is_a_text() -> None:
-    value = {"a": None, "b": "NaN Infinity"}
-    assert json.loads(encoded_json(value)) == value
-
-
-def test_a_single_record_is_no_mapping_of_parts() -> None:
-    with pytest.raises(UsageError, match="Unsupported detection type"):
-        curation.evaluate.voc(truth=WORLD, detections=FOUND[0])
-
-
-def test_ids_that_no_column_takes_are_refused_in_words() -> None:
-    for odd in ([1], {"a": 1}, True):
-        with pytest.raises(AnnotationFormatError, match="malformed"):
-            curation.open_source("mine", [{**ROW, "image_id": odd}])
 
 
 def replaced(value: Any, old: Any, new: Any) -> Any:
@@ -428,29 +355,3 @@ def test_ids_beyond_64_bits_are_one_error(number: int) -> None:
                   {number: {"boxes": [[0, 0, 3, 3]], "scores": [0.5], "labels": [2]}}):  # fmt: skip
         with pytest.raises(CurationError, match="cannot be read"):
             curation.evaluate.voc(truth=WORLD, detections=found)
-
-
-def test_tensors_without_values_are_one_error() -> None:
-    torch = pytest.importorskip("torch")
-    absent, sparse = torch.ones(1, 4, device="meta"), torch.eye(4)[:1].to_sparse()
-    for boxes in (absent, sparse):
-        for truth in ([{"image_id": 1, "boxes": boxes, "labels": ["owl"]}], [{**ROW, "bbox": boxes[0]}],
-                      {**WORLD, "annotations": [WORLD["annotations"][0] | {"bbox": boxes[0]}]}):  # fmt: skip
-            with pytest.raises(UsageError, match="values of an array cannot be read"):
-                curation.open_source("mine", truth)
-        for found in ({3: {"boxes": boxes, "scores": [0.5], "labels": [2]}}, [FOUND[0] | {"bbox": boxes[0]}],
-                      [FOUND[0] | {"score": boxes[0]}]):  # fmt: skip
-            with pytest.raises(UsageError, match="values of an array cannot be read"):
-                curation.evaluate.voc(truth=WORLD, detections=found)
-    with pytest.raises(UsageError, match="values of an array cannot be read"):
-        curation.evaluate.owod(truth=WORLD, detections=FOUND, image_set=torch.ones((), device="meta"))
-    dense = {3: {"boxes": torch.tensor([[0.0, 1, 9, 10]], requires_grad=True), "scores": torch.tensor([0.75]),
-                 "labels": torch.tensor([2])}}  # fmt: skip
-    curation.evaluate.voc(truth=WORLD, detections=dense)
-
-
-def test_generators_are_refused() -> None:
-    for inputs in ({"truth": iter([ROW])}, {"truth": {**WORLD, "annotations": iter(WORLD["annotations"])}},
-                   {"detections": iter(FOUND)}, {"detections": [FOUND[0] | {"bbox": iter([1, 2])}]}):  # fmt: skip
-        with pytest.raises(UsageError, match="A generator is not read"):
-            curation.evaluate.voc(**{"truth": WORLD, "detections": FOUND} | inputs)

@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 from curation.core.errors import AnnotationFormatError, CurationError
-from curation.extensions.diagnosis.inspection import read_coco_facts
 from curation.sources.entries import PublishedList
 from curation.sources.published_list import first_line, list_files, read_published
-from tests.real_files import real_files
 
 
 def lists_of(folder: Path, name: str, text: str | bytes) -> dict[str, PublishedList]:
@@ -59,7 +57,7 @@ TABLE = "uid,img_path,mask_path,patient_id,split,dx\n1,i/a.png,m/a.png,p 1,train
         ("a.txt", "a b.jpg -1\nc.jpg 1\n", "imglist", ["a b.jpg", "c.jpg"]),
         ("a.txt", "a.jpg 1.5 2.5\nb.jpg 3 4\n", "file and labels", ["a.jpg", "b.jpg"]),
         ("a.txt", "a.jpg 1,2,3,4,0 5,6,7,8,1\nb.jpg 1,2,3,4,0\n", "file and labels", ["a.jpg", "b.jpg"]),
-        ("a.txt", "1 001.A/b.jpg\n2 001.A/c.jpg\n", "numbered files", ["001.A/b.jpg", "001.A/c.jpg"]),
+        ("a.txt", "1 001.A/b.jpg\n2 001.A/c.jpg\n", "imglist", ["001.A/b.jpg", "001.A/c.jpg"]),
         ("a.txt", "0 a.jpg\n1 b.jpg\n0 c.jpg\n", "imglist", ["a.jpg", "b.jpg", "c.jpg"]),
         ("a.txt", "3 120 l\n3  120 r\n", "frames", ["3/120/l", "3/120/r"]),
         ("a.txt", "s/1 0000000005\ns/1 0000000006\ns/2 0000000005\n", "frames", [
@@ -306,30 +304,6 @@ def test_hostile_texts_are_refused(tmp_path: Path, name: str, data: bytes) -> No
     shown = first_line(tmp_path / name)
     assert shown.isprintable()
     assert 0 < len(shown) <= 80
-
-
-@real_files("strangers")
-def check_the_lists_of_strangers(shared: Path) -> None:
-    folder = shared / "data/strangers"
-    train, test = (list_of_file(folder / f"covidnet/labels/{role}_COVIDx6.txt") for role in ("train", "test"))
-    assert set(train.columns["patient"].values) & set(test.columns["patient"].values) == {"ANON191"}
-    seventh = list_of_file(folder / "covidnet/labels/test_COVIDx7A.txt")
-    assert sum(" " in str(value) for value in column_of(seventh, "patient")) == 17
-    assert column_of(seventh, "source").count(None) == 197
-    xray = list_of_file(folder / "chexnet/ChestX-ray14/labels/val_list.txt")
-    assert xray.label_counts is not None
-    assert ((xray.label_counts > 1).sum(), (xray.label_counts == 0).sum()) == (2_028, 6_079)
-    stereo = list_of_file(folder / "monodepth/utils/filenames/eigen_val_files.txt")
-    assert stereo.companions is not None
-    assert (len(set(images_of(stereo))), stereo.companions.count(b"/image_03/")) == (888, 888)
-    lists = [one for path in list_files(folder) for one in read_published(path).lists]
-    assert (len(lists), sum(one.odd for one in lists)) == (146, 0)
-    assert list(read_coco_facts(folder / "taco/data/annotations.json").repeated_annotations) == [309, 4040]
-
-
-def list_of_file(path: Path) -> PublishedList:
-    [one] = read_published(path).lists
-    return one
 
 
 @pytest.mark.parametrize("image", ["image", "img", "file_name", "path", "filename", "image_path", "rgb", "photo_file"])

@@ -10,7 +10,6 @@ from curation.core.errors import AnnotationFormatError, BoxError, MissingFileErr
 from curation.sources.mtsd import OTHER_SIGN
 from curation.sources.opening import open_path, parts_at
 from curation.sources.source import Source
-from tests.real_files import real_files
 
 KEYS = ("_-0hTvp4bzIrz1nXHZ1gQA", "-AbCdEfGhIjKlMnOpQrSt0", "zz9")
 
@@ -64,7 +63,7 @@ def write(root: Path, photos: dict[str, Any] = PHOTOS) -> Path:
 
 
 def read_mtsd(root: Path, part: str, **options: Any) -> Source:
-    return open_path(root, dataset="mtsd", part=part, cache=False, **options)
+    return open_path(root, dataset="mtsd", part=part, **options)
 
 
 def boxes(source: Source) -> list[list[float]]:
@@ -91,7 +90,7 @@ def test_signs_are_objects_and_other_sign_is_a_class_like_others(tmp_path: Path)
 
 
 def test_a_sign_across_the_seam_is_left_out_and_counted(tmp_path: Path) -> None:
-    source = open_path(write(tmp_path / "mtsd"), dataset="mtsd", part="train", cache=tmp_path / "cache")
+    source = open_path(write(tmp_path / "mtsd"), dataset="mtsd", part="train")
     assert source.dropped == {"sign across the seam of a panorama: left out": 1}
     assert len(boxes(source)) == 3
     numbers = source.require_objects("the test").numbers.tolist()
@@ -111,7 +110,7 @@ def test_left_of_right_in_a_photo_that_is_no_panorama_is_a_bad_box(tmp_path: Pat
 
 def test_the_test_split_has_images_and_no_boxes(tmp_path: Path) -> None:
     root = write(tmp_path / "mtsd")
-    source = open_path(root, dataset="mtsd", part="test", cache=tmp_path / "cache")
+    source = open_path(root, dataset="mtsd", part="test")
     assert source.image_ids.tolist() == ["mtsd:t1", "mtsd:t2"]
     assert source.objects is None
     assert len(source.class_pairs()[0]) == 0
@@ -156,17 +155,8 @@ def test_a_malformed_file_is_refused_by_name(tmp_path: Path, text: str) -> None:
 
 def test_absent_folders_splits_and_policies_are_told(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError, match="Mapillary"):
-        open_path(tmp_path, dataset="mtsd", part="train", cache=False)
+        open_path(tmp_path, dataset="mtsd", part="train")
     root = write(tmp_path / "mtsd")
     with pytest.raises(MissingFileError, match="no split") as caught:
         read_mtsd(root, "val")
     assert caught.value.expected == "train, test"
-
-
-@real_files("cub200_and_signs")
-def check_the_real_labels_are_read_as_they_are(shared: Path, tmp_path: Path) -> None:
-    labels = (shared / "data/mtsd/classes_401.txt").read_text().split()
-    signs = [sign(label, (1, 1, 2 + place, 3)) for place, label in enumerate(labels)]
-    source = read_mtsd(write(tmp_path, {"a": {"width": 999, "height": 9, "objects": signs}}), "train")
-    assert list(source.categories.names) == sorted(labels)
-    assert len(source.categories) == 401

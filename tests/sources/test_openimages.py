@@ -1,23 +1,29 @@
 """Open Images as a source: what the published files say, and what is said where they lack something."""
 
 import csv
+import io
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from curation.core.errors import (
     AnnotationFormatError,
     BoxError,
+    CurationError,
     DanglingIdError,
+    DuplicateIdError,
     MissingFileError,
     UnitBoxesError,
     UsageError,
 )
 from curation.evaluation.problem import classes_of_source
 from curation.evaluation.truth import ground_truth
+from curation.sources import table
 from curation.sources.opening import open_path, parts_at
 from curation.sources.source import Objects, Source
 from tests.real_files import real_files
@@ -25,7 +31,7 @@ from tests.sources.openimages_files import DESCRIPTIONS, HEADER, ROWS, write_box
 
 
 def read_openimages(path: Path, part: str = "", **options: Any) -> Source:
-    return open_path(path, dataset="openimages", part=part, cache=False, **options)
+    return open_path(path, dataset="openimages", part=part, **options)
 
 
 def objects_of(source: Source) -> Objects:
@@ -56,12 +62,6 @@ def test_every_column_of_the_published_file_is_kept(tmp_path: Path) -> None:
         f"{flag} flags that are not stated (read as 0)": 1
         for flag in ("IsDepiction", "IsGroupOf", "IsInside", "IsOccluded", "IsTruncated")
     }
-
-
-def test_columns_are_x_min_x_max_y_min_y_max(tmp_path: Path) -> None:
-    boxes = objects_of(read_openimages(write_openimages(tmp_path), "train")).boxes
-    assert boxes[0].tolist() == [0.0125, 0.148438, 0.195312 - 0.0125, 0.5875 - 0.148438]
-    assert boxes[2].tolist() == [0.022673031, 0.07103825, 0.9642006 - 0.022673031, 0.80054647 - 0.07103825]
 
 
 def test_a_table_of_sizes_puts_boxes_into_pixels_as_the_authors_round_them(tmp_path: Path) -> None:
@@ -117,19 +117,6 @@ def test_a_box_on_an_image_that_is_not_listed_is_refused_or_counted(tmp_path: Pa
     source = read_openimages(root, "train", bad_boxes="drop")
     assert source.dropped["box on an image that is not listed"] == 2
     assert objects_of(source).numbers.tolist() == [1, 2]
-
-
-def test_images_whose_rows_lie_apart_are_one_image(tmp_path: Path) -> None:
-    order = [2, 0, 3, 1]
-    source = read_openimages(write_openimages(tmp_path, [ROWS[row] for row in order]), "train")
-    assert source.images.native.tolist() == ["00166893b16a03ab", "000002b66c9c498e"]
-    assert objects_of(source).image.tolist() == [0, 1, 0, 1]
-
-
-def test_without_descriptions_the_keys_are_the_names_in_the_order_of_their_rows(tmp_path: Path) -> None:
-    source = read_openimages(write_boxes(tmp_path))
-    assert source.part == "train"
-    assert source.categories.names == source.categories.keys == ("/m/01g317", "/m/0bt9lr", "/m/01yrx")
 
 
 def test_a_class_without_description_is_refused_or_counted(tmp_path: Path) -> None:
@@ -193,7 +180,7 @@ def test_a_malformed_row_is_refused_under_every_policy(tmp_path: Path, row: str,
 def test_a_box_file_without_a_column_is_refused(tmp_path: Path) -> None:
     write_boxes(tmp_path, [], header=HEADER.replace(",YMax", ""))
     with pytest.raises(AnnotationFormatError, match="lacks a column"):
-        open_path(tmp_path / "train-annotations-bbox.csv", dataset="openimages", part="", cache=False)
+        open_path(tmp_path / "train-annotations-bbox.csv", dataset="openimages", part="")
 
 
 def test_columns_that_a_file_lacks_are_told(tmp_path: Path) -> None:
@@ -235,32 +222,14 @@ def test_files_are_found_in_the_layouts_in_use(tmp_path: Path) -> None:
         read_openimages(tmp_path / "a", "train")
 
 
-def test_opening_goes_through_the_cache_and_back(tmp_path: Path) -> None:
-    root = write_openimages(tmp_path / "oi")
-    (root / "train-image-sizes.csv").write_text("image_id,width,height\n00166893b16a03ab,1024,683\n")
-    first, second = (open_path(root, dataset="openimages", part="train", cache=tmp_path / "cache") for _ in "ab")
-    assert len(list((tmp_path / "cache").glob("*.npz"))) == 1
-    assert (first.files, first.categories, first.dropped) == (second.files, second.categories, second.dropped)
-    assert second.unit_boxes
-    for column in fields(Objects):
-        one, other = (getattr(objects_of(source), column.name) for source in (first, second))
-        assert (one is None and other is None) or (one.dtype == other.dtype and one.tolist() == other.tolist())
-    (root / "train-image-sizes.csv").unlink()
-    unsized = open_path(root, dataset="openimages", part="train", cache=tmp_path / "cache")
-    assert unsized.images.widths.tolist() == [0, 0]
-    by_file = open_path(root / "train-annotations-bbox.csv", dataset="openimages", part="", cache=False)
-    assert by_file.part == "train"
-    assert by_file.categories == first.categories
-
-
 def test_a_plain_table_and_coco_json_of_open_images_keep_their_readers(tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text("image,class\n00166893b16a03ab,Dog\n")
-    assert open_path(tmp_path / "table.csv", dataset="openimages", part="", cache=False).objects is None
+    assert open_path(tmp_path / "table.csv", dataset="openimages", part="").objects is None
     (tmp_path / "annotations").mkdir()
     (tmp_path / "annotations" / "instances_train.json").write_text(
         '{"images":[{"id":"00166893b16a03ab"}],"annotations":[],"categories":[]}'
     )
-    source = open_path(tmp_path, dataset="openimages", part="train", cache=False)
+    source = open_path(tmp_path, dataset="openimages", part="train")
     assert source.image_ids.tolist() == ["openimages:00166893b16a03ab"]
     assert parts_at(tmp_path, "openimages") == ("train",)
 
@@ -279,7 +248,76 @@ def check_the_real_descriptions_name_601_classes_of_which_one_is_blank_at_most(s
     assert objects_of(source).category.tolist() == [keys.index("/m/012n7d")]
 
 
-def test_blank_lines_are_no_rows(tmp_path: Path) -> None:
-    assert len(objects_of(read_openimages(write_boxes(tmp_path, [""] * 100), "train"))) == 0
-    source = read_openimages(write_boxes(tmp_path, [ROWS[0], "", "", ROWS[3]]), "train")
-    assert objects_of(source).numbers.tolist() == [1, 2]
+share = st.one_of(
+    st.integers(0, 1_000_000).map(lambda number: f"{number / 1_000_000:.6f}"),
+    st.floats(0, 1).map(repr),
+    st.sampled_from(["0", "1", "0.5", "1e-3", "-0.000000", "0.1234567890123"]),
+)
+KEYS = ("/m/01g317", "/m/0bt9lr", "/m/01yrx", "/m/0123456789abcdefgh", "/t/x")
+line = st.builds(
+    lambda name, source, key, confidence, corners, flags: ",".join([name, source, key, confidence, *corners, *flags]),
+    st.one_of(st.integers(0, 2).map(lambda number: f"{number:016x}"), st.just('"00166893b16a03ab"')),
+    st.sampled_from(["", "xclick", "activemil", "freeform"]),
+    st.sampled_from([*KEYS, '"/m/01yrx"']),
+    st.sampled_from(["1", "0", "0.5", "1.0"]),
+    st.lists(share, min_size=4, max_size=4).map(lambda one: [*sorted(one[:2], key=float), *sorted(one[2:], key=float)]),
+    st.lists(st.sampled_from(["0", "1", "-1"]), min_size=5, max_size=5),
+)
+
+
+@given(st.lists(line, min_size=1, max_size=12), st.sampled_from(["\n", "\r\n", "\n\n"]), st.integers(160, 400))
+def test_any_rows_are_what_python_reads_wherever_blocks_end(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str], end: str, block: int
+) -> None:
+    text = "".join(f"{one}{end}" for one in lines)
+    path = tmp_path_factory.mktemp("boxes") / "train-annotations-bbox.csv"
+    path.write_text(f"{HEADER}\n{text}", newline="")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table, "_BLOCK", block)
+        source = read_openimages(path)
+    objects, cells = objects_of(source), [row for row in csv.reader(io.StringIO(text)) if row]
+    ids, keys = (list(dict.fromkeys(row[column] for row in cells)) for column in (0, 2))
+    assert source.images.native.tolist() == ids
+    assert source.categories.keys == tuple(keys)
+    assert objects.image.tolist() == [ids.index(row[0]) for row in cells]
+    assert objects.category.tolist() == [keys.index(row[2]) for row in cells]
+    corners = [[float(cell) for cell in row[4:8]] for row in cells]
+    assert objects.boxes.tolist() == [[left, top, right - left, bottom - top] for left, right, top, bottom in corners]
+    flags = [getattr(objects, name).tolist() for name in ("occluded", "truncated", "crowd", "depiction", "inside")]
+    assert [list(row) for row in zip(*flags, strict=True)] == [[cell == "1" for cell in row[8:]] for row in cells]
+    assert objects.numbers.tolist() == list(range(1, len(cells) + 1))
+
+
+def with_file(root: Path, name: str, text: str) -> Source:
+    write_openimages(root)
+    (root / name).write_text(text)
+    return read_openimages(root, "train")
+
+
+def test_shared_and_blank_names_still_tell_classes_apart(tmp_path: Path) -> None:
+    text = '/m/01g317,Bow,Bow\n/m/0bt9lr,"Bow"\n/m/01yrx,\n/m/03,"Kitchen, table"\n'
+    expected = ("Bow (/m/01g317)", "Bow (/m/0bt9lr)", "/m/01yrx", "Kitchen, table")
+    for described in (text, "\ufeffLabelName,DisplayName\n" + text.replace("\n", "\r\n")):
+        assert with_file(tmp_path, "class-descriptions-boxable.csv", described).categories.names == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "error"),
+    [
+        ("class-descriptions-boxable.csv", "/m/01\n", AnnotationFormatError),
+        ("class-descriptions-boxable.csv", "Dog,/m/01\n", AnnotationFormatError),
+        ("class-descriptions-boxable.csv", "/m/01,a\x1bb\n", AnnotationFormatError),
+        ("class-descriptions-boxable.csv", "/m/01,Dog\n/m/01,Cat\n", DuplicateIdError),
+        *(
+            ("train-image-sizes.csv", f"image_id,width,height\n00166893b16a03ab,{size}\n", AnnotationFormatError)
+            for size in ("0,5", "5,-1", ",5", "1000001,5", "wide,5")
+        ),
+        ("train-image-sizes.csv", "width,height\n1,5\n", AnnotationFormatError),
+        ("train-images-with-rotation.csv", "ImageID\n00166893b16a03ab\n00166893b16a03ab\n", DuplicateIdError),
+        ("train-images-with-rotation.csv", "ImageID\n00166893B16A03AB\n", AnnotationFormatError),
+        ("train-images-with-rotation.csv", "ImageID\n../../../../etc/a\n", AnnotationFormatError),
+    ],
+)
+def test_a_malformed_companion_is_refused(tmp_path: Path, name: str, text: str, error: type[CurationError]) -> None:
+    with pytest.raises(error):
+        with_file(tmp_path, name, text)

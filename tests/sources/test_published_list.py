@@ -7,15 +7,14 @@ import json
 from dataclasses import astuple
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from curation.core.errors import AnnotationFormatError, DuplicateIdError, UsageError
 from curation.sources import published_list
-from curation.sources.entries import NO_LABEL, ListDigests
+from curation.sources.entries import ListDigests
 from curation.sources.opening import open_path
 from curation.sources.published_list import read_published
-from curation.sources.stems import distinct_lines, stems
+from curation.sources.stems import stems
 from tests.real_files import real_files
 
 
@@ -63,13 +62,6 @@ def test_one_folder_is_kept_before_a_stem() -> None:
     assert stems(text, parents=1) == b"b/c\nc\n/c\nb/c_d\nx/000000000042\n"
 
 
-def test_distinct_is_sorted_by_code_point() -> None:
-    assert distinct_lines("b\n\uff5e\na\nB\n\U0001f600\nb\n".encode()).decode() == "B\na\nb\n\uff5e\n\U0001f600\n"
-    many = [b"%d" % (n * 7919 % 150_000) for n in range(200_000)] + [b"a\xc3\xa9 long one", b"0"]
-    assert distinct_lines(b"\n".join(many) + b"\n") == b"\n".join(sorted(set(many))) + b"\n"
-    assert distinct_lines(b"") == b""
-
-
 def test_disguises_keep_the_digest(tmp_path: Path) -> None:
     ids = [f"{n * 7919 % 10**6:012d}" for n in range(1, 300)]
     plain = written(tmp_path / "plain.txt", "\n".join(ids))
@@ -100,33 +92,6 @@ def test_disguises_keep_the_digest(tmp_path: Path) -> None:
     assert ListDigests.of(read_published(unpadded).lists[0], "").sha256_stems != wanted
 
 
-def test_imglists_are_split_at_the_last_blank(tmp_path: Path) -> None:
-    path = written(tmp_path / "list.txt", "high heels/high heels_001.jpg 5\na b.jpg\t -1\nx/2008_000008.jpg 12")
-    read = read_published(path)
-    one = read.lists[0]
-    assert read.form == "imglist"
-    assert one.paths == b"high heels/high heels_001.jpg\na b.jpg\nx/2008_000008.jpg\n"
-    assert one.labels is not None
-    assert one.labels.tolist() == [5, -1, 12]
-    assert one.label_range == "-1..12"
-    assert stems_of(path) == ["high_heels_001", "a_b", "2008_000008"]
-
-
-def test_a_damaged_line_of_an_imglist_has_no_label_and_is_told(tmp_path: Path) -> None:
-    lines = [f"x/{n:06d}.jpg {n % 3}" for n in range(40)]
-    lines[16] = "x/000016.jpg two"
-    read = read_published(written(tmp_path / "list.txt", "\n".join(lines)))
-    one = read.lists[0]
-    assert (read.form, len(one), one.odd) == ("imglist", 40, 1)
-    assert (one.odd_lines[0].line, one.odd_lines[0].text) == (17, "x/000016.jpg two")
-    assert one.labels is not None
-    assert one.labels[16] == NO_LABEL
-    assert one.label_range == "0..2"
-    # Below 95 % the numbers are no labels.
-    lines[:3] = ["a.jpg", "b.jpg", "c.jpg"]
-    assert read_published(written(tmp_path / "few.txt", "\n".join(lines))).form == "id list"
-
-
 @pytest.mark.parametrize(
     ("name", "text", "form"),
     [
@@ -154,20 +119,6 @@ def test_a_damaged_line_of_an_imglist_has_no_label_and_is_told(tmp_path: Path) -
 )  # fmt: skip
 def test_forms(tmp_path: Path, name: str, text: str, form: str) -> None:
     assert read_published(written(tmp_path / name, text)).form == form
-
-
-@pytest.mark.parametrize("mark", [",", ";", "\t"])
-def test_cells_apart_by_commas_semicolons_or_tabs(tmp_path: Path, mark: str) -> None:
-    rows = (("file_name", "label"), ("x/a.jpg", "1"), ("x/b.jpg", "2", "3"), ('"x\nc.jpg"', "2"), ("x/d.jpg", "2"))
-    read = read_published(written(tmp_path / "a.csv", "".join(f"{mark.join(row)}\n" for row in rows)))
-    assert (read.form, read.lists[0].paths, read.lists[0].groups) == ("csv", b"x/a.jpg\nx/d.jpg\n", ("1", "2"))
-    told = "it has another number of cells than the header", "it names no image"
-    assert tuple(odd.reason for odd in read.lists[0].odd_lines) == told
-
-
-def test_an_empty_array_beside_others_is_noted(tmp_path: Path) -> None:
-    read = read_published(written(tmp_path / "a.json", '{"train": ["a.jpg"], "val": []}'))
-    assert ([one.name for one in read.lists], read.notes) == (["train"], ("empty: val",))
 
 
 def test_groups_and_roles(tmp_path: Path) -> None:
@@ -239,15 +190,6 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytes
         read_published(written(tmp_path / "a.txt", "000001\n000002\n"))
 
 
-def test_a_long_list_is_read_in_columns(tmp_path: Path) -> None:
-    numbers = np.arange(300_000) * 7919 % 1_000_000
-    path = written(tmp_path / "a.txt", "".join(f"x/y/{n:012d}.jpg {n % 1000}\n" for n in numbers.tolist()))
-    digests = ListDigests.of(read_published(path).lists[0], "")
-    assert astuple(digests)[:4] == (300_000, 300_000, 300_000, "0..999")
-    text = "".join(f"{n:012d}\n" for n in sorted(numbers.tolist()))
-    assert digests.sha256_stems == hashlib.sha256(text.encode()).hexdigest()
-
-
 @real_files("atlas_lists")
 def check_published_digests_come_out_as_they_are(shared: Path) -> None:
     data = shared / "data"
@@ -283,12 +225,12 @@ def check_forms_of_published_files(shared: Path) -> None:
 
 def test_a_list_of_ids_is_a_source_in_its_order(tmp_path: Path) -> None:
     path = written(tmp_path / "list.txt", "\ufeff000000000139\r\ncoco:000000000009\n\nimages/25.jpg\n7")
-    source = open_path(path, dataset="coco", part="val", cache=False)
+    source = open_path(path, dataset="coco", part="val")
     assert source.images.native.tolist() == ["000000000139", "000000000009", "000000000025", "000000000007"]
     assert source.images.numbers.tolist() == [139, 9, 25, 7]
     assert (source.objects, len(source.class_pairs()[0])) == (None, 0)
     assert (source.files[0].name, source.files[0].rows) == ("list.txt", 4)
-    voc = open_path(written(path, "2008_000008\n2008_000015\n"), dataset="voc2012", part="val", cache=False)
+    voc = open_path(written(path, "2008_000008\n2008_000015\n"), dataset="voc2012", part="val")
     assert voc.image_ids.tolist() == ["voc2012:2008_000008", "voc2012:2008_000015"]
 
 
@@ -306,4 +248,4 @@ def test_a_list_of_ids_is_a_source_in_its_order(tmp_path: Path) -> None:
 )
 def test_what_is_no_list_of_ids(tmp_path: Path, content: bytes, error: type[Exception], told: str) -> None:
     with pytest.raises(error, match=told):
-        open_path(written(tmp_path / "list.txt", content), dataset="coco", part="val", cache=False)
+        open_path(written(tmp_path / "list.txt", content), dataset="coco", part="val")

@@ -10,7 +10,7 @@ from curation.core.arguments import pairs
 from curation.core.errors import MissingFileError, UsageError
 from curation.sources.opening import open_slots
 from curation.sources.source import Source
-from curation.sources.source_specs import Reading, SourceSlot, require_slots
+from curation.sources.source_specs import Reading, SourceSlot
 from tests.small_world import SmallWorld, write_small_world
 
 BENCHMARK = find_benchmark("elephant")
@@ -26,7 +26,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> SmallWorld:
 
 
 def opened(*given: str, slots: Sequence[SourceSlot] = BENCHMARK.slots) -> dict[str, Source]:
-    return open_slots(pairs(given, "--source"), slots, Reading(cache=False))
+    return open_slots(pairs(given, "--source"), slots, Reading())
 
 
 def test_a_dataset_s_root_gives_every_part_it_offers(world: SmallWorld) -> None:
@@ -88,16 +88,6 @@ def test_a_file_whose_name_says_the_part_is_that_part(world: SmallWorld, require
         assert {name: source.part for name, source in found.items()} == {f"coco-{part}": part}
 
 
-def test_a_file_that_may_be_any_of_several_parts_asks(world: SmallWorld, tmp_path: Path) -> None:
-    slots = tuple(SourceSlot(f"coco-{part}", "coco", part, False, "") for part in ("train2017", "val2017"))
-    mine = tmp_path / "mine.json"
-    mine.write_bytes(world.coco_json.read_bytes())
-    with pytest.raises(UsageError, match="does not say which") as caught:
-        opened(f"coco={mine}", slots=slots)
-    assert "--source coco-train2017=PATH or --source coco-val2017=PATH" in str(caught.value)
-    assert set(opened(f"coco@val2017={mine}", slots=slots)) == {"coco-val2017"}
-
-
 def test_a_table_of_several_parts_is_read_for_the_part_that_is_named(tmp_path: Path) -> None:
     table = tmp_path / "presence_2014_2017.csv"
     table.write_text("image,split2014,split2017,class\n9,train2014,train2017,cat\n25,val2014,val2017,dog\n")
@@ -130,13 +120,3 @@ def test_nothing_there(tmp_path: Path) -> None:
     for text in (f"coco={tmp_path / 'no'}", f"coco={tmp_path}", f"voc2007={tmp_path}", f"voc2012-val={tmp_path}"):
         with pytest.raises(MissingFileError):
             opened(text)
-
-
-def test_required_sources_are_named_with_the_command(world: SmallWorld) -> None:
-    given = opened(f"coco={world.coco_json}")
-    with pytest.raises(UsageError, match="closed test set") as caught:
-        require_slots(BENCHMARK.slots, given, "curation build elephant", "--out DIR")
-    assert "curation build elephant --source voc2007-test=PATH --source coco=PATH --out DIR" in str(caught.value)
-    slots = (SourceSlot("train", "own"), SourceSlot("test", "own", required=True))
-    with pytest.raises(UsageError, match=r"verify m --source train=PATH --source test=PATH$"):
-        require_slots(slots, ["train"], "curation verify m")

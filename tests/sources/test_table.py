@@ -24,7 +24,7 @@ from tests.real_files import real_files
 def read(folder: Path, text: str | bytes, *, name: str = "table.csv", **options: Any) -> Source:
     path = folder / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return open_path(path, **({"dataset": "mine", "part": "test", "cache": False} | options))
+    return open_path(path, **({"dataset": "mine", "part": "test"} | options))
 
 
 def statements(source: Source) -> list[tuple[str, str]]:
@@ -85,31 +85,9 @@ def test_a_table_of_several_parts_is_not_read_as_one(tmp_path: Path, column: str
     assert "--source NAME@PART=PATH" in str(caught.value.hint)
 
 
-def test_a_table_of_one_part_is_not_read_as_another(tmp_path: Path) -> None:
-    text = "image,split,class\na,train,dog\nb,train,cat\n"
-    with pytest.raises(UsageError, match="no rows of part 'val'"):
-        read(tmp_path, text, part="val")
-    assert read(tmp_path, text, part="").images.native.tolist() == ["a", "b"]
-    assert read(tmp_path, text, part="train").images.native.tolist() == ["a", "b"]
-
-
 def test_a_table_that_does_not_tell_parts_apart_is_the_part(tmp_path: Path) -> None:
     text = "image,partition_note,class\na,x,dog\nb,y,cat\n"
     assert read(tmp_path, text, part="val").images.native.tolist() == ["a", "b"]
-
-
-def test_a_column_called_split_outranks_one_that_holds_the_same_word(tmp_path: Path) -> None:
-    text = "image,used,split,class\na,train,val,dog\nb,val,train,cat\n"
-    assert read(tmp_path, text, part="val").images.native.tolist() == ["a"]
-
-
-def test_two_columns_that_hold_the_part_are_ambiguous(tmp_path: Path) -> None:
-    text = "image,old,new,class\na,train,val,dog\nb,val,train,cat\n"
-    with pytest.raises(UsageError, match="Two columns") as caught:
-        read(tmp_path, text, part="val")
-    # What the hint says works.
-    assert "call the column" in str(caught.value.hint)
-    assert read(tmp_path, text.replace("old", "split"), part="val").images.native.tolist() == ["b"]
 
 
 def test_what_needs_boxes_refuses_a_table(tmp_path: Path) -> None:
@@ -169,41 +147,20 @@ def test_what_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, worl
 @real_files("coco_table")
 def check_the_table_of_coco_has_its_published_figures(shared: Path) -> None:
     path = shared / "data/coco/presence_2014_2017.csv"
-    source = open_path(path, dataset="coco", part="train2017", cache=False)
+    source = open_path(path, dataset="coco", part="train2017")
     assert (len(source.images), source.files[0].rows) == (117_266, 122_218)
     assert source.presence is not None
     assert (np.diff(source.presence[:, 0]) >= 0).all()
     assert len(np.unique(source.presence, axis=0)) == len(source.presence)
-    assert len(open_path(path, dataset="coco", part="val2014", cache=False).images) == 40_137
+    assert len(open_path(path, dataset="coco", part="val2014").images) == 40_137
 
 
 @real_files("coco_table")
 def check_the_rows_of_val2017_say_what_its_boxes_say(shared: Path) -> None:
-    table = open_path(shared / "data/coco/presence_2014_2017.csv", dataset="coco", part="val2017", cache=False)
+    table = open_path(shared / "data/coco/presence_2014_2017.csv", dataset="coco", part="val2017")
     boxes = read_coco(shared / "data/coco/instances_val2017_rebuilt.json", part="val2017")
     assert len(table.images) == 4952
     assert set(statements(table)) == set(statements(boxes))
-
-
-@real_files("coco_table")
-def check_the_rows_of_train2017_miss_classes_and_add_none(shared: Path) -> None:
-    table = open_path(shared / "data/coco/presence_2014_2017.csv", dataset="coco", part="train2017", cache=False)
-    official = read_coco(shared / "data/coco/mini/annotations/instances_train2017.json", part="train2017")
-    drawn = set(statements(official))
-    images = {image for image, _ in drawn}
-    stated = {(image, name) for image, name in statements(table) if image in images}
-    assert len(images) > 50
-    assert stated <= drawn
-    assert (len(drawn), len(drawn - stated)) == (302, 3)
-
-
-@real_files("coco_table")
-def check_coco_categories_are_those_of_the_91_labels(shared: Path) -> None:
-    labels = (shared / "data/coco/labels_91.txt").read_text().splitlines()
-    assert len(labels) == 91
-    assert len(COCO_CATEGORIES) == 80
-    for number, name, _ in COCO_CATEGORIES:
-        assert labels[number - 1] == name
 
 
 @real_files("coco_table")

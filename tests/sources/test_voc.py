@@ -99,13 +99,6 @@ def test_parts_of_the_person_layout_are_not_objects(tmp_path: Path) -> None:
     assert {VOC_NAMES[place] for place in objects.category} == {"person"}
 
 
-def test_voc2012_names_become_numbers_without_the_underscore(tmp_path: Path) -> None:
-    write(tmp_path, {"2008_000008": document(DOG, stem="2008_000008")}, part="train")
-    source = read_voc(tmp_path, "voc2012", "train")
-    assert source.image_ids.tolist() == ["voc2012:2008_000008"]
-    assert source.images.numbers.tolist() == [2008000008]
-
-
 @pytest.mark.parametrize(
     ("stems", "listed"),
     [
@@ -119,12 +112,6 @@ def test_images_keep_the_order_of_the_image_set_and_flags_are_ignored(
     write(tmp_path, {stem: document(DOG, stem=stem) for stem in stems}, listed=listed)
     source = read_voc(tmp_path, "voc2007", "test")
     assert source.images.native.tolist() == stems
-
-
-@pytest.mark.parametrize("above", ["", "VOC2007", "VOCdevkit/VOC2007"])
-def test_the_folder_may_stand_below_the_root(tmp_path: Path, above: str) -> None:
-    write(tmp_path / above, {"000001": document(DOG)})
-    assert len(read_voc(tmp_path, "voc2007", "test").images) == 1
 
 
 def test_other_datasets_have_the_names_that_occur(tmp_path: Path) -> None:
@@ -145,11 +132,8 @@ MALFORMED = {
     "external document type": (EXTERNAL, "document type or an entity"),
     "parameter entity": (PARAMETER, "document type or an entity"),
     "entities in UTF-16": (LAUGHS.encode("utf-16"), "document type or an entity"),
-    "unknown entity": ("<annotation>&nope;</annotation>", "well-formed"),
     "empty": ("", "well-formed"),
     "truncated": (document(DOG)[:-20], "well-formed"),
-    "not XML": ('{"images": []}', "well-formed"),
-    "two roots": ("<annotation/><annotation/>", "well-formed"),
     "Latin-1": (document(DOG).encode().replace(b"cat", b"c\xe9t"), "well-formed"),
     "unknown encoding": (b'<?xml version="1.0" encoding="nonsense"?><annotation/>', "well-formed"),
     "other XML": ("<html/>", "not a VOC annotation"),
@@ -158,13 +142,10 @@ MALFORMED = {
     "name twice": (document(DOG.replace("<pose>", "<name>cat</name><pose>")), "twice"),
     "no name": (document(an_object(name="")), "length >= 1 - at `name`"),
     "no corner": (document(DOG.replace("<xmin>48</xmin>", "")), "required field `xmin`"),
-    "no box": (document("<object><name>dog</name></object>"), "required field `xmin`"),
     "corner in words": (document(an_object(xmin="ten")), "float.* at `xmin`"),
     "difficult 2": (document(an_object(difficult=2)), "at `difficult`"),
-    "strange pose": (document(an_object(pose="Sideways")), "at `pose`"),
     "unknown class": (document(DOG, an_object(name="unicorn")), "class that voc2007 does not have"),
     "width in words": (document(DOG, size="<width>wide</width><height>1</height>"), "int.* at `width`"),
-    "huge width": (document(DOG, size="<width>99999999999</width>"), "int.* at `width`"),
 }
 
 

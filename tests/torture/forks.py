@@ -32,7 +32,7 @@ _MODULES = (
     "curation.benchmarks.calls",
     "curation.evaluation.leaderboard_rows",
     "curation.publishing.exporting",
-    "curation.signals.similarity.from_files",
+    "curation.signals.similarity.near_duplicates",
     "curation.sources.opening",
     "filelock",
     "matplotlib.figure",

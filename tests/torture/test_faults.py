@@ -144,16 +144,3 @@ def test_two_at_once(lab: Lab) -> None:
         return
     for status, text in zip(statuses, told, strict=True):
         lab.check(status, text)
-
-
-def test_the_judge_sees_what_is_wrong(tmp_path: Path, inputs: Path, forks: Forks) -> None:
-    lab = Lab("export coco", tmp_path, inputs, forks)
-    assert {"open", "fsync", "os.rename"} <= {step.split()[0] for step in lab.steps}
-    for file in ("t.json", f".x{PARTIAL}1"):
-        lab.reset()
-        (lab.out / file).write_bytes(b"torn")
-        with pytest.raises(AssertionError):
-            lab.check(2, "error: x")
-    lab.reset()
-    with pytest.raises(AssertionError):
-        lab.check(2, "Traceback (most recent call last)")

@@ -54,7 +54,7 @@ _SCORES = "scores --test {in}/test.npz --train {in}/train.npz --out {out}/s.json
 _NEAR = "similarity neighbors --queries {in}/store --references {in}/store --out {out}/n --force"
 _TRUTH = f"export {{in}}/manifest --format coco {_SOURCES} --out {{out}}/t.json --force"
 _FOLDER = f"export {{in}}/manifest --part closed --format voc {_SOURCES} --out {{out}}/voc"
-_PROPOSE = "review propose --classes {in}/id.txt --source coco={in}/wilderness.json --no-cache --out {out}/p.jsonl"
+_PROPOSE = "review propose --classes {in}/id.txt --source coco={in}/wilderness.json --out {out}/p.jsonl"
 _APPLY = f"review apply {{in}}/manifest --decisions {{in}}/decisions.jsonl --version 2.0.0 {_SOURCES} --out {{out}}/m"
 _PUBLISH = f"publish {{in}}/manifest --repo lab/x {_SOURCES} --dry-run {{out}}/r"
 
@@ -66,26 +66,22 @@ VERBS = {
     "evaluate": Verb(f"{_EVALUATE} --out {{out}}/scores", whole="scores", again=2),
     "evaluate --force": Verb(f"{_EVALUATE} --out {{out}} --force", before=f"{_EVALUATE} --variant all --out {{out}}"),
     "evaluate --append": Verb(f"{_APPEND} one", before=f"{_APPEND} zero", grows=True),
-    "leaderboard": Verb("leaderboard {in}/board.jsonl --out {out}/board.html --force"),
-    "decisions": Verb("review summary {in}/decisions.jsonl --out {out}/d.csv --force"),
     "scores": Verb(_SCORES, before=f"{_SCORES} --method knn"),
     "embed": Verb("similarity embed --photos {in}/photos --encoder colour --out {out}/store", resumes=True),
     "neighbors": Verb(f"{_NEAR} -k 2", before=f"{_NEAR} -k 3"),
-    "propose": Verb(f"{_PROPOSE} --force"),
     "audit": Verb("audit {in}/manifest --out {out}/audit", whole="audit", again=2),
     "cut": Verb(f"cut {COCO} -k 2 --set restarts=2 --on-error components=cut --out {{out}}/cut", whole="cut", again=2),
     "init": Verb(f"init --source {COCO} --n-tasks 2 --out {{out}}/tasks.toml --force"),
-    "show": Verb(f"show {{in}}/manifest --composition {_SOURCES} --out {{out}}/c.csv --force"),
     "publish": Verb(_PUBLISH, whole="r", again=2),
 }
 
-_CUT = "-k 2 --no-cache --on-error components=cut --set restarts=1"
+_CUT = "-k 2 --on-error components=cut --set restarts=1"
 READERS = {
     "table": f"cut {{in}}/table.csv --dataset custom --part train {_CUT}",
     "open images": f"cut {{in}}/openimages --dataset openimages --part train {_CUT}",
     "mtsd": f"cut {{in}}/mtsd --dataset mtsd --part train {_CUT}",
     "cub200": _PROPOSE.replace("coco={in}/wilderness.json", "cub200@train={in}/cub200"),
-    "tasks": f"build owod --tasks {{in}}/tasks.toml --source train={COCO} --source test={{in}}/test.json --no-cache "
+    "tasks": f"build owod --tasks {{in}}/tasks.toml --source train={COCO} --source test={{in}}/test.json "
     "--out {out}/m",
     "list of a benchmark": "identify {in}/list.txt",
     "lists": "audit {in}/lists",
@@ -113,9 +109,9 @@ def write_world(folder: Path) -> None:
             assert main(filled(words, folder, folder)) == 0, words
 
     write_small_world(folder, n_closed=4, n_wilderness=8)
-    run(f"build elephant {_SOURCES} --no-cache --out {{out}}/manifest")
+    run(f"build elephant {_SOURCES} --out {{out}}/manifest")
     for part in ("closed", "wilderness"):
-        run(f"export {{in}}/manifest --part {part} --format coco --no-cache {_SOURCES} --out {{out}}/{part}.json")
+        run(f"export {{in}}/manifest --part {part} --format coco {_SOURCES} --out {{out}}/{part}.json")
         write_detections(folder / f"{part}.json", folder / f"{part}-results.json")
     for name in ("one", "two"):
         run(f"{_EVALUATE} --append {{out}}/board.jsonl --name {name}")

@@ -177,20 +177,6 @@ def exemplars(pool: Collection[str], known: Sequence[str], shows: dict[str, set[
     return taken
 
 
-def voc_coco() -> dict[str, list[str]]:
-    """Return the pools of VOC-COCO: section 5.2 of the open-world specification."""
-    closed, coco = Photos("voc2007-test"), Photos("coco-train2017")
-    others = [name for task in TASKS["m-owodb"][1:] for name in task]
-    lists = {"closed": closed.ids(closed.all())}
-    for count in (20, 40, 60):
-        within = set(coco.showing(others[:count]))
-        barred = set(coco.showing(["person", *others[count:]]))
-        lists[f"range-{count}"] = coco.ids(within - barred)
-    annotated = set(coco.showing(set(COCO.values())))
-    lists["wilderness"] = coco.ids(annotated - set(coco.showing(set(VOC.values()))))
-    return {name: sorted(ids) for name, ids in lists.items()}
-
-
 def find_me(pair: str) -> dict[str, list[str]]:
     """Return the rule's list of COCO and its splits by categories alone: sections 1.1 and 1.3."""
     coco = Photos("coco-val2017")
@@ -211,7 +197,6 @@ LISTS: dict[str, Callable[[], dict[str, list[str]]]] = {
     "table2": lambda: open_world("table2"),
     "s-owodb": lambda: open_world("s-owodb"),
     "m-owodb": lambda: open_world("m-owodb"),
-    "voc-coco": voc_coco,
     "voc": lambda: find_me("voc"),
     "bdd": lambda: find_me("bdd"),
 }

@@ -48,7 +48,7 @@ class Run:
 
 def elephant_run(folder: Path, *options: str) -> Run:
     paths = elephant.files(folder)
-    words = ["elephant", "--no-cache", "--set", f"fbeta_ratios={','.join(elephant.RATIOS)}"]
+    words = ["elephant", "--set", f"fbeta_ratios={','.join(elephant.RATIOS)}"]
     for part in ("closed", "wilderness"):
         words += ["--truth", f"{part}={paths[f'truth_{part}']}"]
         words += ["--detections", f"{part}={paths[f'detections_{part}']}"]
@@ -57,7 +57,7 @@ def elephant_run(folder: Path, *options: str) -> Run:
 
 def owod_run(folder: Path, world: str, profile: str, protocol: str = "owod") -> Run:
     paths = owod.files(folder, *(owod.repeated() if world == "repeated" else owod.drawn()))
-    words = [protocol, "--no-cache", "--truth", paths["truth"], "--detections", paths["detections"]]
+    words = [protocol, "--truth", paths["truth"], "--detections", paths["detections"]]
     words += ["--classes", paths["classes"], "--variant", profile]
     if world == "repeated":
         words += ["--lists", paths["images"], "--on-error", "repeats=keep"]
@@ -66,7 +66,7 @@ def owod_run(folder: Path, world: str, profile: str, protocol: str = "owod") -> 
 
 def osod3_run(folder: Path, outside: str) -> Run:
     paths = osod3.files(folder)
-    words = ["osod3", "--no-cache", "--on-error", f"outside={outside}", "--variant", "all"]
+    words = ["osod3", "--on-error", f"outside={outside}", "--variant", "all"]
     words += ["--set", f"thetas={','.join(osod3.THETAS)}"]
     for name in ("truth", "detections", "classes"):
         words += [f"--{name}", str(paths[name])]
@@ -84,7 +84,7 @@ def classifiers_run(folder: Path, protocol: str) -> Run:
 
 def findmeifyoucan_run(folder: Path, profile: str, rule: str) -> Run:
     paths = findmeifyoucan.files(folder)
-    words = ["findmeifyoucan", "--no-cache", "--variant", profile, "--set", f"threshold={rule}"]
+    words = ["findmeifyoucan", "--variant", profile, "--set", f"threshold={rule}"]
     words += ["--truth", paths["truth"]]
     words += ["--detections", paths["detections"], "--scores", paths["id_scores"]]
     return Run("findmeifyoucan", tuple(words), {"results": {"ood": committed("findmeifyoucan")[rule]}})
@@ -98,20 +98,20 @@ def image_ood_run(folder: Path, protocol: str) -> Run:
 
 def ovcoco_run(folder: Path, *options: str, detections: str = "detections") -> Run:
     paths = ovcoco.files(folder)
-    words = ["ovcoco", "--no-cache", "--truth", paths["truth"], "--detections", paths[detections]]
+    words = ["ovcoco", "--truth", paths["truth"], "--detections", paths[detections]]
     words += ["--set", "setting=all", "--variant", "all", *options]
     return Run("ovcoco", tuple(words), committed("ovcoco"))
 
 
 def voc_run(folder: Path, form: str) -> Run:
     paths = voc.files(folder)
-    words = ("voc", "--no-cache", "--truth", paths["truth"], "--detections", paths[form])
+    words = ("voc", "--truth", paths["truth"], "--detections", paths[form])
     return Run("voc", words, committed("voc"))
 
 
 def coco_run(folder: Path) -> Run:
     paths = coco.files(folder)
-    words = ("coco", "--no-cache", "--truth", paths["truth"], "--detections", paths["detections"])
+    words = ("coco", "--truth", paths["truth"], "--detections", paths["detections"])
     return Run("coco", words, committed("coco"))
 
 

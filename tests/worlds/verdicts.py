@@ -3,6 +3,8 @@
 import random
 from pathlib import Path
 
+from tests.worlds.listed_manifest import manifest_of_lists
+
 CLASSES = ("banded", "dotted", "woven")
 TEXTURES = [f"{name}/{name}_{number:04d}.jpg" for name in CLASSES for number in range(20)]
 SAID = ["i", "i", *"o" * 20, "u", "u", "u", *"o" * 5]
@@ -24,3 +26,6 @@ def lay(folder: Path) -> None:
     gone = "990,textures/images/bubbly/bubbly_0001.jpg,i"
     lines = ["index,image_location,decision", *rows, gone, "999,textures/images/woven/woven_0019.jpg,"]
     (folder / "textures.csv").write_text("".join(f"{line}\n" for line in lines))
+    ids = [f"dtd:{path.removesuffix('.jpg')}" for path in TEXTURES]
+    made = manifest_of_lists({"textures": ids}, name="textures", source="textures", namespace="dtd", order="listed")
+    made.save(folder / "textures")

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from curation.core.errors import EvaluationError
 from curation.evaluation.matching import Matches, positives, tenth_names
 from curation.evaluation.measures import percent
 from curation.evaluation.open_set import READINGS, readings
@@ -83,16 +82,16 @@ def wilderness_intervals(
     ------
     UsageError
         Parameters out of range.
-    EvaluationError
-        A level needs more wilderness images than there are, or `matches` was made with another `difficult`.
     """
-    _check_levels(levels, wilderness.n_images)
     tail = tail_of(confidence)
+    counted = positives(closed, Rules(name="", difficult=difficult))
+    cell = closed.label[counted].astype(np.int64) * closed.n_images + closed.image[counted]
+    by_image = np.bincount(cell, minlength=len(closed.classes) * closed.n_images).reshape(-1, closed.n_images)
     first = np.arange(closed.n_images)
     name, members = ("ratio 1.0", first) if listed is None else (listed[0], np.flatnonzero(listed[1]))
     is_drawn_apart = not np.array_equal(members, first)
     sampler = _Wilderness(
-        positives=_positives(closed, matches, difficult),
+        positives=by_image,
         rankings=[
             _Cuts.of_class(number, closed_detections, matches, wilderness_detections)
             for number in range(len(closed.classes))
@@ -185,15 +184,11 @@ class _Wilderness:
 
 @dataclass(frozen=True, slots=True)
 class _Cuts:
-    """One class by falling score, cut where a distinct score holds a true positive.
-
-    Only there can a threshold lie or the precision envelope have a corner, so counts are needed nowhere else.
-    """
+    """One class by falling score, cut behind each distinct score of the closed set."""
 
     image: Int64s
-    starts: Int64s
-    tp_image: Int64s
-    tp_starts: Int64s
+    correct: Bools
+    ends: Int64s
     wild_image: Int64s
     wild_ends: Int64s
 
@@ -201,66 +196,32 @@ class _Cuts:
     def of_class(cls, number: int, closed: Detections, matches: Matches, wilderness: Detections) -> _Cuts:
         rows = np.flatnonzero((closed.label == number) & (matches.outcome >= 0))
         rows = rows[np.argsort(-closed.scores[rows], kind="stable")]
-        scores, correct = closed.scores[rows], matches.outcome[rows] == 1
-        ends, tp_ends, cuts = _cuts(scores, correct)
         wild = np.flatnonzero(wilderness.label == number)
         wild = wild[np.argsort(-wilderness.scores[wild], kind="stable")]
-        image = closed.image[rows].astype(np.int64)
+        cuts = np.unique(-closed.scores[rows])
         return cls(
-            image=image[: ends[-1] if len(ends) else 0],
-            starts=_starts(ends),
-            tp_image=image[correct],
-            tp_starts=_starts(tp_ends),
+            image=closed.image[rows].astype(np.int64),
+            correct=matches.outcome[rows] == 1,
+            ends=np.searchsorted(-closed.scores[rows], cuts, side="right"),
             wild_image=wilderness.image[wild].astype(np.int64),
-            wild_ends=np.searchsorted(-wilderness.scores[wild], -cuts, side="right").astype(np.int64),
+            wild_ends=np.searchsorted(-wilderness.scores[wild], cuts, side="right"),
         )
 
     def closed_counts(self, weights: Int64s) -> tuple[Int64s, Int64s]:
         """Return TP and TP + FP at each cut."""
-        if not len(self.starts):
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        tp = np.add.reduceat(weights[self.tp_image], self.tp_starts)
-        detected = np.add.reduceat(weights[self.image], self.starts)
-        return np.cumsum(tp), np.cumsum(detected)
+        counts = weights[self.image]
+        return np.cumsum(counts * self.correct)[self.ends - 1], np.cumsum(counts)[self.ends - 1]
 
     def wilderness_counts(self, weights: Int64s) -> Int64s:
         """Return FP_o at each cut, each wilderness image counting `weights` times."""
-        cumulated = np.concatenate([[0], np.cumsum(weights[self.wild_image])])
-        counts: Int64s = cumulated[self.wild_ends]
+        counts: Int64s = np.append(0, np.cumsum(weights[self.wild_image]))[self.wild_ends]
         return counts
 
     def false_positives(self, point: int, slots: Int64s, sizes: Int64s, n_images: int) -> Int64s:
         """Return FP_o at one cut for the first n_k slots of each level."""
         by_image = np.bincount(self.wild_image[: self.wild_ends[point]], minlength=n_images)
-        cumulated = np.concatenate([[0], np.cumsum(by_image[slots[: sizes.max(initial=0)]])])
-        counts: Int64s = cumulated[sizes]
+        counts: Int64s = np.append(0, np.cumsum(by_image[slots[: sizes.max(initial=0)]]))[sizes]
         return counts
-
-
-def _cuts(scores: Floats, correct: Bools) -> tuple[Int64s, Int64s, Floats]:
-    """Return where each distinct score with a true positive ends among all and among the true positives, and it."""
-    cuts = np.unique(scores[correct])[::-1]
-    ends = np.searchsorted(-scores, -cuts, side="right")
-    tp_ends = np.searchsorted(-scores[correct], -cuts, side="right")
-    return ends, tp_ends, cuts
-
-
-def _starts(ends: Int64s) -> Int64s:
-    return np.concatenate([[0], ends[:-1]]).astype(np.int64) if len(ends) else np.zeros(0, np.int64)
-
-
-def _positives(truth: GroundTruth, matches: Matches, difficult: Difficult) -> Int64s:
-    """Return the positives of each class in each image, shape (K, n_images)."""
-    counted = positives(truth, Rules(name="", difficult=difficult))
-    cell = truth.label[counted].astype(np.int64) * truth.n_images + truth.image[counted]
-    by_image = np.bincount(cell, minlength=len(truth.classes) * truth.n_images).reshape(-1, truth.n_images)
-    if not np.array_equal(by_image.sum(axis=1), matches.n_positive):
-        raise EvaluationError(
-            "The matches were not made with this treatment of difficult objects",
-            expected=f"difficult={difficult!r} in match() and here",
-            found=f"{int(matches.n_positive.sum())} positives against {int(by_image.sum())}",
-        )
-    return by_image
 
 
 def _average_precisions(tp: Int64s, detected: Int64s, n: int) -> tuple[float, float]:
@@ -287,14 +248,3 @@ def _averages(impact: Floats, above: Bools) -> Floats:
     nothing = np.full(impact.shape[:2], np.nan)
     without = impact[:, :, above].mean(axis=2) if above.any() else nothing
     return np.stack([without, impact.mean(axis=2) if len(above) else nothing], axis=2)
-
-
-def _check_levels(levels: Mapping[str, int], n_wilderness: int) -> None:
-    for level, size in levels.items():
-        if not 0 <= size <= n_wilderness:
-            raise EvaluationError(
-                "A wilderness level needs more images than there are",
-                where=f"level {level}",
-                expected=f"at most {n_wilderness} wilderness images",
-                found=str(size),
-            )

@@ -40,7 +40,7 @@ from curation.evaluation.matching import Matches, OperatingPoints, assign, recal
 from curation.evaluation.measures import Measured
 from curation.evaluation.open_set import LEVEL_COUNTS, LevelCounts
 from curation.evaluation.outcomes import Outcomes, outcomes_by_class
-from curation.evaluation.problem import MOST_LISTED, GroundTruth, Scene
+from curation.evaluation.problem import GroundTruth, Scene
 from curation.evaluation.result import Figure, Report, Result, Scored, Table, stem_of, tidy_tables, truth_digests
 from curation.evaluation.truth import check_closed, check_wilderness, ground_truth
 from curation.evaluation.variants import Difficult
@@ -119,8 +119,6 @@ class ElephantOptions:
 
 
 OPTIONS = ElephantOptions()
-_MOST_LISTED = MOST_LISTED // 50
-"""Each class is listed at some fifty levels of wilderness."""
 
 
 def _texts(value: Texts) -> tuple[str, ...]:
@@ -183,8 +181,7 @@ def evaluate(
         part: inputs.detections_of(files[part], parts[part], policy, other=parts[other])
         for part, other in steps((PARTS, PARTS[::-1]), "reading detections")
     }
-    listed, unlisted = inputs.classes_listed([(parts[part], read[part]) for part in PARTS], most=_MOST_LISTED)
-    (closed, inside), (wilderness, outside) = ((part.truth, evaluated.detections) for part, evaluated in listed)
+    (closed, inside), (wilderness, outside) = ((parts[part].truth, read[part].detections) for part in PARTS)
     scene = Scene(closed, inside, wilderness, outside)
     facts = inputs.about(
         known,
@@ -225,7 +222,6 @@ def evaluate(
         columns=lambda: precision_recall(
             closed.classes, inside, assign(closed, inside, replace(PAPER, difficult=options.difficult))
         ),
-        notes=unlisted,
         outcomes=lambda: {PAPER.name: elephant_outcomes(scene, options, part=wilderness_part)},
     )
 

@@ -23,12 +23,19 @@ import numpy as np
 
 from curation.benchmarks import parts
 from curation.benchmarks.benchmark import benchmark_facts, declared_parameters, fact, several
-from curation.benchmarks.parts import Part, Selection, all_images, compared, hash_rank, source_entry, voc_classes
-from curation.benchmarks.published import drafts
+from curation.benchmarks.parts import (
+    Part,
+    Selection,
+    all_images,
+    compared,
+    hash_rank,
+    images_with_roles,
+    source_entry,
+    voc_classes,
+)
 from curation.core.errors import ProtocolError, UsageError
 from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartEntry, Supersedes
 from curation.manifest.manifest import Manifest
-from curation.manifest.views import class_positions
 from curation.sources.source import Bools, Int64s, Source
 
 _FACTS = benchmark_facts(__package__)
@@ -48,8 +55,6 @@ OFFICIAL_FIGURES = fact(__package__, "official", dict[str, tuple[str, ...]])
 """Figures by which a file is known to be an official part of COCO."""
 TRAINING_FIGURES = fact(__package__, "training", dict[str, tuple[int, int, int]])
 """Images, objects and persons of the authors' four training files."""
-RECIPES = drafts(__package__, classes=voc_classes())
-"""Drafts of lists that others published, by the name of the manifest that they make."""
 _SWAPPED = f"is it the other way round? --source {CLOSED}=VOC --source {COCO}=COCO"
 
 
@@ -89,7 +94,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     coco = sources[COCO]
     classes = voc_classes(coco)
     closed = closed_part(sources[CLOSED], classes)
-    shows_known = known_images(coco, classes)
+    shows_known = images_with_roles(coco, classes, "known")
     wilderness = wilderness_part(coco, shows_known, classes)
     sizes = {ratio: int(Fraction(ratio) * len(closed.ids)) for ratio in parameters["ratios"]}
     for ratio, size in sizes.items():
@@ -156,13 +161,6 @@ def closed_part(source: Source, classes: Sequence[ClassEntry]) -> Part:
         )
     chosen = Selection(CLOSED, source, all_images(source))
     return parts.make_part("closed", "test", chosen, classes, view=TEST_VIEW, rule=_FACTS["closed_rule"])
-
-
-def known_images(coco: Source, classes: Sequence[ClassEntry]) -> Bools:
-    """Return for each image whether any annotation, crowd included, belongs to the 20 classes."""
-    known = np.array([entry.role == "known" for entry in classes], np.bool_)
-    image, category = coco.class_pairs()
-    return np.isin(all_images(coco), image[known[class_positions(classes, coco)][category]])
 
 
 def wilderness_part(coco: Source, shows_known: Bools, classes: Sequence[ClassEntry]) -> Part:

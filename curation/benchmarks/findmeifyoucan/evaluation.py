@@ -17,11 +17,12 @@ from curation.benchmarks.benchmark import fact
 from curation.benchmarks.findmeifyoucan.detections import (
     UNNAMED,
     ClassReading,
+    IdScores,
     OodDetections,
     ReadOodDetections,
+    read_id_scores,
     read_ood_detections,
 )
-from curation.benchmarks.findmeifyoucan.id_scores import IdScores, read_id_scores
 from curation.benchmarks.findmeifyoucan.measures import (
     FPR_KEYS,
     THRESHOLD_RULES,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -20,21 +20,21 @@ from curation.benchmarks.findmeifyoucan.pairs import (
     PAIRS,
     OodPair,
     OodPool,
+    Replayed,
     contradictions,
     decisions_of,
     disregarded,
     id_class_overlaps,
     is_pinned_only,
     pair_of,
+    replay,
     unmatched_datasets,
 )
-from curation.benchmarks.findmeifyoucan.replay import Replayed, replay
 from curation.benchmarks.parts import (
     Part,
     Selection,
     all_images,
     compared,
-    hash_rank,
     images_with,
     make_part,
     manifest_of,
@@ -49,7 +49,7 @@ from curation.manifest.manifest import Manifest
 from curation.review.decisions.decision import Decision
 from curation.review.decisions.resolution import recorded_digest
 from curation.sources.datasets import COCO_CATEGORIES, family
-from curation.sources.source import Bools, Int64s, Source
+from curation.sources.source import Int64s, Source
 from curation.sources.source_specs import SourceSlot
 
 _ROOM = __package__
@@ -140,8 +140,6 @@ class Splits:
         Empty where no split can be had.
     missing : str
         Why no split can be had, ``""`` where they can.
-    proposed : mapping of str to tuple of str
-        Candidates by split, where they were asked for.
     notes : tuple of str
     """
 
@@ -152,7 +150,6 @@ class Splits:
     start: Ids | None
     outcome: Replayed = _NOTHING
     missing: str = ""
-    proposed: Mapping[str, Ids] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
@@ -226,7 +223,7 @@ def split_pool(pair: OodPair, pool: OodPool, sources: Mapping[str, Source], para
     ------
     ProtocolError
         A published start list has images that the rule refuses, or that the source lacks; a decision keeps as near what
-        is not in the start list; with ``shared=refuse``, an image is in both splits.
+        is not in the start list.
     PresenceOnlyError
         The source of the start list has no boxes.
     """
@@ -245,19 +242,10 @@ def split_pool(pair: OodPair, pool: OodPool, sources: Mapping[str, Source], para
         where=f"pool {pool.name}",
     )
     splits = replace(splits, outcome=outcome)
-    if splits.shared and parameters["shared"] == "refuse":
-        raise ProtocolError(
-            "Decisions put an image into the near and into the far split",
-            where=f"pool {pool.name}",
-            expected="disjoint splits",
-            found=", ".join(splits.shared[:5]),
-            hint="take one of the two decisions back, or --set shared=report to keep the published splits",
-        )
-    proposed, remarks = _candidates(pair, splits, parameters) if parameters["candidates"] else ({}, ())
     notes = _notes(pool, source, sources, outcome)
     if shared := splits.shared:
         notes += [f"{pool.name}: near and far share {len(shared)} images, by decision: {', '.join(shared[:5])}."]
-    return replace(splits, proposed=proposed, notes=(*notes, *remarks))
+    return replace(splits, notes=tuple(notes))
 
 
 def _start(
@@ -328,42 +316,6 @@ def _notes(pool: OodPool, source: Source, sources: Mapping[str, Source], outcome
     return notes
 
 
-def _candidates(pair: OodPair, splits: Splits, parameters: Mapping[str, Any]) -> tuple[dict[str, Ids], tuple[str, ...]]:
-    """Return the images to show to a reviewer by split, and what they were looked for with."""
-    pool = splits.pool
-    source = splits.sources.get(pool.candidates)
-    if source is None and pool.candidates:
-        return {}, (f"{pool.name}: candidates need --source {pool.candidates}=PATH; none are listed.",)
-    if source is None or not (pool.wanted_near or pool.wanted_far):
-        return {}, (f"{pool.name}: no split wants more categories; no candidates are listed.",)
-    start = splits.sources[pool.start]
-    counts = [
-        annotations_by_category(start, require_positions(start, splits.kept.get(part, ()), part, pool.start))
-        for part in (pool.near_part, pool.far_part)
-    ]
-    wanted_of_part = dict(zip((pool.near_part, pool.far_part), wanted_categories(pool, *counts), strict=True))
-    refused = {*pool.remove, *pair.id_names(pool)}
-    everywhere = [decision.image_id for decision in splits.decisions]
-    official = parameters["scan"] == "official_scan"
-    decided = {part: splits.added[part] if official else everywhere for part in pool.parts}
-    by_part: dict[str, Ids] = {}
-    for part in pool.parts:
-        positions = candidates(
-            source,
-            wanted_of_part[part],
-            refused,
-            {*(splits.start or ()), *decided[part]},
-            most=parameters["candidates"],
-            scan=parameters["scan"],
-            salt=f"{parameters['salt']}/{part}/",
-        )
-        by_part[part] = tuple(source.image_ids[positions].tolist())
-    looked_for = "; ".join(
-        f"{part}: {', '.join(names) or 'none'}" for part, names in wanted_of_part.items() if part in by_part
-    )
-    return by_part, (f"{pool.name}: candidates were looked for by the categories {looked_for}.",)
-
-
 def start_by_rule(source: Source, id_names: Collection[str]) -> Int64s:
     """Return the positions of the images without an annotation of an ID class, in file order.
 
@@ -408,98 +360,6 @@ def annotations_by_category(source: Source, positions: Int64s) -> dict[str, int]
     image, category = source.class_pairs()
     counts = np.bincount(category[chosen[image]], minlength=len(source.categories)).tolist()
     return dict(zip(source.categories.names, counts, strict=True))
-
-
-def wanted_categories(
-    pool: OodPool, near: Mapping[str, int], far: Mapping[str, int]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the categories that the near and the far split want more images of, in the order of the source.
-
-    Parameters
-    ----------
-    near, far : mapping of str to int
-        Annotations by category of the interim splits, after the manual stage (``get_categories_to_add``). What the far
-        split wants, the near one does not.
-    """
-    for_far = tuple(name for name, n in far.items() if pool.wanted_far and n in pool.wanted_far)
-    for_near = tuple(
-        name for name, n in near.items() if pool.wanted_near and n in pool.wanted_near and name not in for_far
-    )
-    return for_near, for_far
-
-
-def candidates(
-    source: Source,
-    wanted: Collection[str],
-    refused: Collection[str],
-    taken: Collection[str],
-    *,
-    most: int,
-    scan: str,
-    salt: str,
-) -> Int64s:
-    """Return the positions of images to show to a reviewer: they have a wanted category and no refused one.
-
-    Parameters
-    ----------
-    source : Source
-    wanted, refused : collection of str
-        Categories; those refused are the removed ones and the names of ID classes.
-    taken : collection of str
-        Image ids never proposed: those of the start list, and those decided upon.
-    most : int
-        How many at most.
-    scan : {"whole_image", "official_scan"}
-        Every annotation of an image is looked at; or annotations in file order until there are so many candidates: one
-        whose refused category is annotated later in the file is still among them.
-    salt : str
-        Of the hash ranks under ``whole_image``.
-
-    Returns
-    -------
-    ndarray of int64
-        In the order of their rank, or of their first wanted annotation.
-    """
-    first_wanted = _first_annotation(source, wanted)
-    first_refused = _first_annotation(source, refused)
-    held = set(taken)
-    free = np.array([image not in held for image in source.image_ids.tolist()], np.bool_)
-    never = len(source.class_pairs()[0])
-    if scan == "official_scan":
-        return _scanned(first_wanted, first_refused, free, most, never)
-    chosen = np.flatnonzero(free & (first_wanted < never) & (first_refused == never))
-    return chosen[hash_rank(source.image_ids[chosen].tolist(), salt)[:most]]
-
-
-def _scanned(first_wanted: Int64s, first_refused: Int64s, free: Bools, most: int, end: int) -> Int64s:
-    """Return the candidates that are alive when the scan first has as many as it may."""
-    # An annotation that is both wanted and refused discards the image: it never becomes a candidate.
-    newborn = np.flatnonzero(free & (first_wanted < first_refused))
-    if not len(newborn) or most < 1:
-        return newborn[:0]
-    born, dead = first_wanted[newborn], first_refused[newborn]
-    moments = np.concatenate([born, dead])
-    change = np.concatenate([np.ones(len(born), np.int64), -np.ones(len(dead), np.int64)])
-    order = np.argsort(moments, kind="stable")
-    full = np.flatnonzero(np.cumsum(change[order]) >= most)
-    stop = moments[order][full[0]] if len(full) else end - 1
-    alive = (born <= stop) & (dead > stop)
-    return newborn[alive][np.argsort(born[alive], kind="stable")]
-
-
-def _first_annotation(source: Source, names: Collection[str]) -> Int64s:
-    """Return the place of each image's first annotation of some categories; their number where it has none."""
-    image, category = source.class_pairs()
-    first = np.full(len(source.images), len(image), np.int64)
-    rows = np.flatnonzero(_categories(source, names)[category])
-    # Of repeated indices the last assignment stays, so the rows run backwards.
-    first[image[rows[::-1]]] = rows[::-1]
-    return first
-
-
-def _categories(source: Source, names: Collection[str]) -> Bools:
-    chosen = set(names)
-    return np.array([name in chosen for name in source.categories.names], np.bool_)
 
 
 def _manifest(pair: OodPair, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
@@ -566,15 +426,10 @@ def _parts(
     # Every annotation is an unknown object, crowd and group boxes included.
     left_over: Treatment = "ignore" if parameters["id_objects"] == "ignore" else "rename:unknown"
     view = LabelView(known=left_over, unknown="rename:unknown", crowd="keep", difficult="keep")
-    words = {
-        "start": pool.start,
-        "published": pool.published,
-        "near": ", ".join(pool.near) or "none",
-        "scan": parameters["scan"],
-    }
+    words = {"start": pool.start, "published": pool.published, "near": ", ".join(pool.near) or "none"}
 
     def made(name: str, kind: str, selected: list[Selection] | None, subset_of: str = "") -> Part | PartEntry:
-        rule = _RULES[kind].format(**words | {"part": name.removesuffix("-candidates")})
+        rule = _RULES[kind].format(**words)
         if selected is not None:
             return make_part(name, "test", selected, classes, view=view, rule=rule, subset_of=subset_of)
         slots = dict.fromkeys(slot for slot in (pool.start, pool.candidates) if slot)
@@ -593,8 +448,6 @@ def _parts(
     for part in pool.parts:
         kind = "near" if part == pool.near_part else pool.distance
         parts.append(made(part, kind, None if split.missing_of(part) else split.selections(part)))
-    for part, ids in split.proposed.items():
-        parts.append(made(f"{part}-candidates", "candidates", located_in(ids, pool.candidates)))
     return parts
 
 

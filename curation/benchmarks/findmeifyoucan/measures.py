@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from curation.benchmarks.benchmark import benchmark_facts, fact
-from curation.benchmarks.findmeifyoucan.detections import OodDetections
-from curation.benchmarks.findmeifyoucan.id_scores import IdScores
+from curation.benchmarks.findmeifyoucan.detections import IdScores, OodDetections
 from curation.core.errors import UsageError
-from curation.evaluation.curves import average_precision, weighted_auroc
+from curation.evaluation.curves import average_precision
 from curation.evaluation.matching import assign
 from curation.evaluation.problem import LARGEST_SCORE, Bools, Detections, Floats, GroundTruth, Int32s, Int64s
 from curation.evaluation.resample import resample, weights_of
@@ -253,36 +252,28 @@ def _marked(positions: Int32s, n: int) -> Bools:
 _TAIL = 0.025
 
 
-class _Rates(NamedTuple):
-    """Counts of a variant by image, shape (images,) each."""
-
-    tp: Int64s
-    counted: Int64s
-    misclassified: Int64s
-    objects: Int64s
-
-
 @dataclass(frozen=True, slots=True)
 class ImageSample:
-    """What the replicates draw from: scores with the image of each, and counts by image.
+    """What the replicates draw from: the scores of a method with the image of each, and counts by image.
 
     Attributes
     ----------
     scores, image : ndarray, shape (d,)
-        OOD scores in ascending order, and their images.
+        OOD scores and their images.
     id_scores, id_image : ndarray, shape (n,)
         The same of the ID set.
     n_images, n_id_images : int
-    rates : dict of str to counts by image
+    counts : dict of str to dict of str to ndarray of int64, shape (images,)
+        Detections and objects of each image by outcome, by variant.
     """
 
     scores: Floats
-    image: Int64s
+    image: Int32s
     id_scores: Floats
     id_image: Int64s
     n_images: int
     n_id_images: int
-    rates: dict[str, _Rates]
+    counts: dict[str, dict[str, Int64s]]
 
     @classmethod
     def of(
@@ -294,30 +285,45 @@ class ImageSample:
         outcomes: Iterable[OpenSetOutcomes],
     ) -> ImageSample:
         """Return the sample of a split and a score, with the outcomes of some variants."""
-        oods, ids = detections.scores[method], id_scores.scores[method]
+        ids = id_scores.scores[method]
         id_images = range(len(ids)) if id_scores.images is None else id_scores.images
         id_names, id_image = np.unique(np.array(id_images), return_inverse=True)
-        order, id_order = np.argsort(oods, kind="stable"), np.argsort(ids, kind="stable")
+
+        def counts(variant: OpenSetOutcomes) -> dict[str, Int64s]:
+            by_object = variant.rules.errors == "objects"
+            errors = truth.image[variant.misclassified()] if by_object else detections.image[variant.on_object]
+            images = {
+                "tp": detections.image[variant.correct],
+                "counted": detections.image[variant.counted],
+                "errors": errors,
+                "objects": truth.image,
+            }
+            return {name: np.bincount(image, minlength=truth.n_images) for name, image in images.items()}
+
         return cls(
-            oods[order],
-            detections.image[order].astype(np.int64),
-            ids[id_order],
-            id_image[id_order].astype(np.int64),
+            detections.scores[method],
+            detections.image,
+            ids,
+            id_image,
             truth.n_images,
             len(id_names),
-            {variant.rules.name: _rates(truth, detections, variant) for variant in outcomes},
+            {variant.rules.name: counts(variant) for variant in outcomes},
         )
 
     def statistics(self, weights: Int64s, id_weights: Int64s) -> dict[str, float]:
         """Return every number, images counted with weights; NaN where it is undefined."""
-        return {
-            **_separability(self.id_scores, id_weights[self.id_image], self.scores, weights[self.image]),
-            **{
-                f"{variant}.{name}": value
-                for variant, rates in self.rates.items()
-                for name, value in _open_set(rates, weights).items()
-            },
-        }
+        ids, oods = np.repeat(self.id_scores, id_weights[self.id_image]), np.repeat(self.scores, weights[self.image])
+        values = dict.fromkeys(("AUROC", "FPR95_first"), np.nan)
+        if len(ids) and len(oods):
+            ranked = RankedScores.of(ids, oods)
+            values = {"AUROC": auroc(ranked), "FPR95_first": fpr95_first(ranked)}
+        for variant, by_image in self.counts.items():
+            total = {name: int(counts @ weights) for name, counts in by_image.items()}
+            n, counted = total["objects"], total["counted"]
+            values[f"{variant}.nOSE"] = 100 * total["errors"] / n if n else np.nan
+            values[f"{variant}.P_U"] = (100 * total["tp"] / counted if counted else 0.0) if n else np.nan
+            values[f"{variant}.R_U"] = 100 * total["tp"] / n if n else np.nan
+        return values
 
 
 def bootstrap_intervals(sample: ImageSample, *, replicates: int, seed: int = 0) -> dict[str, dict[str, Any]]:
@@ -331,52 +337,10 @@ def bootstrap_intervals(sample: ImageSample, *, replicates: int, seed: int = 0) 
     UsageError
         Parameters out of range.
     """
+    sizes = (sample.n_images, sample.n_id_images)
 
     def statistics(drawn: Sequence[Int64s]) -> dict[str, float]:
-        return sample.statistics(
-            *(weights_of(drawing, n) for drawing, n in zip(drawn, (sample.n_images, sample.n_id_images), strict=True))
-        )
+        return sample.statistics(*map(weights_of, drawn, sizes))
 
-    replicated = resample(statistics, (sample.n_images, sample.n_id_images), replicates=replicates, seed=seed)
+    replicated = resample(statistics, sizes, replicates=replicates, seed=seed)
     return {name: replicated.intervals(name, _TAIL) for name in replicated.estimate}
-
-
-def _rates(truth: GroundTruth, detections: OodDetections, outcomes: OpenSetOutcomes) -> _Rates:
-    def by_image(chosen: Bools) -> Int64s:
-        return np.bincount(detections.image[chosen], minlength=truth.n_images)
-
-    def objects(chosen: Bools) -> Int64s:
-        return np.bincount(truth.image[chosen], minlength=truth.n_images)
-
-    return _Rates(
-        tp=by_image(outcomes.correct),
-        counted=by_image(outcomes.counted),
-        misclassified=objects(outcomes.misclassified())
-        if outcomes.rules.errors == "objects"
-        else by_image(outcomes.on_object),
-        objects=objects(np.ones(len(truth.image), bool)),
-    )
-
-
-def _open_set(rates: _Rates, weights: Int64s) -> dict[str, float]:
-    n, counted, tp = (int(column @ weights) for column in (rates.objects, rates.counted, rates.tp))
-    return {
-        "nOSE": 100 * int(rates.misclassified @ weights) / n if n else np.nan,
-        "P_U": (100 * tp / counted if counted else 0.0) if n else np.nan,
-        "R_U": 100 * tp / n if n else np.nan,
-    }
-
-
-def _separability(ids: Floats, id_weights: Int64s, oods: Floats, weights: Int64s) -> dict[str, float]:
-    """Return AUROC and FPR95 (rule ``first``) of weighted scores in ascending order; ID positive."""
-    n, m = int(id_weights.sum()), int(weights.sum())
-    if not n or not m:
-        return {"AUROC": np.nan, "FPR95_first": np.nan}
-    less, at_most = (np.searchsorted(oods, ids, side=side) for side in ("left", "right"))
-    at_least = np.cumsum(id_weights[::-1])[::-1]
-    # The largest ID score at which TPR reaches 0.95; equal scores below it count too, hence the first of them.
-    first = int(np.flatnonzero(20 * at_least >= 19 * n)[-1])
-    return {
-        "AUROC": weighted_auroc(id_weights, weights, less, at_most),
-        "FPR95_first": float((m - weights[: less[first]].sum()) / m),
-    }

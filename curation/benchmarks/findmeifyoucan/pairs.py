@@ -1,15 +1,19 @@
 """A pair of ID classes and OOD sources: what is ID, near, or removed; the paper's two, or your own. And its decisions.
 
 Recorded decisions are one parameter of a manifest: which image, which decision, for which reason; no more.
-`id_class_overlaps` says which ID classes are called near, or annotated in an OOD split.
+`id_class_overlaps` says which ID classes are called near, or annotated in an OOD split. `replay` applies decisions to a
+start list in the order of the authors' code, as pure algebra of sets: the automatic stage with its overrides
+(``get_images_to_near_and_remove``), the first manual stage (``remove_and_split_manual_inspection``), then the accepted
+candidates. The order of decisions inside a stage, and repeats, change nothing.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -19,8 +23,10 @@ from msgspec.structs import replace
 
 from curation.benchmarks.benchmark import benchmark_facts, read_declared
 from curation.core.errors import CurationError, DecisionConflictError, DecisionError, ProtocolError
+from curation.core.wording import examples
 from curation.manifest.header import DIGEST, NAME
-from curation.review.decisions.decision import Decision, check_decision
+from curation.review.decisions.application import Ineffective
+from curation.review.decisions.decision import Action, Decision, Stage, check_decision
 from curation.review.decisions.files import read_decisions
 from curation.review.decisions.resolution import recorded_form, resolve
 from curation.signals.hierarchy import open_wordnet
@@ -35,7 +41,7 @@ _COCO_PARTS = {"coco-val2017": "val2017", "coco-train2017": "train2017"}
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which categories a split wants more of: those with a number of annotations between two bounds, both excluded.
+    """Which categories the authors looked for among the candidates, by their number of annotations (recorded only).
 
     Attributes
     ----------
@@ -46,10 +52,6 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     more_than: Annotated[int, Meta(ge=0, le=_MOST)]
     less_than: Annotated[int, Meta(ge=0, le=_MOST)] | None = None
-
-    def __contains__(self, count: int) -> bool:
-        """Whether a category with so many annotations is wanted."""
-        return self.more_than < count and (self.less_than is None or count < self.less_than)
 
 
 class OodPool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -76,7 +78,6 @@ class OodPool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     reasons : tuple of str
         Where given, only removals of the manual stage for one of these reasons count among the decisions.
     wanted_near, wanted_far : Wanted or None
-        Categories to look for among the candidates; None for none.
     """
 
     name: Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_]{0,31}\Z")]
@@ -427,3 +428,114 @@ def _parsed(text: str) -> list[Decision]:
     for decision in decisions:
         check_decision(decision, where="--set decisions")
     return decisions
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What a start list becomes. All ids are sorted.
+
+    Attributes
+    ----------
+    near, far : tuple of str
+        Start images by split, those added not among them.
+    removed : tuple of str
+        Start images that are in neither.
+    added_near, added_far : tuple of str
+        Accepted candidates, also those that stand in the start list.
+    ineffective : tuple of Ineffective
+        Decisions that found no image to act on, or that another overrides.
+    shared : tuple of str
+        Images that end in near and in far.
+    """
+
+    near: tuple[str, ...]
+    far: tuple[str, ...]
+    removed: tuple[str, ...]
+    added_near: tuple[str, ...]
+    added_far: tuple[str, ...]
+    ineffective: tuple[Ineffective, ...] = ()
+    shared: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return `ineffective` in words."""
+        return tuple(row.text() for row in self.ineffective)
+
+
+def replay(
+    start: Iterable[str],
+    *,
+    remove: Collection[str],
+    near: Collection[str],
+    decisions: Iterable[Decision],
+    where: str = "",
+) -> Replayed:
+    """Return the near and the far split of a start list after the automatic stage and all decisions.
+
+    Parameters
+    ----------
+    start : iterable of str
+        Ids of the start list B.
+    remove, near : collection of str
+        Images of B that show a category to remove, and one that is near; removal wins.
+    decisions : iterable of Decision
+        Those that speak of this list, resolved (`curation.review.decisions.resolution.resolve`).
+    where : str
+        What is replayed, for messages.
+
+    Notes
+    -----
+    With the recorded sets of `auto_override`, R = (remove ∪ removed) − kept near and
+    N = ((near ∪ kept near) − removed) − R; then far = B − R − N. Of the manual stage, removals act on far alone, then
+    far images move to near, then near images to far.
+
+    Raises
+    ------
+    DecisionError
+        An image that is to be near is not in the start list (a ``KeyError`` in the authors' code).
+    """
+    listed = set(start)
+    asked: dict[tuple[Stage, Action], set[str]] = defaultdict(set)
+    for row in decisions:
+        asked[row.stage, row.action].add(row.image_id)
+    found: list[Ineffective] = []
+
+    def tell(stage: Stage, action: Action, why: str, images: Collection[str]) -> None:
+        if images:
+            found.append(Ineffective(stage, action, why, tuple(sorted(images))))
+
+    kept, dropped = asked["auto_override", "keep_near"], asked["auto_override", "remove"]
+    removed = (set(remove) | dropped) - kept
+    is_near = ((set(near) | kept) - dropped) - removed
+    if outside := is_near - listed:
+        raise DecisionError(
+            "Images that are to be near are not in the start list",
+            where=where,
+            expected="every image of keep_near among those that the start rule and list let in",
+            found=f"{len(outside)}: {examples(sorted(outside))}",
+            hint="is it the start list that the decisions were made on?",
+        )
+    tell("auto_override", "remove", "are not in the start list", dropped - listed)
+    tell("auto_override", "keep_near", "are also removed by an override, and stay far", kept & dropped)
+    now = {"near": is_near, "far": listed - removed - is_near, "removed": listed & removed}
+    steps: tuple[tuple[Action, str, str, str], ...] = (
+        ("remove", "far", "near", "removed"),
+        ("to_near", "far", "near", "near"),
+        ("to_far", "near", "far", "far"),
+    )
+    for action, origin, other, target in steps:
+        images = asked["manual", action]
+        tell("manual", action, f"are not in {origin} but in {other}", images & now[other])
+        tell("manual", action, "were removed before", images & now["removed"])
+        tell("manual", action, "are not in the start list", images - listed)
+        moved = images & now[origin]
+        now[origin] -= moved
+        now[target] |= moved
+    added_near, added_far = asked["candidate", "add_near"], asked["candidate", "add_far"]
+    tell("candidate", "add_near", "stand in the start list", added_near & listed)
+    tell("candidate", "add_far", "stand in the start list", added_far & listed)
+    tell("candidate", "add_near", "are added to far too", added_near & added_far)
+    shared = (now["near"] | added_near) & (now["far"] | added_far)
+    lists = (now["near"], now["far"], now["removed"], added_near, added_far)
+    near_now, far_now, removed_now, *added = (tuple(sorted(ids)) for ids in lists)
+    return Replayed(near_now, far_now, removed_now, added[0], added[1], tuple(found), tuple(sorted(shared)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
@@ -13,7 +13,7 @@ from curation.benchmarks.benchmark import benchmark_facts
 from curation.core.canonical import canonical_json, sha256_of_bytes
 from curation.core.errors import MissingFileError, ProtocolError
 from curation.core.files import inside, read_bytes
-from curation.signals.hierarchy.hierarchy import SUPERCLASS_RULES, superclass
+from curation.signals.hierarchy.hierarchy import superclass
 
 FACTS = benchmark_facts(__package__)
 
@@ -36,24 +36,21 @@ Text = Annotated[str, Meta(min_length=1)]
 def read_superclass(text: str) -> str:
     """Return a super-class as a manifest holds it: a word, or the JSON list of its label names.
 
-    ``animal`` or ``vehicle``; ``FILE#/m/02xwb`` for the node of an Open Images tree; ``FILE#/m/02xwb#RULE`` under
-    another definition of sub-class (`curation.signals.hierarchy.hierarchy.SUPERCLASS_RULES`); or the list itself.
+    ``animal`` or ``vehicle``; ``FILE#/m/02xwb`` for the node of an Open Images tree; or the list itself.
     """
     if text in SUPERCLASSES:
         return text
     if text.startswith("["):
         return canonical_json(list(superclass_labels(text))).decode("utf-8")
-    path, _, rest = text.partition("#")
-    root, _, rule = rest.partition("#")
-    if not root or rule not in ("", *SUPERCLASS_RULES):
+    path, _, root = text.partition("#")
+    if not root:
         raise ProtocolError(
             "Unknown super-class",
             where=f"--set superclass={text[:80]}",
             expected=f"{', '.join(SUPERCLASSES)}, or FILE#LABEL with the label name of a node",
             hint="bbox_labels_600_hierarchy.json#/m/02xwb is fruit",
         )
-    chosen: Any = rule or "leaves"
-    return canonical_json(list(superclass(Path(path), root, chosen))).decode("utf-8")
+    return canonical_json(list(superclass(Path(path), root))).decode("utf-8")
 
 
 def superclass_labels(text: str) -> tuple[str, ...]:

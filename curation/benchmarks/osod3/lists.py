@@ -31,6 +31,8 @@ from curation.benchmarks.parts import (
     Selection,
     compared,
     hash_rank,
+    images_with_roles,
+    in_roles,
     make_part,
     manifest_of,
     rule_note,
@@ -58,7 +60,7 @@ from curation.manifest.views import class_positions
 from curation.signals.cooccurrence.cut import SOLVER_VERSION, CutOptions, normalized_cut
 from curation.signals.cooccurrence.graph import UNIT, Cooccurrence, class_graph, count_cooccurrence
 from curation.sources.mtsd import OTHER_SIGN
-from curation.sources.source import Bools, Categories, Int64s, Source
+from curation.sources.source import Categories, Int64s, Source
 
 FACTS = benchmark_facts(__package__)
 PAPER = fact(__package__, "paper", Paper)
@@ -338,7 +340,7 @@ def _open_images(
     roles, views = open_images_classes(train.categories, parameters), _views(parameters)
     parts = []
     for name, (slot, roles_shown, rule) in SELECTED.items():
-        positions = np.flatnonzero(_images_with_roles(sources[slot], roles.entries, *roles_shown))
+        positions = np.flatnonzero(images_with_roles(sources[slot], roles.entries, *roles_shown))
         chosen = Selection(slot, sources[slot], positions)
         parts.append(make_part(name, name, chosen, roles.entries, view=views[name], rule=rule))
     return roles, parts, [_hidden(train, roles)]
@@ -351,7 +353,7 @@ def _cub(
     roles = cub_classes(train.categories, parameters)
     test_rule = "All official test images: the same list in all four cases."
     tested = Selection("cub-test", test, np.arange(len(test.images)))
-    known = np.flatnonzero(~_images_with_roles(train, roles.entries, "unknown"))
+    known = np.flatnonzero(~images_with_roles(train, roles.entries, "unknown"))
     test_part = make_part("test", "test", tested, roles.entries, view=TEST_VIEW, rule=test_rule)
     rule = "Official training images of known classes"
     parts = [*_train_and_val(Selection("cub-train", train, known), roles, parameters, rule, per_class=True), test_part]
@@ -369,10 +371,10 @@ def _mtsd(
     train, test = sources["mtsd-train"], sources["mtsd-val"]
     roles = mtsd_classes(train, test, parameters)
     chosen = np.flatnonzero(
-        _images_with_roles(train, roles.entries, "known") & ~_images_with_roles(train, roles.every_unknown, "unknown")
+        images_with_roles(train, roles.entries, "known") & ~images_with_roles(train, roles.every_unknown, "unknown")
     )
     rule = "Training images with a sign of a known class and none of either unknown cluster"
-    test_images = np.flatnonzero(_images_with_roles(test, roles.every_unknown, "known", "unknown"))
+    test_images = np.flatnonzero(images_with_roles(test, roles.every_unknown, "known", "unknown"))
     parts = [
         *_train_and_val(Selection("mtsd-train", train, chosen), roles, parameters, rule, per_class=False),
         make_part(
@@ -384,7 +386,7 @@ def _mtsd(
     hidden = Figure(
         name="test.other_clusters_images",
         paper=None,
-        obtained=len(test_images) - int(_images_with_roles(test, roles.entries, "known", "unknown").sum()),
+        obtained=len(test_images) - int(images_with_roles(test, roles.entries, "known", "unknown").sum()),
         place="test images",
         explanation="images of the test list that show neither a known class nor one that is unknown in this case",
     )
@@ -415,8 +417,8 @@ def _views(parameters: Mapping[str, Any]) -> dict[PartRole, LabelView]:
 def _hidden(source: Source, roles: ProblemClasses) -> Figure:
     """Return how many boxes of unknown classes lie on images with a known one."""
     image, category = source.class_pairs()
-    known = _images_with_roles(source, roles.entries, "known")
-    unknown = _in_roles(source, roles.entries, ("unknown",))[category] & known[image]
+    known = images_with_roles(source, roles.entries, "known")
+    unknown = in_roles(source, roles.entries, "unknown")[category] & known[image]
     n_images = len(distinct(image[unknown]))
     return Figure(
         name="train.hidden_unknown_boxes",
@@ -455,21 +457,6 @@ def split_share(source: Source, images: Int64s, share: float, salt: str, *, per_
     chosen = np.zeros(len(source.images), np.bool_)
     chosen[held] = True
     return images[chosen[images]], images[~chosen[images]]
-
-
-def _images_with_roles(source: Source, classes: Sequence[ClassEntry], *roles: str) -> Bools:
-    """Return which images show at least one box of a class in one of some roles."""
-    image, category = source.class_pairs()
-    has_role = np.zeros(len(source.images), np.bool_)
-    has_role[image[_in_roles(source, classes, roles)[category]]] = True
-    return has_role
-
-
-def _in_roles(source: Source, classes: Sequence[ClassEntry], roles: Sequence[str]) -> Bools:
-    """Return which categories of a source have one of some roles."""
-    position = class_positions(classes, source)
-    has_role = np.array([*(entry.role in roles for entry in classes), False], np.bool_)
-    return has_role[position]
 
 
 def open_images_classes(categories: Categories, parameters: _Settings) -> ProblemClasses:

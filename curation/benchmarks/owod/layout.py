@@ -13,18 +13,15 @@ import numpy as np
 
 from curation.core.columns import distinct
 from curation.core.errors import ExportError
-from curation.manifest.composition import EVERYTHING
 from curation.manifest.header import UNKNOWN_ID, PartEntry, classes_in
 from curation.manifest.manifest import Manifest
+from curation.manifest.views import EVERYTHING
 from curation.publishing.exporting import Format
 from curation.publishing.formats.content import Content, gather, slots_of_parts
 from curation.publishing.formats.plan import Plan, PlannedFile, lines, present
 from curation.publishing.formats.voc import image_stems, inclusive_corners, require_xml_text, voc_annotations
 from curation.sources.datasets import family
 from curation.sources.source import Bools, Floats, Int64s, Source
-
-CROWD_FILE = "_crowd.txt"
-"""Lists the crowd regions that are written as ordinary objects: stem, annotation id, class."""
 
 _UPSTREAM_ROLES = {"train": "train", "finetune": "ft", "val": "val", "test": "test"}
 _NOTES = (
@@ -42,7 +39,7 @@ def plan_owod_layout(manifest: Manifest, parts: Sequence[str], sources: Mapping[
     an image again included; ``Annotations`` one XML file an image with every object under the manifest's name of its
     class, ``difficult`` as the source says, and corners as upstream computes them (see `upstream_corners`). Upstream
     loses the crowd flag: its crowd regions are ordinary objects. So they are here, but ``<crowd>1</crowd>`` comes
-    after their box, which the upstream loader passes over, and ``_crowd.txt`` lists them. Upstream writes no XML for an
+    after their box, which the upstream loader passes over. Upstream writes no XML for an
     image without objects; here there is one, because its loader skips a listed image that has none.
 
     Parameters
@@ -69,7 +66,7 @@ def plan_owod_layout(manifest: Manifest, parts: Sequence[str], sources: Mapping[
     n_crowd = int(objects.crowd.sum())
     return Plan(
         files=_files(content, stems, corners, lists),
-        records=sum(map(len, lists.values())) + len(images) + n_crowd,
+        records=sum(map(len, lists.values())) + len(images),
         counts={
             "lists": len(lists),
             "lines": sum(map(len, lists.values())),
@@ -155,18 +152,10 @@ def upstream_corners(boxes: Floats) -> Int64s:
 def _files(
     content: Content, stems: Sequence[str], corners: Int64s, lists: Mapping[str, tuple[str, ...]]
 ) -> Iterator[PlannedFile]:
-    """Yield the lists, the list of crowd regions where there are any, then one XML file an image."""
-    objects = content.objects
+    """Yield the lists, then one XML file an image."""
     stem_of = dict(zip(content.images.ids, stems, strict=True))
     for name, ids in lists.items():
         yield PlannedFile(f"ImageSets/Main/{name}.txt", lines([stem_of[image] for image in ids]))
-    names = {entry.index: entry.name for entry in content.classes}
-    crowd = [
-        f"{stems[objects.image[row]]} {objects.numbers[row]} {names[int(objects.category_id[row])]}"
-        for row in np.flatnonzero(objects.crowd).tolist()
-    ]
-    if crowd:
-        yield PlannedFile(CROWD_FILE, lines(crowd))
     yield from voc_annotations(content, stems, corners)
 
 
@@ -236,6 +225,6 @@ def _notes(*, prefixed: bool, n_crowd: int, empty: int) -> Iterator[str]:
     if prefixed:
         yield "Ids of the sources collide, so every stem carries its namespace (voc2007_000009)."
     if n_crowd:
-        yield (f"{n_crowd} crowd regions stand as ordinary objects, as upstream writes them; {CROWD_FILE} lists them.")
+        yield f"{n_crowd} crowd regions are ordinary objects, as upstream writes them, marked <crowd>1</crowd>."
     if empty:
         yield f"{empty} images have no object: their XML is empty, where upstream has none and skips the image."

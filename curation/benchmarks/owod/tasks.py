@@ -212,7 +212,6 @@ def start_tasks(
     n_tasks: Annotated[int, msgspec.Meta(ge=1)] = USUAL_TASKS,
     exhaustive: bool = False,
     bad_boxes: BadBoxes = "error",
-    no_cache: bool = False,
 ) -> str:
     """Return a task file to begin with, made from the user's annotations.
 
@@ -230,15 +229,13 @@ def start_tasks(
         every object of every class is annotated on every image
     bad_boxes
         boxes that are not finite, negative or outside any image: refuse, or drop and count
-    no_cache
-        parse annotation files again, and store nothing
     """
     paths = {"": source} if isinstance(source, Path) else source
     if {"", SOURCES[0]} <= paths.keys():
         raise UsageError("--source names 'train' twice", where=f"--source {paths['']!s:.200}")
     paths = {use or SOURCES[0]: path for use, path in paths.items()}
     slots = [SourceSlot(use, "custom", usual_part=use) for use in SOURCES]
-    sources = open_slots(paths, slots, Reading(cache=not no_cache, bad_boxes=bad_boxes))
+    sources = open_slots(paths, slots, Reading(bad_boxes=bad_boxes))
     if "test" in sources:
         sources["test"].require_objects("A test part")
     # Before the two sides get different names, under which their ids could not be compared.

@@ -12,14 +12,13 @@ from curation.core.errors import UsageError
 from curation.signals.cooccurrence.cut import ClassGroups, group_classes
 
 _SHOWN = 60
-_FILES = output_folder(("cut.json", "clusters.csv"), ("matrix",))
 
 
 def run(
     groups: Annotated[ClassGroups, group_classes],
     /,
     *,
-    out: Annotated[Path | None, _FILES, "DIR"] = None,
+    out: Annotated[Path | None, output_folder("cut.json"), "DIR"] = None,
     figures: bool = False,
 ) -> Answer:
     """Group weakly co-occurring classes: normalized cut of co-occurrence.

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from curation.benchmarks.registry import evaluation_of, protocols, report_of, summary_of_protocol
 from curation.cli.output import Answer, next_command
@@ -58,61 +58,43 @@ class Rows:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Printed:
-    """How much is printed.
+class Report:
+    """The files of a result, and what is printed.
 
     Attributes
     ----------
+    out
+        write results.json and CSV files
+    figures
+        with --out, draw the figures too, as PNG and SVG
     all
         print every measure and table, not the ranked alone
     """
 
+    out: Annotated[Path | None, output_folder("results.json"), "DIR"] = None
+    figures: bool = False
     all: bool = False
 
-
-@dataclass(frozen=True, kw_only=True)
-class Whole:
-    """Prints everything: the report has its own tables."""
-
-    all: ClassVar[bool] = True
+    def __post_init__(self) -> None:
+        """Refuse files without a folder."""
+        if self.figures and not self.out:
+            raise UsageError("--figures are files", expected="--out DIR beside it")
 
 
 def command_of(protocol: str) -> Callable[..., Answer]:
     """Return the command of a benchmark."""
-    score, folder = evaluation_of(protocol), output_folder(benchmark=protocol)
-    amount: Any = Printed if report_of(protocol).tables is None else Whole
+    score, has_tables = evaluation_of(protocol), report_of(protocol).tables is not None
 
-    @dataclass(frozen=True, kw_only=True)
-    class Files:
-        """The files of a result.
-
-        Attributes
-        ----------
-        out
-            write results.json and CSV files
-        figures
-            with --out, draw the figures too, as PNG and SVG
-        outcomes
-            with --out, write what became of each detection and object too
-        """
-
-        out: Annotated[Path | None, folder, "DIR"] = None
-        figures: bool = False
-        outcomes: bool = False
-
-        def __post_init__(self) -> None:
-            """Refuse files without a folder."""
-            for name in ("figures", "outcomes"):
-                if getattr(self, name) and not self.out:
-                    raise UsageError(f"--{name} are files", expected="--out DIR beside it")
-
-    def run(result: Annotated[Any, score], /, *, rows: Rows, printed: amount, files: Files) -> Answer:
+    def run(result: Annotated[Any, score], /, *, rows: Rows, report: Report) -> Answer:
         written = []
-        if files.out:
+        if report.out:
             with stage("writing"):
-                written = result.save(files.out, figures=files.figures, outcomes=files.outcomes)
-        report = result.lines(whole=printed.all)
-        lines = [*report, *(f"wrote {path}" for path in written), *rows.add(result)]
+                written = result.save(report.out, figures=report.figures)
+        lines = [
+            *result.lines(whole=report.all or has_tables),
+            *(f"wrote {path}" for path in written),
+            *rows.add(result),
+        ]
         return Answer(result.json_data, lines)
 
     run.__doc__ = score.__doc__

@@ -49,14 +49,16 @@ def find(word: str, /, *, of: Hierarchy) -> Answer:
 
 
 def similarity(found: Annotated[Nearness, nearness], /) -> Answer:
-    """Print how near two nodes are, as NLTK defines it."""
-    data = {"first": found.first, "second": found.second, "lowest_common": found.lowest_common, **found.values}
+    """Print how near two nodes are by Wu-Palmer similarity, as NLTK defines it."""
+    data = {
+        "first": found.first,
+        "second": found.second,
+        "lowest_common": found.lowest_common,
+        "wu_palmer": found.wu_palmer,
+    }
     rows = (
         ("lowest common hypernym", found.lowest_common or "none: the two share no ancestor"),
-        *(
-            (name.replace("_", " "), "undefined" if value is None else f"{value:.6f}")
-            for name, value in found.values.items()
-        ),
+        ("Wu-Palmer similarity", "undefined" if found.wu_palmer is None else f"{found.wu_palmer:.6f}"),
     )
     return Answer(data, [Table(" and ".join(found.labels), ("", ""), rows)])
 
@@ -124,14 +126,8 @@ def _related_lines(entries: tuple[ClassKin, ...]) -> list[Line]:
     columns = ("set", "classes", "in K", "below (images)", "above (images)", "not in the table", "known (K)")
     lines: list[Line] = [Table(f"Related by {entries[0].origin if entries else 'WordNet'}", columns, tuple(counts))]
     for each in entries:
-        renamed = tuple((name, known, each.labels[name]) for name, known in each.renamed.items())
-        title = f"{each.name}: {len(renamed)} known classes under another name"
-        lines += [Table(title, ("class", "known class", "synset"), renamed)] if renamed else []
-        doubled = tuple((", ".join(names), each.labels[names[0]]) for names in each.one_synset)
-        title = f"{each.name}: names of one list that are one synset"
-        lines += [Table(title, ("names", "synset"), doubled)] if doubled else []
         for relation, meaning in RELATIONS.items():
-            rows = [row for row in each.rows if row["relation"] == relation and row["class"] not in each.renamed]
+            rows = [row for row in each.rows if row["relation"] == relation]
             heads = ("class", "nearest known", "edges", "known related", "images")
             cells = (
                 (row["label"], row["nearest"], *(_text(row[key]) for key in ("edges", "known_related", "images")))
@@ -140,8 +136,6 @@ def _related_lines(entries: tuple[ClassKin, ...]) -> list[Line]:
             if rows:
                 title, rest = f"{each.name}: {len(rows)} {meaning}", "--json or --out FILE has all"
                 lines += first_rows(title, heads, cells, len(rows), _FIRST, rest)
-        absent = [f"{name}: {why}" for name, why in (*each.unknown.absent.items(), *each.known.absent.items())]
-        lines += [f"{each.name}: of {len(absent)} classes nothing is said, first {absent[0]}", ""] if absent else []
     return [*lines, *(f"note: {text}" for text in _notes(entries))]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -79,7 +79,7 @@ def _manifest_lines(manifests: Sequence[dict[str, Any]]) -> list[Line]:
             "digest": row["digest"].removeprefix("sha256:")[:12],
             "origin": row["origin"],
             "parts": str(len(row["parts"].split(", "))),
-            "supersedes": " > ".join(map(_link, row["supersedes"])),
+            "supersedes": row["supersedes"]["version"] if row["supersedes"] else "",
             "in": "curation" if row["packaged"] else row["folder"].removesuffix(f"{row['name']}/{row['version']}"),
         }
         for row in manifests
@@ -89,7 +89,3 @@ def _manifest_lines(manifests: Sequence[dict[str, Any]]) -> list[Line]:
     # A column without a word takes room.
     columns = tuple(name for name in rows[0] if any(row[name] for row in rows))
     return [Table("Manifests at hand", columns, tuple(tuple(row[name] for name in columns) for row in rows))]
-
-
-def _link(superseded: Mapping[str, Any]) -> str:
-    return str(superseded["version"]) + ("" if superseded["at_hand"] else " (not at hand)")

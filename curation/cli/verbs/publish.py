@@ -1,4 +1,4 @@
-"""``curation publish``: manifests as a dataset repository on a hub, or in a folder that holds exactly its files."""
+"""``curation publish`` and ``curation pull``: manifests as a dataset repository on a hub, and back from it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ from pathlib import Path
 from typing import Annotated
 
 from curation.benchmarks.publishing import Published, publish
-from curation.cli.output import Answer, Line, Table, note
-from curation.cli.outputs import NEW_FOLDER, OUTPUT_FILE
+from curation.cli.output import Answer, Line, Table, note, warn
+from curation.cli.outputs import NEW_FOLDER
+from curation.publishing.hub import pull
+from curation.publishing.publication import Publication
 
 
-def run(
-    *,
-    dry_run: Annotated[Path | None, NEW_FOLDER, "DIR"] = None,
-    rai_template: Annotated[Path | None, OUTPUT_FILE] = None,
-    made: Annotated[Published, publish],
-) -> Answer:
+def run(*, dry_run: Annotated[Path | None, NEW_FOLDER, "DIR"] = None, made: Annotated[Published, publish]) -> Answer:
     """Manifests as a dataset repository on a hub: card, tables, Croissant, one commit and one tag."""
     for text in made.notes():
         note(text)
@@ -32,3 +29,48 @@ def _lines(made: Published) -> list[Line]:
     state = "private" if pushed.private else "public"
     verb = "published" if pushed.is_new else "already published, nothing was pushed:"
     return [*lines, f"{verb} {pushed.address} ({state}), commit {pushed.commit}"]
+
+
+def run_pull(
+    publication: Annotated[str, "ORG/NAME@VERSION"],
+    /,
+    *,
+    out: Annotated[Path, NEW_FOLDER, "DIR"],
+    made: Annotated[Publication, pull],
+) -> Answer:
+    """Bring a publication back from a hub, every file and every manifest checked.
+
+    Nothing is written unless all of it is what was published.
+    """
+    name = publication.partition("@")[0]
+    if made.repository != name:
+        warn(f"{name} holds what was published as {made.repository}")
+    data = {
+        "repository": made.repository,
+        "tag": made.tag,
+        "digest": made.digest,
+        "folder": str(out),
+        "files": len(made.files),
+        "manifests": [
+            {"name": entry.name, "version": entry.version, "digest": entry.digest, "folder": str(out / entry.folder)}
+            for entry in made.manifests
+        ],
+    }
+    return Answer(data, _pulled_lines(made, out))
+
+
+def _pulled_lines(publication: Publication, out: Path) -> list[Line]:
+    rows = tuple(
+        (
+            f"{entry.name} {entry.version}",
+            f"{sum(bool(part.table) for part in entry.parts)} of {len(entry.parts)}",
+            entry.digest[:19],
+            str(out / entry.folder),
+        )
+        for entry in publication.manifests
+    )
+    return [
+        Table("Manifests", ("manifest", "parts with a table", "digest", "folder"), rows),
+        f"{publication.repository}@{publication.tag}  {publication.digest}",
+        f"pulled to {out}: {len(publication.files)} files, every digest is the one that was published",
+    ]

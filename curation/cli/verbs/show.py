@@ -9,9 +9,15 @@ from curation.cli.output import Answer
 from curation.cli.outputs import OUTPUT_FILE
 from curation.core.errors import UsageError
 from curation.core.writing import write_text
-from curation.manifest.composition import Composition, compose
 from curation.manifest.locate import load_manifest
-from curation.manifest.tables import manifest_data, manifest_tables
+from curation.manifest.tables import (
+    compose,
+    composition_csv,
+    composition_data,
+    composition_tables,
+    manifest_data,
+    manifest_tables,
+)
 from curation.sources.opening import open_slots
 from curation.sources.source_specs import Reading, Sources
 
@@ -34,7 +40,7 @@ def run(
     manifest
         a folder, or NAME@VERSION of an available manifest
     composition
-        images and objects of every part under its label view, by role and by class, and what the view hides; without
+        images and objects of every part under its label view, by role, and what the view hides; without
         --source, what the header says of it
     out
         with --composition: write the counts of each class in each part as CSV
@@ -45,8 +51,9 @@ def run(
     loaded = load_manifest(manifest)
     if not composition:
         return Answer(manifest_data(loaded), manifest_tables(loaded))
-    made = Composition(loaded, compose(loaded, open_slots(sources, loaded.slots, reading) if sources else {}))
+    parts = compose(loaded, open_slots(sources, loaded.slots, reading) if sources else {})
     if out:
-        write_text(out, made.csv())
+        write_text(out, composition_csv(parts))
     written = [out] if out else []
-    return Answer({**made.data(), "files": [*map(str, written)]}, made.tables(), written=written)
+    data = {**composition_data(loaded, parts), "files": [*map(str, written)]}
+    return Answer(data, composition_tables(loaded.header, parts), written=written)

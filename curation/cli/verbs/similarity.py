@@ -8,15 +8,17 @@ from typing import Annotated, Any
 from curation.cli.offered import actions
 from curation.cli.output import Answer, Line, Table, first_rows
 from curation.cli.outputs import KEPT, output_folder
-from curation.signals.similarity import from_files
-from curation.signals.similarity.from_files import Embedded, Pairs, SetComparison
+from curation.signals.similarity import embed as embedding
+from curation.signals.similarity import near_duplicates
+from curation.signals.similarity import neighbors as search
+from curation.signals.similarity.embed import Embedded
+from curation.signals.similarity.neighbors import Pairs, SetComparison
 
 _MOST_NEIGHBORS = 20
 _MOST_PAIRS = 30
-_NEIGHBOR_FILES = output_folder(("neighbors.csv", "similarity.csv", "statistics.json"), ("histograms",))
 
 
-def embed(*, out: Annotated[Path, KEPT, "DIR"], made: Annotated[Embedded, from_files.embed]) -> Answer:
+def embed(*, out: Annotated[Path, KEPT, "DIR"], made: Annotated[Embedded, embedding.embed]) -> Answer:
     """Photos or texts as vectors of an encoder, kept in a store that resumes.
 
     0 when done, also where broken photos were left out.
@@ -36,17 +38,17 @@ def _embedded(data: dict[str, Any]) -> list[Line]:
         ("model", f"{encoder['model']} ({encoder['embedding']}, {encoder['dtype']})"),
         ("weights", encoder["weights"]),
         ("vectors", f"{data['embedded']:,} of {data['dimension']} numbers"),
-        ("computed", f"{data['computed']:,}; found in the store {data['reused']:,}; dropped {data['dropped']:,}"),
+        ("computed", f"{data['computed']:,}; found in the store {data['reused']:,}"),
         ("left out", f"{sum(data['skipped'].values()):,} (report.json lists them)" if data["skipped"] else "0"),
     ]
     return [Table(f"{data['store']}: {data['kind']}", ("", ""), tuple(rows))]
 
 
 def neighbors(
-    found: Annotated[Pairs | SetComparison, from_files.neighbors],
+    found: Annotated[Pairs | SetComparison, search.neighbors],
     /,
     *,
-    out: Annotated[Path | None, _NEIGHBOR_FILES, "DIR"] = None,
+    out: Annotated[Path | None, output_folder("neighbors.csv"), "DIR"] = None,
 ) -> Answer:
     """Nearest images of a reference set, and how similar whole sets are to it.
 
@@ -91,10 +93,10 @@ def _number(value: float | None) -> str:
 
 
 def duplicates(
-    found: Annotated[Pairs, from_files.duplicates],
+    found: Annotated[Pairs, near_duplicates.duplicates],
     /,
     *,
-    out: Annotated[Path | None, output_folder(("duplicates.csv",)), "DIR"] = None,
+    out: Annotated[Path | None, output_folder("duplicates.csv"), "DIR"] = None,
 ) -> Answer:
     """Photos that are the same, or nearly, under different names.
 

@@ -9,7 +9,7 @@ import re
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
@@ -23,19 +23,15 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from curation.core.append_log import append_lines
-from curation.core.engines.shards import STEP, Entry, Shards, begin, finish, journal_path, shards_begun, write_shard
-from curation.core.engines.step import Block, Step
+from curation.core.engines.shards import Block, Entry, Shards, Step, begin, finish, finished_entry, write_shard
 from curation.core.errors import CurationError, EngineError, MissingExtraError, UsageError
 from curation.core.writing import locked, make_folder
 
 EngineName = Literal["local", "ray"]
-MERGE = "merge"
 _SHARD = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
-_DEATHS = 3
-"""So often may processes die in a row without one block finished in between; on Ray, at one block."""
-_KILLED = "Worker processes were killed again and again"
-_LACKS_MEMORY = "mostly for want of memory: try fewer --workers"
+_RETRIES = 3
+_KILLED = "A worker process was killed"
+_LACKS_MEMORY = "often for lack of memory: run the command again with fewer --workers; finished blocks are kept"
 
 
 class Failure(msgspec.Struct, frozen=True, tag=True):
@@ -85,13 +81,12 @@ def run_step(
         Blocks run at a time; by default one a core, on a cluster as many as it has room for.
     shard : str, optional
         ``I/N``: run every N-th block from the I-th on, for one task of an array of N; the result holds these blocks
-        alone and the folder is not finished. ``merge``: run none, and finish the folder of all tasks.
+        alone and the folder is not finished. After all tasks, a call without `shard` finishes the folder.
 
     Raises
     ------
     EngineError
         A block fails: the first failure ends the work, and finished blocks are kept. Or the folder is of other work.
-        Or blocks are missing that ``merge`` needs.
     MissingExtraError
         Ray is not installed.
     """
@@ -99,31 +94,23 @@ def run_step(
         raise UsageError("Unknown engine", expected=", ".join(get_args(EngineName)), found=repr(engine)[:80])
     if workers is not None and not 1 <= workers <= 1 << 16:
         raise UsageError("--workers needs a number from 1 to 65,536", found=str(workers))
-    number, total = (1, 1) if shard is None or shard == MERGE else _shard_of(shard)
-    if shard == MERGE and not (out / STEP).is_file():
-        hint = "--shard I/N for each task, with the same options, into this folder"
-        raise EngineError("There are no shards to merge", where=str(out), expected="a folder of an array", hint=hint)
+    number, total = (1, 1) if shard is None else _shard_of(shard)
     make_folder(out)
     with locked(out) if total == 1 else nullcontext():
-        done = begin(out, step, is_alone=total == 1)
-        keys: dict[str, str] = {}
-        new: dict[str, Entry] = {}
-        mine = islice(_listed(blocks, keys, step), number - 1, None, total)
-        pending = (block for block in mine if (block.name, block.key) not in done)
-        if shard == MERGE:
-            _require_none(out, pending, keys)
-        run = _on_ray if engine == "ray" and shard != MERGE else _in_processes
+        index = begin(out, step, is_alone=total == 1)
+        entries: dict[str, Entry | None] = {}
+        pending = _pending(islice(_listed(blocks, step), number - 1, None, total), out, index, entries)
+        new: list[Entry] = []
+        run = _on_ray if engine == "ray" else _in_processes
         # Closed at once where a block fails, and not when the error is forgotten: processes and clusters hang on it.
         with closing(run(_Work(step, out), pending, workers)) as outcomes:
             for outcome in outcomes:
                 if isinstance(outcome, Failure):
                     raise outcome.error()
-                append_lines(journal_path(out, number, total), msgspec.json.encode(outcome) + b"\n", kind="journal")
-                new[outcome.block] = outcome
-        names = list(keys.items())[number - 1 :: total]
-        entries = tuple(new.get(name) or done[name, key] for name, key in names)
-        n_rows = sum(entry.rows for entry in new.values())
-        made = Shards(out, entries, step.digest, len(new), len(entries) - len(new), n_rows)
+                entries[outcome.block] = outcome
+                new.append(outcome)
+        done = tuple(entry for entry in entries.values() if entry is not None)
+        made = Shards(out, done, step.digest, len(new), len(done) - len(new), sum(entry.rows for entry in new))
         return finish(made) if total == 1 else made
 
 
@@ -131,36 +118,31 @@ def _shard_of(text: str) -> tuple[int, int]:
     match = _SHARD.fullmatch(text)
     number, total = map(int, match.groups()) if match else (0, 0)
     if not 1 <= number <= total:
-        expected = f"I/N, with I from 1 to N, such as 3/64; or {MERGE}, when all are done"
+        expected = "I/N, with I from 1 to N, such as 3/64; after all tasks, the same command without --shard"
         raise UsageError("--shard cannot use this value", expected=expected, found=text[:80])
     return number, total
 
 
-def _require_none(folder: Path, pending: Iterable[Block], keys: Mapping[str, str]) -> None:
-    """Refuse to merge while a block is missing; say which tasks of the array are to run again."""
-    missing = [(len(keys) - 1, block.name) for block in pending]
-    if not missing:
-        return
-    total = shards_begun(folder)
-    tasks = [f"{number + 1}/{total}" for number in sorted({at % total for at, _ in missing})] if total else []
-    raise EngineError(
-        "Blocks are not finished, so that the shards cannot be merged",
-        where=str(folder),
-        expected=f"{len(keys):,} finished blocks",
-        found=f"{len(missing):,} missing, such as {missing[0][1][:200]}",
-        hint=f"--shard {', '.join(tasks[:20])}{', …' if len(tasks) > 20 else ''}" if tasks else "--shard I/N",
-    )
+def _pending(
+    blocks: Iterable[Block], folder: Path, index: dict[str, Entry], entries: dict[str, Entry | None]
+) -> Iterator[Block]:
+    """Yield the blocks that are not finished, and collect the entries of all blocks in their order."""
+    for block in blocks:
+        entries[block.name] = finished_entry(folder, block, index)
+        if entries[block.name] is None:
+            yield block
 
 
-def _listed(blocks: Iterable[Block], keys: dict[str, str], step: Step) -> Iterator[Block]:
-    """Yield blocks while their keys are listed by name, and shown on standard error where it is a terminal."""
+def _listed(blocks: Iterable[Block], step: Step) -> Iterator[Block]:
+    """Yield blocks, with their progress on standard error if it is a terminal; refuse a name that appears twice."""
     from tqdm import tqdm
 
+    names: set[str] = set()
     for block in tqdm(blocks, desc=step.name, unit=" blocks", disable=None, leave=False):
-        if block.name in keys:
+        if block.name in names:
             where, hint = block.name[:200], "give every part of the corpus once"
             raise EngineError("Two blocks share a name", where=where, hint=hint)
-        keys[block.name] = block.key
+        names.add(block.name)
         yield block
 
 
@@ -178,8 +160,7 @@ class _Work:
             with _one_core(len(sys.modules))():
                 tables = [self.step(table) for table in block.tables()]
             table = pyarrow.concat_tables(tables) if tables else pyarrow.table({})
-            shard, size = write_shard(self.folder, table)
-            return Entry(block.name, block.key, shard, table.num_rows, size)
+            return write_shard(self.folder, block, table)
         except CurationError as error:
             return Failure(block.name, error.what, error.where, error.expected, error.found, error.hint)
         # A decoder or a disk may raise anything: report the block in which it happened.
@@ -243,57 +224,30 @@ def _in_processes(work: _Work, blocks: Iterator[Block], workers: int | None) -> 
         # One block, or one core, is not worth starting processes, which takes a second.
         yield from map(work, chain(first, blocks))
         return
-    left: Iterator[Block] = chain(first, blocks)
-    deaths = 0
-    while True:
-        running: dict[Future[Outcome], Block] = {}
-        pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start, (work,))
-        try:
-            for block in left:
-                running[_submitted(pool, work, block, running)] = block
-                while len(running) > 2 * workers:
-                    for outcome in _finished(running):
-                        deaths = 0
-                        yield outcome
-            while running:
-                for outcome in _finished(running):
-                    deaths = 0
-                    yield outcome
-            return
-        except BrokenProcessPool:
-            # A process was killed, often for want of memory. What it was at is not lost: it is run again.
-            deaths += 1
-            # The pool ends those that it knows of when it learns of the death, and waits for ever for one begun then.
-            for process in list(pool._processes.values()):
-                process.kill()
-            lost = [*running.values()]
-            if deaths > _DEATHS:
-                where = f"block {lost[0].name}, or one of {len(lost)} that were run beside it"
-                raise EngineError(_KILLED, where=where, hint=_LACKS_MEMORY) from None
-            left = chain(lost, left)
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _submitted(
-    pool: ProcessPoolExecutor, work: _Work, block: Block, running: dict[Future[Outcome], Block]
-) -> Future[Outcome]:
+    running: set[Future[Outcome]] = set()
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start, (work,))
     try:
-        # Only a step defined in a user's script needs that script and its guard.
-        with nullcontext() if type(work.step).__module__ == "__main__" else _unguarded_main():
-            return pool.submit(_run, block)
-    except (BrokenProcessPool, OSError, ValueError):
-        # At work, or while another was started: the pool then closes the pipes that this one was to be given.
-        lost: Future[Outcome] = Future()
-        running[lost] = block
-        raise BrokenProcessPool from None
+        for block in chain(first, blocks):
+            # Only a step defined in a user's script needs that script and its guard.
+            with nullcontext() if type(work.step).__module__ == "__main__" else _unguarded_main():
+                running.add(pool.submit(_run, block))
+            while len(running) > 2 * workers:
+                yield from _finished(running)
+        while running:
+            yield from _finished(running)
+    except (BrokenProcessPool, BrokenPipeError):
+        # The pool ends the processes that it knows of, and would wait for ever for one that was being started.
+        for process in list(pool._processes.values()):
+            process.kill()
+        raise EngineError(_KILLED, hint=_LACKS_MEMORY) from None
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _finished(running: dict[Future[Outcome], Block]) -> Iterator[Outcome]:
-    for future in wait(running, return_when=FIRST_COMPLETED).done:
-        outcome = future.result()
-        del running[future]
-        yield outcome
+def _finished(running: set[Future[Outcome]]) -> Iterator[Outcome]:
+    done = wait(running, return_when=FIRST_COMPLETED).done
+    running -= done
+    yield from (future.result() for future in done)
 
 
 @contextmanager
@@ -317,7 +271,7 @@ def _on_ray(work: _Work, blocks: Iterator[Block], workers: int | None) -> Genera
 
 def _in_tasks(ray: Any, work: _Work, blocks: Iterator[Block], workers: int | None) -> Iterator[Outcome]:
     """Yield the outcomes of tasks, so many at a time: neither Ray nor this process ever holds the whole corpus."""
-    task = ray.remote(num_cpus=1, max_retries=_DEATHS)(_Work.__call__)
+    task = ray.remote(num_cpus=1, max_retries=_RETRIES)(_Work.__call__)
     # Once for each machine, however many tasks run there.
     shared = ray.put(work)
     running: dict[Any, Block] = {}

@@ -1,24 +1,24 @@
-"""The output of a step: Parquet shards named by what they hold, and which block each is of.
+"""A step, the blocks it is run on, and its output: a folder with a Parquet shard for each block.
 
-A folder holds ``step.json`` (what was run), ``shards/HEX.parquet``, and while the work goes on ``journal.jsonl``, with
-a line for each finished block; each task of an array has its own journal. At the end ``index.jsonl`` takes their
-place, with the blocks in their order, and ``shards.json`` states the digest of all. A shard is named by the digest of
-its content (`content_digest`), since the bytes of Parquet are those of a library's version.
+A folder holds ``step.json`` (what was run) and ``shards/HEX.parquet``, a file for each finished block, named by the
+digest of the block's name and key. At the end ``index.jsonl`` lists the blocks in their order, and ``shards.json``
+states the digest of all.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import msgspec
+import numpy as np
 
-from curation.core.canonical import canonical_json, sha256_of_lines
-from curation.core.engines.step import Step, content_digest
+from curation.core.canonical import canonical_json, sha256_of_file, sha256_of_lines, sha256_of_value
 from curation.core.errors import EngineError
 from curation.core.files import read_bytes
 from curation.core.writing import make_folder, remove_abandoned, replacing, write_bytes
@@ -26,28 +26,100 @@ from curation.core.writing import make_folder, remove_abandoned, replacing, writ
 if TYPE_CHECKING:
     import pyarrow
 
-STEP, SHARDS, JOURNAL, INDEX, SUMMARY = "step.json", "shards", "journal.jsonl", "index.jsonl", "shards.json"
-_JOURNALS = "journal*.jsonl"
-_JOURNAL_OF_TASK = re.compile(r"journal-\d+-of-(\d+)\.jsonl")
-_FORMAT = 1
+STEP, SHARDS, INDEX, SUMMARY = "step.json", "shards", "index.jsonl", "shards.json"
+_FORMAT = 2
 _HEX = 32
 
 
+@dataclass(frozen=True)
+class Step(ABC):
+    """A pure function of a table: the same input gives the same output, in any process and in any order.
+
+    A subclass is a frozen dataclass in a module that can be imported. Its fields are its parameters; they may be large
+    (the benchmark's side of a search): every worker gets them once. It is called for one or more tables of a block,
+    whose outputs are concatenated, and states the type of every column that it returns.
+
+    Attributes
+    ----------
+    name : str
+        What error texts and the folder of the output call it.
+    version : int
+        Raised whenever the same input gives another output.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[int]
+
+    @abstractmethod
+    def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
+        """Return the output for a table."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The fields as plain data: arrays by their digest, floats as text."""
+        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Name, version and parameters."""
+        return {"step": self.name, "version": self.version, "parameters": self.parameters}
+
+    @property
+    def digest(self) -> str:
+        """``sha256:<hex>`` of name, version and parameters."""
+        return sha256_of_value(self.identity)
+
+
+class Block(Protocol):
+    """A piece of the input that a worker reads itself; the worker is sent only its location.
+
+    A frozen dataclass in a module that can be imported. How the input is cut into blocks depends on the input alone.
+    """
+
+    @property
+    def name(self) -> str:
+        """The unique name of the block: a file, or a file and a position in it."""
+
+    @property
+    def key(self) -> str:
+        """A text that changes with the content: a block of the same name and key is not run again."""
+
+    def tables(self) -> Iterator[pyarrow.Table]:
+        """Yield the content, in pieces that fit into memory, always the same ones."""
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float | PurePath):
+        return str(value)
+    if isinstance(value, np.ndarray):
+        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        return {"array": f"{value.dtype.str} {list(value.shape)}", "sha256": digest}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(member) for key, member in value.items()}
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    return [_plain(member) for member in value]
+
+
 class Entry(msgspec.Struct, frozen=True, tag=True):
-    """A finished block: its name and key, and the digest of what came out, with its rows and bytes on disk."""
+    """A finished block: its name and key, and the digest and rows of its shard."""
 
     block: str
     key: str
     shard: str
     rows: int
-    size: int
+
+    @property
+    def file(self) -> str:
+        """The name of the shard."""
+        return shard_name(self)
 
 
 class _Summary(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     step: str
-    blocks: int
-    rows: int
     format: int = _FORMAT
 
 
@@ -77,7 +149,7 @@ class Shards:
 
     @property
     def digest(self) -> str:
-        """``sha256:<hex>`` of all blocks and what came out of each: equal for every engine and number of workers."""
+        """``sha256:<hex>`` of all blocks and their shards: equal for every engine and number of workers."""
         return sha256_of_lines(f"{entry.block}\t{entry.shard}" for entry in self.entries)
 
     @property
@@ -91,7 +163,7 @@ class Shards:
         Parameters
         ----------
         columns : list of str, optional
-            What is yielded; the digest is of all columns, so all are read.
+            What is yielded (default: all columns).
 
         Raises
         ------
@@ -100,74 +172,74 @@ class Shards:
         """
         for entry in self.entries:
             if entry.rows:
-                table = self.table(entry)
-                yield table if columns is None else table.select(columns)
+                yield self.table(entry, columns)
 
-    def table(self, entry: Entry) -> pyarrow.Table:
+    def table(self, entry: Entry, columns: list[str] | None = None) -> pyarrow.Table:
         """Return the output of a block (see `tables`)."""
         import pyarrow
         from pyarrow import parquet
 
-        path = shard_path(self.folder, entry.shard)
+        path = self.folder / SHARDS / entry.file
         try:
-            table = parquet.ParquetFile(path).read()
+            if (digest := sha256_of_file(path)) == entry.shard:
+                return parquet.ParquetFile(path).read(columns)
+            problem = f"content of digest {digest}"
         except (OSError, pyarrow.ArrowException) as error:
-            raise self._damaged(entry, str(error)[:200]) from None
-        if content_digest(table) != entry.shard:
-            raise self._damaged(entry, "content of another digest")
-        return table
-
-    def _damaged(self, entry: Entry, problem: str) -> EngineError:
-        return EngineError(
+            problem = str(error)[:200]
+        raise EngineError(
             "A shard is missing or damaged",
-            where=f"{shard_path(self.folder, entry.shard)}, of block {entry.block[:200]}",
+            where=f"{path}, of block {entry.block[:200]}",
             found=problem,
             hint="remove that file and run the command again: its block alone is computed",
         )
 
 
-def shard_path(folder: Path, digest: str) -> Path:
-    """Return where the shard of a digest lies."""
-    return folder / SHARDS / f"{digest.removeprefix('sha256:')[:_HEX]}.parquet"
+def shard_name(block: Block | Entry) -> str:
+    """Return the file name of the shard of a block."""
+    name = block.block if isinstance(block, Entry) else block.name
+    digest = sha256_of_lines([name, block.key]).removeprefix("sha256:")
+    return f"{digest[:_HEX]}.parquet"
 
 
-def write_shard(folder: Path, table: pyarrow.Table) -> tuple[str, int]:
-    """Write a table under the digest of its content unless it is there; return the digest and the bytes on disk."""
+def write_shard(folder: Path, block: Block, table: pyarrow.Table) -> Entry:
+    """Write the output of a block, and return its entry."""
     from pyarrow import parquet
 
-    digest = content_digest(table)
-    path = shard_path(folder, digest)
+    with replacing(folder / SHARDS / shard_name(block), guarded=False) as partial:
+        parquet.write_table(table, partial, compression="zstd")
+        digest = sha256_of_file(partial)
+    return Entry(block.name, block.key, digest, table.num_rows)
+
+
+def finished_entry(folder: Path, block: Block, index: Mapping[str, Entry]) -> Entry | None:
+    """Return the entry of a block whose shard exists, from the index of a finished folder or else from the shard."""
+    import pyarrow
+    from pyarrow import parquet
+
+    path = folder / SHARDS / shard_name(block)
     if not path.is_file():
-        with replacing(path, guarded=False) as partial:
-            parquet.write_table(table, partial, compression="zstd")
-    return digest, path.stat().st_size
+        return None
+    if entry := index.get(path.name):
+        return entry
+    with suppress(OSError, pyarrow.ArrowException):
+        return Entry(block.name, block.key, sha256_of_file(path), parquet.read_metadata(path).num_rows)
+    return None
 
 
-def journal_path(folder: Path, number: int, total: int) -> Path:
-    """Return the journal of a task of an array, or of the only one."""
-    return folder / (JOURNAL if total == 1 else f"journal-{number}-of-{total}.jsonl")
-
-
-def shards_begun(folder: Path) -> int | None:
-    """Return of how many tasks the arrays are that wrote into a folder; None where that is not one number."""
-    totals = {match[1] for path in folder.glob(_JOURNALS) if (match := _JOURNAL_OF_TASK.fullmatch(path.name))}
-    return int(totals.pop()) if len(totals) == 1 else None
-
-
-def begin(folder: Path, step: Step, *, is_alone: bool = True) -> dict[tuple[str, str], Entry]:
-    """Prepare a folder for a step; return what is done already by name and key of the block.
+def begin(folder: Path, step: Step, *, is_alone: bool = True) -> dict[str, Entry]:
+    """Prepare a folder for a step; return the index of an earlier run by the names of its shards.
 
     Parameters
     ----------
     is_alone : bool
-        False where other machines may write there now: what is unfinished may be theirs, and stays.
+        False if other machines may write there now: unfinished files may be theirs, and stay.
 
     Raises
     ------
     EngineError
         The folder holds something else, or the output of another step.
     """
-    text = _identity_of(step)
+    text = canonical_json(step.identity) + b"\n"
     path = folder / STEP
     if path.is_file():
         if (before := read_bytes(path, kind="step")) != text:
@@ -186,7 +258,7 @@ def begin(folder: Path, step: Step, *, is_alone: bool = True) -> dict[tuple[str,
     if is_alone:
         remove_abandoned(folder)
         remove_abandoned(folder / SHARDS)
-    return {(entry.block, entry.key): entry for entry in done_so_far(folder, step).entries}
+    return {entry.file: entry for entry in _entries(folder / INDEX)}
 
 
 def _strange_files(folder: Path) -> list[str]:
@@ -195,30 +267,14 @@ def _strange_files(folder: Path) -> list[str]:
     return [name for name in names if not name.startswith(".") and name not in (STEP, SHARDS)]
 
 
-def done_so_far(folder: Path, step: Step) -> Shards:
-    """Return what is finished of a step, in a folder in which it may be unfinished or never begun."""
-    path = folder / STEP
-    if not path.is_file() or read_bytes(path) != _identity_of(step):
-        return Shards(folder, (), step.digest)
-    journals = sorted(folder.glob(_JOURNALS))
-    entries = [entry for file in (folder / INDEX, *journals) for entry in _entries(file) if _is_there(folder, entry)]
-    return Shards(folder, tuple(entries), step.digest)
-
-
-def _identity_of(step: Step) -> bytes:
-    return canonical_json({"step": step.name, "version": step.version, "parameters": step.parameters}) + b"\n"
-
-
 def finish(made: Shards) -> Shards:
     """Write the index and the summary, and remove shards of blocks that no longer exist."""
     folder = made.folder
     lines = b"".join(msgspec.json.encode(entry) + b"\n" for entry in made.entries)
     write_bytes(folder / INDEX, lines, guarded=False)
-    summary = _Summary(digest=made.digest, step=made.step, blocks=len(made.entries), rows=made.rows)
+    summary = _Summary(digest=made.digest, step=made.step)
     write_bytes(folder / SUMMARY, canonical_json(msgspec.to_builtins(summary)) + b"\n", guarded=False)
-    for journal in folder.glob(_JOURNALS):
-        journal.unlink(missing_ok=True)
-    names = {shard_path(folder, entry.shard).name for entry in made.entries}
+    names = {entry.file for entry in made.entries}
     for path in (folder / SHARDS).glob("*.parquet"):
         if path.name not in names:
             path.unlink(missing_ok=True)
@@ -233,7 +289,7 @@ def open_shards(folder: Path) -> Shards:
     MissingFileError
         There is none, or the work is not finished.
     EngineError
-        The index is not the one that the summary states.
+        The index does not match the summary.
     """
     path = folder / SUMMARY
     try:
@@ -253,13 +309,8 @@ def open_shards(folder: Path) -> Shards:
 
 
 def _entries(path: Path) -> Iterator[Entry]:
-    """Yield the entries of an index or journal; skip lines that are damaged or were cut off by a kill."""
+    """Yield the entries of an index; skip lines that are damaged."""
     if path.is_file():
         for line in read_bytes(path).split(b"\n"):
             with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 yield msgspec.json.decode(line, type=Entry)
-
-
-def _is_there(folder: Path, entry: Entry) -> bool:
-    path = shard_path(folder, entry.shard)
-    return path.is_file() and path.stat().st_size == entry.size

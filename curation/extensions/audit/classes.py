@@ -75,10 +75,6 @@ class ClassNames:
         """Return the position of the class of this name, -1 where there is none."""
         return self._position.get(self.folded(name), -1)
 
-    def is_unknown(self, name: str) -> bool:
-        """Return whether a name is the label of unknown objects and of no class."""
-        return fold(name) == UNKNOWN_NAME and self.position(name) < 0
-
     def variants(self, names: Iterable[str]) -> dict[str, list[str]]:
         """Return the different spellings among some names, by their common form, in order."""
         return grouped(dict.fromkeys(names), self.folded)
@@ -107,14 +103,11 @@ def _aliases(classes: Sequence[ClassEntry]) -> Mapping[str, str]:
 
 
 class _Task(msgspec.Struct, frozen=True):
-    """One task of a file: the classes that it introduces, or the three lists of an evaluation."""
+    """One task of a file, with the classes that it introduces."""
 
     name: str = ""
     introduced: tuple[str, ...] | None = None
     classes: tuple[str, ...] | None = None
-    prev: tuple[str, ...] = ()
-    cur: tuple[str, ...] | None = None
-    rest: tuple[str, ...] | None = None
 
 
 class _TaskFile(msgspec.Struct, frozen=True):
@@ -127,8 +120,7 @@ class _TaskFile(msgspec.Struct, frozen=True):
 def read_tasks(text: str) -> tuple[TaskClasses, ...]:
     """Return the tasks of a benchmark's name, a file (JSON or TOML), or a manifest's folder or name.
 
-    A file says for each task which classes it introduces (``introduced`` or ``classes``), or the three lists ``prev``,
-    ``cur`` and ``rest`` of an evaluation, which are taken as they are: whether they agree is for the rules to say.
+    A file says for each task which classes it introduces (``introduced`` or ``classes``).
 
     Raises
     ------
@@ -205,10 +197,6 @@ def _of_file(path: Path) -> tuple[TaskClasses, ...]:
             where=str(path),
             expected=_EXAMPLE,
             found=", ".join(task.name for task in tasks)[:200] or "none",
-        )
-    if all(task.cur is not None for task in tasks):
-        return tuple(
-            TaskClasses(task.name, current := task.cur or (), (*task.prev, *current), task.rest or ()) for task in tasks
         )
     entries = tuple(TaskEntry(name=task.name, introduced=_introduced(task, path)) for task in tasks)
     return tasks_of(entries, content.unknown)

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
-from curation.cli.output import Amount, Answer, Line, Table, first_rows, warn
-from curation.cli.outputs import FILE_OR_NEW_FOLDER, KEPT
+from curation.cli.output import Amount, Answer, Line, Table, warn
+from curation.cli.outputs import FILE_OR_NEW_FOLDER
 from curation.core.wording import counted
 from curation.core.writing import write_text
-from curation.extensions.audit.judgement import label_warnings, reading_doubts
-from curation.extensions.audit.many import Audits, audits
 from curation.extensions.audit.report import SHOWN_EXAMPLES, Gravity, Report, Statement, by_need
+from curation.extensions.audit.rule import reading_doubts
 from curation.extensions.audit.run import audit
 
 GROUP = "Lists of others"
@@ -26,7 +25,6 @@ _TITLES: dict[Gravity, str] = {
 }
 _SHOWN_LISTS = 20
 _SHOWN_STATEMENTS = 20
-_SHOWN_FOLDERS = 50
 
 
 def run(
@@ -35,7 +33,6 @@ def run(
     *,
     amount: Amount,
     out: tuple[Annotated[Path, FILE_OR_NEW_FOLDER, "DIR|FILE.html"], ...] = (),
-    each: bool = False,
 ) -> Answer:
     """Check a manifest, or any folder of lists, against the rules of a sound benchmark.
 
@@ -47,8 +44,6 @@ def run(
     ----------
     out
         write audit.json and report.html into a new folder; or the report as one HTML page
-    each
-        audit each folder below TARGET, many at once, into shards of reports: see ``audit --each --help``
     """
     for path in out:
         if path.suffix.lower() == ".html":
@@ -57,31 +52,8 @@ def run(
             made.save(path)
     for name, why in made.damaged.items():
         warn(f"{name} could not be read and was not checked: {why}")
-    for text in label_warnings(made.target):
-        warn(text)
     lines = [made.sums_text] if amount.quiet else [*report_lines(made, whole=amount.all), made.sums_text]
     return Answer(made.data, lines, made.exit_status)
-
-
-def run_each(*, out: Annotated[Path, KEPT, "DIR"], each: bool = False, found: Annotated[Audits, audits]) -> Answer:
-    """Audit every folder of lists below a folder, many at once.
-
-    1 if a rule is broken or a folder cannot be read; else 2 if nothing was compared in a folder, or most of its files
-    were not read; else 0.
-
-    Parameters
-    ----------
-    each
-        audit each folder below FOLDER
-    out
-        shards of a report a folder (JSON); the same command resumes after an interruption
-    """
-    data = found.data()
-    bad = [(name, verdict) for name, verdict in found.verdicts.items() if verdict != "pass"]
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in data["counts"].items())
-    title, columns = f"{len(found.verdicts)} folders: {counts}", ("folder", "verdict")
-    lines = first_rows(title, columns, bad, len(bad), _SHOWN_FOLDERS, "--json prints all")
-    return Answer(data, [*lines, data["digest"]], found.exit_status)
 
 
 def report_lines(made: Report, *, whole: bool = False) -> Iterator[Line]:
@@ -152,5 +124,5 @@ def _not_asked(names: Sequence[str]) -> str:
     about = {"DS3": "photos (--photos)", "DS5": "sources (--source)"}
     others = [f"{name} on {subject}" for name, subject in about.items() if name in names]
     on_tasks = [name for name in names if name not in about]
-    text = f"{counted(len(on_tasks), 'rule')} on tasks and labels (--tasks, --labels): {', '.join(on_tasks)}"
+    text = f"{counted(len(on_tasks), 'rule')} on tasks and labels (--tasks): {', '.join(on_tasks)}"
     return "Not applied: " + "; ".join([*([text] if on_tasks else []), *others])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -172,8 +172,6 @@ class GroupResult:
         The first three, those with most lines first.
     tried : tuple of str
         Patterns that do not decide, and why: ``folder (fits 0 of 200 and 1,159 of 1,159 lines)``.
-    also : tuple of str
-        Results of further patterns and columns, as sentences.
     why : str
         Of *undecidable*: the reason where a pattern fits and decides nothing, such as groups that are classes.
     is_view : bool
@@ -190,7 +188,6 @@ class GroupResult:
     without: tuple[int, int] = (0, 0)
     examples: tuple[GroupExample, ...] = ()
     tried: tuple[str, ...] = ()
-    also: tuple[str, ...] = ()
     why: str = ""
     is_view: bool = False
 
@@ -237,7 +234,7 @@ class Groups:
             Whether to compare patients and subjects only, as between parts of a benchmark.
         """
         of = len(self.images.members[a]), len(self.images.members[b])
-        decided, tried, also, why = None, list[str](), list[str](), ""
+        tried, why = list[str](), ""
         for pattern, sides in self._groupings(a, b, people_only=people_only):
             if sure_only and not pattern.sure:
                 continue
@@ -251,17 +248,11 @@ class Groups:
                 continue
             result = _judged(pattern, sides)
             doubt = "" if forced else self._doubt(pattern, sides, result, (a, b))
-            if doubt:
-                tried.append(f"{pattern.name} ({doubt})")
-                why = why or doubt
-            elif decided is None:
-                decided = result
-            elif pattern.sure and result.both > decided.both:
-                also.append(f"{result.both:,} on both sides by {pattern.name}")
-        if not people_only:
-            also += self._columns_apart(a, b)
-        result = decided or GroupResult("undecidable", of=of, why=why)
-        return replace(result, tried=tuple(dict.fromkeys(tried)), also=tuple(also))
+            if not doubt:
+                return result
+            tried.append(f"{pattern.name} ({doubt})")
+            why = why or doubt
+        return GroupResult("undecidable", of=of, why=why, tried=tuple(dict.fromkeys(tried)))
 
     def _groupings(self, a: int, b: int, *, people_only: bool) -> Iterator[tuple[_Pattern, _Sides]]:
         """Yield columns and patterns in the order in which they are tried, with the groups of two lists."""
@@ -357,16 +348,6 @@ class Groups:
         # Some labels may be mistaken.
         follows = usual.sum() >= _FOLLOWING * rows.sum() and groups <= _GROUPS_A_LABEL * values
         return bool(follows) if values > 1 else None
-
-    def _columns_apart(self, a: int, b: int) -> Iterator[str]:
-        """Yield a sentence for each unknown column whose values are all in only one of two lists."""
-        left, right = self.images.lists[a].columns, self.images.lists[b].columns
-        for name in sorted(set(left) & set(right)):
-            values = {*left[name].values} | {*right[name].values}
-            repeated = len(values) < min(len(left[name].of), len(right[name].of))
-            apart = len(values) > 1 and not {*left[name].values} & {*right[name].values}
-            if repeated and apart and _column(name) not in (*GROUP_COLUMNS, self.column):
-                yield f"each of the {len(values):,} values of the column {name} is on one side"
 
 
 def _checked(pattern: str) -> str:

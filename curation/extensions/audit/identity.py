@@ -2,18 +2,18 @@
 
 Paths are compared as they are normalised by the reader (`PublishedList.images`), never by file name or last folder
 alone: the frame ``0000000105`` of two drives are two images. Only equal images (`Images.overlaps`) may carry an error;
-where there are none, what is `Images.alike` carries a warning if *likely*, a note if a *hint*.
+where there are none, what is `Images.alike` carries a warning.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from os.path import commonprefix
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -26,8 +26,6 @@ from curation.sources.stems import cells_of, stems, text_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Strength = Literal["likely", "hint"]
-
 SHARE = 0.95
 """Least share of lines with the form of an id; below it, no line of the list is read as an id."""
 _SUFFIXES = (
@@ -35,8 +33,8 @@ _SUFFIXES = (
 )
 IMAGE_SUFFIX = rf"(?i:\.(?:{_SUFFIXES}))$"
 """A regular expression of the suffixes that are part of an image's name."""
-MOST_HINTED = 500_000
-"""Images of a folder in which hints are looked for: they are notes at most, and cost a look at every path."""
+ALIKE = 0.9
+"""Least share of the smaller list whose file names are in the other, from which on these may be the same images."""
 _VOC_FOLDER = re.compile(rb"(?i)voc|jpegimages")
 _CLIMBS = re.compile(rb"(?m)(?:^|/)\.\.(?:/|$)")
 _PREFIX = "^[a-z][a-z0-9_]{0,31}:"
@@ -73,53 +71,18 @@ def ids_of(stems: pa.StringArray, patterns: Iterable[tuple[str, str]]) -> pa.Str
 
 
 class Alike(NamedTuple):
-    """Two lists without a common path or id that may still contain the same images.
+    """Two lists without a common path or id that may contain the same images: one has bare file names.
 
     Attributes
     ----------
-    strength : {"likely", "hint"}
-    why : str
-        How names agree: ``with the last folder``, ``apart from leading zeros``.
     images : int
         Distinct images of the second list that may be in the first.
     examples : tuple of (int, int)
         The first few, in the order of the second list: an image of the first list, and of the second.
     """
 
-    strength: Strength
-    why: str
     images: int
     examples: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Sign:
-    """A sign that lists without a common path share images.
-
-    Before paths are compared, matches of `pattern` are replaced by `replacement`. At least `share` of the smaller list
-    must match. With `once`, no two images of a list may become equal. With `folded`, letter case and the form of
-    accents are ignored.
-    """
-
-    strength: Strength
-    why: str
-    pattern: str = ""
-    replacement: str = ""
-    share: float = 0
-    once: bool = False
-    folded: bool = False
-
-
-_LIKELY = _Sign("likely", "by file name alone", rf"^.*/|{IMAGE_SUFFIX}", share=0.9, once=True)
-_TAILS = tuple(
-    _Sign("hint", why, rf"^.*/((?:[^/]*/){{{folders}}}[^/]*)$", r"\1", share=0.5, once=True)
-    for folders, why in ((3, "with the last 3 folders"), (1, "with the last folder"))
-)
-_OTHER_HINTS = (
-    _Sign("hint", "apart from leading zeros", r"(^|[^0-9])0+([0-9])", r"\1\2"),
-    _Sign("hint", "apart from the suffix", IMAGE_SUFFIX),
-    _Sign("hint", "apart from letter case or the form of accents", once=True, folded=True),
-)
 
 
 @dataclass(frozen=True)
@@ -152,7 +115,6 @@ class Images:
     lists: tuple[PublishedList, ...]
     root: str = ""
     climbing: int = 0
-    _codes: dict[_Sign, Int32s] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -233,54 +195,26 @@ class Images:
         return shared
 
     def alike(self, a: int, b: int, shown: int = 3) -> Alike | None:
-        """Return the strongest sign that two lists without a common image may share images, or None.
+        """Return the images of two lists, one with folders and one without, that have the same file name, or None.
 
-        It reads every path, so call it only for pairs that are compared.
+        Nine of ten images of the smaller list must have such a name, and none may occur twice in a list.
         """
+        from pyarrow import compute
+
         sides = self.uniques[a], self.uniques[b]
-        # Two lists of ids are compared exactly.
-        if not all(map(len, sides)) or all((images < self.n_ids).all() for images in sides):
+        # Namespaces do not count where some images are ids of COCO or VOC.
+        texts = [(self.natives if self.n_ids else self.texts).take(images) for images in sides]
+        in_folders = [compute.any(compute.match_substring(names, "/")).as_py() for names in texts]
+        if not all(map(len, sides)) or in_folders[0] == in_folders[1]:
             return None
-        for sign in self._signs(sides):
-            codes = [self._coded(sign)[images] for images in sides]
-            if sign.once and any(len(distinct(code)) < len(code) for code in codes):
-                continue
-            hits = [np.isin(left, right) for left, right in (codes, codes[::-1])]
-            if hits[0].any() and min(map(np.count_nonzero, hits)) >= sign.share * min(map(len, sides)):
-                order = np.argsort(codes[0], kind="stable")
-                twins = sides[0][order[np.searchsorted(codes[0][order], codes[1][hits[1]])]]
-                matched = sides[1][hits[1]]
-                rows = np.argsort(self.first_rows[b][hits[1]], kind="stable")[:shown]
-                pairs = tuple(zip(twins[rows].tolist(), matched[rows].tolist(), strict=True))
-                return Alike(sign.strength, sign.why, len(matched), pairs)
-        return None
-
-    def _signs(self, sides: Sequence[Int32s]) -> Iterator[_Sign]:
-        """Yield the signs to look for between two lists, the strongest first."""
-        from pyarrow import compute
-
-        in_folders = [compute.any(compute.match_substring(self._names.take(rows), "/")).as_py() for rows in sides]
-        if in_folders[0] != in_folders[1]:
-            yield _LIKELY
-        if len(self) <= MOST_HINTED:
-            yield from _TAILS if all(in_folders) else ()
-            yield from _OTHER_HINTS
-
-    @property
-    def _names(self) -> pa.LargeStringArray:
-        """The images as `alike` compares them: their namespaces do not count where some are ids of COCO or VOC."""
-        return self.natives if self.n_ids else self.texts
-
-    def _coded(self, sign: _Sign) -> Int32s:
-        """Return an integer for each image, equal for images that a sign treats as the same."""
-        from pyarrow import compute
-
-        if sign not in self._codes:
-            texts = compute.replace_substring_regex(self._names, sign.pattern, sign.replacement)
-            if sign.folded:
-                texts = compute.utf8_lower(compute.utf8_normalize(texts, "NFC"))
-            self._codes[sign] = texts.dictionary_encode().indices.to_numpy()
-        return self._codes[sign]
+        stems = [compute.replace_substring_regex(names, rf"^.*/|{IMAGE_SUFFIX}", "") for names in texts]
+        places = compute.index_in(stems[1], stems[0])
+        matched = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
+        if any(len(names.unique()) < len(names) for names in stems) or len(matched) < ALIKE * min(map(len, sides)):
+            return None
+        order = matched[np.argsort(self.first_rows[b][matched], kind="stable")][:shown]
+        pairs = zip(sides[0][places.take(order).to_numpy()].tolist(), sides[1][order].tolist(), strict=True)
+        return Alike(len(matched), tuple(pairs))
 
 
 def first_rows(members: Int32s, unique: Int32s) -> Int32s:

@@ -20,7 +20,7 @@ from curation.extensions.audit.identity import Images, first_rows, images_of
 from curation.manifest.header import LabelView
 from curation.sources.entries import CLASS_FILE, EmptyListError, PublishedFile, PublishedList
 from curation.sources.published_list import YAML_NAMES, files_below_folder, first_line, read_published
-from curation.sources.source import Bools, Int32s, Source
+from curation.sources.source import Bools, Int32s
 
 MAX_FILE_BYTES = 512 << 20
 MAX_BYTES = 2 << 30
@@ -33,14 +33,6 @@ _LONGEST_KEY = 200
 
 ListRole = Literal["train", "finetune", "val", "test", "wilderness", "id", "ood", ""]
 LIST_ROLES: tuple[ListRole, ...] = ("train", "finetune", "val", "test", "wilderness", "id", "ood")
-
-
-@dataclass(frozen=True, slots=True)
-class LabelFile:
-    """The labels of a list as a COCO JSON file holds them."""
-
-    name: str
-    source: Source
 
 
 @dataclass(frozen=True)
@@ -78,8 +70,6 @@ class AuditedList:
         None without a role.
     view_declared : bool
         Whether the view is declared; else it is the view of the principle.
-    labels : mapping of int to LabelFile
-        Label files by task.
     sources : tuple of str
         Sources that its images come from; empty if not stated.
     available : bool
@@ -104,7 +94,6 @@ class AuditedList:
     tasks: tuple[int, ...] = ()
     view: LabelView | None = None
     view_declared: bool = False
-    labels: Mapping[int, LabelFile] = field(default_factory=dict)
     sources: tuple[str, ...] = ()
     available: bool = True
     stated_repeats: int = 0

@@ -20,9 +20,8 @@ from curation.core.pages import page
 from curation.core.tables import html_table, printable
 from curation.core.wording import counted, cut
 from curation.core.writing import publishing_folder
-from curation.extensions.audit.judgement import label_warnings, reading_doubts
 from curation.extensions.audit.lists import AuditedList
-from curation.extensions.audit.rule import VERDICTS, Finding, Outcome, Rule, Severity, Verdict, joined
+from curation.extensions.audit.rule import VERDICTS, Finding, Outcome, Rule, Severity, Verdict, joined, reading_doubts
 from curation.extensions.audit.target import AuditTarget
 
 if TYPE_CHECKING:
@@ -522,7 +521,7 @@ class Report:
                 }
                 for source in target.sources
             ],
-            "warnings": [*reading_doubts(target), *label_warnings(target)],
+            "warnings": reading_doubts(target),
         }
 
     def lists(self) -> list[dict[str, Any]]:
@@ -559,7 +558,6 @@ class Report:
 
 def _list_data(target: AuditTarget, listed: AuditedList) -> dict[str, Any]:
     parts = [part for part in target.used if part.whole == listed.whole]
-    labels = [file.name for part in parts for file in part.labels.values()]
     return {
         "name": listed.name,
         "path": listed.file or listed.name,
@@ -570,5 +568,4 @@ def _list_data(target: AuditTarget, listed: AuditedList) -> dict[str, Any]:
         "lines": listed.count_lines() if listed.available else None,
         "form": target.published.files[listed.file].form if target.published else "",
         "sha256": listed.sha256 or None,
-        "label_files": sorted(set(labels)),
     }

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -14,25 +14,26 @@ from curation.core.arguments import checked
 from curation.core.errors import UsageError
 from curation.core.ids import ImageId
 from curation.extensions.audit.classes import TaskClasses, read_tasks
-from curation.extensions.audit.judgement import judged
-from curation.extensions.audit.lists import ListSet, read_lists
+from curation.extensions.audit.lists import read_lists
 from curation.extensions.audit.report import Report, RuleResult
-from curation.extensions.audit.rule import NOTHING, Rule
+from curation.extensions.audit.rule import NOTHING, Rule, judged
 from curation.extensions.audit.rules import RULES, chosen_rules, rules_for
-from curation.extensions.audit.target import DEFAULT_EXEMPLARS, PRINCIPLE, AuditTarget
-from curation.extensions.audit.targets import FolderOptions, folder_target, manifest_target, read_view
+from curation.extensions.audit.target import (
+    DEFAULT_EXEMPLARS,
+    PRINCIPLE,
+    AuditTarget,
+    FolderOptions,
+    folder_target,
+    manifest_target,
+)
 from curation.manifest.built_from import built_from
 from curation.manifest.header import LabelView
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import HEADER_FILE, Manifest
 from curation.sources.datasets import is_known
-from curation.sources.opening import as_source, open_slots
+from curation.sources.opening import open_slots
 from curation.sources.published_list import LIST_SUFFIXES
-from curation.sources.source import Source
 from curation.sources.source_specs import Reading, Sources, SourceSlot
-
-if TYPE_CHECKING:
-    from curation.extensions.leaks.report import LeakFile
 
 StrPath = str | PathLike[str]
 """Where a file or folder lies."""
@@ -49,10 +50,8 @@ def audit(
     tasks: str | Sequence[TaskClasses] | None = None,
     namespace: Annotated[str | None, "NAME"] = None,
     roles: Annotated[Mapping[str, str] | None, "--role LIST=ROLE[:TASK]"] = None,
-    views: Annotated[Mapping[str, str | LabelView] | None, "--view ROLE=VIEW"] = None,
-    labels: Annotated[Mapping[str, Annotated[Any, Path]] | None, "LIST[:TASK]=FILE"] = None,
+    views: Annotated[Mapping[str, str] | None, "--view ROLE=VIEW"] = None,
     photos: Annotated[Mapping[str, Annotated[StrPath, Path]] | None, "NAME=DIR"] = None,
-    leaks: Annotated[StrPath | None, Path] = None,
     exemplars: Annotated[int, Meta(ge=1)] | None = None,
     groups: Annotated[Sequence[str], "--group REGEX"] = (),
     group_column: Annotated[str, "NAME"] = "",
@@ -78,16 +77,10 @@ def audit(
     roles : mapping of str to str, optional
         role of a list of a folder: train, finetune, val, test, wilderness, id, ood or none (default: guessed from its
         name; repeatable)
-    views : mapping of str to str or LabelView, optional
-        labels that lists of a role carry: train, finetune, val or test for what the principle requires, or
-        known=keep,previous=drop,unknown=rename:unknown
-    labels : mapping of str to path or annotations, optional
-        COCO JSON with the published labels of a list or part; with --tasks, a JSON beside a list and of its name is
-        read too
+    views : mapping of str to str, optional
+        labels that lists of a role carry: those that the principle requires of the role train, finetune, val or test
     photos : mapping of str to path, optional
         the photos of a source, for the rule DS3
-    leaks : path, optional
-        output of curation similarity leaks for this manifest, leaks.json or its folder: adds the rule LK1
     exemplars : int, optional
         images of each known class that a finetuning list should hold (default: those of the build, else 50)
     groups : sequence of str
@@ -139,17 +132,12 @@ def audit(
         target_of_rules = manifest_target(
             subject,
             opened,
-            labels=_opened_labels(labels or {}, reading),
             complete=exhaustive,
             exemplars=exemplars or _stated_exemplars(subject),
             photos=folders,
             paths=_paths_of(subject, sources or {}, reading) | folders,
         )
-        if leaks is not None:
-            target_of_rules = replace(target_of_rules, leaks=_leaks_of(subject, Path(leaks)))
         return replace(run_audit(target_of_rules, chosen), digest=subject.digest, fail_on=fail_on)
-    if leaks is not None:
-        raise UsageError("--leaks needs a manifest, not a folder of lists", where=f"--leaks {leaks}")
     # Bare ids belong to the sources if these share a namespace; otherwise their form decides.
     spaces = {source.namespace for source in opened.values()}
     task_files = [Path(tasks)] if isinstance(tasks, str) else []
@@ -157,8 +145,7 @@ def audit(
     known = tuple(tasks or ()) if not isinstance(tasks, str) else read_tasks(tasks) if tasks else ()
     options = FolderOptions(
         roles=roles or {},
-        views={role: _view(role, view) for role, view in (views or {}).items()},
-        labels=_opened_labels({**_labels_beside(lists, known, labels or {}), **(labels or {})}, reading),
+        views=_principles(views or {}),
         complete=exhaustive,
         exemplars=exemplars or DEFAULT_EXEMPLARS,
         photos=folders,
@@ -238,20 +225,6 @@ def _stated_exemplars(manifest: Manifest) -> int:
     return count if isinstance(count, int) and count > 0 else DEFAULT_EXEMPLARS
 
 
-def _leaks_of(manifest: Manifest, path: Path) -> LeakFile:
-    from curation.extensions.leaks.report import read_leaks
-
-    check = read_leaks(path)
-    if check.manifest.digest != manifest.digest:
-        raise UsageError(
-            "The leak check is for another manifest",
-            where=f"--leaks {path}",
-            expected=f"{manifest.header.name} {manifest.header.version}, {manifest.digest}",
-            found=f"{check.manifest.name} {check.manifest.version}, {check.manifest.digest}"[:300],
-        )
-    return check
-
-
 def _require_names(exhaustive: Collection[str], photos: Collection[str], names: Sequence[str]) -> None:
     for option, keys in (("--exhaustive", exhaustive), ("--photos", photos)):
         for name in keys:
@@ -264,30 +237,15 @@ def _require_names(exhaustive: Collection[str], photos: Collection[str], names: 
                 )
 
 
+def _principles(views: Mapping[str, str]) -> dict[str, LabelView]:
+    for role, view in views.items():
+        if not {role, view} <= PRINCIPLE.keys():
+            where, names = f"--view {role}={view}"[:127], ", ".join(PRINCIPLE)
+            raise UsageError("Unknown label view", where=where, expected=f"ROLE=VIEW, each of {names}")
+    return {role: PRINCIPLE[view] for role, view in views.items()}
+
+
 def _existing(name: str, folder: Path) -> Path:
     if not folder.is_dir():
         raise UsageError("The folder of photos does not exist", where=f"--photos {name}={folder}")
     return folder
-
-
-def _opened_labels(labels: Mapping[str, Any], reading: Reading) -> dict[str, Source]:
-    return {
-        name: as_source(given_labels, dataset="labels", part="", cache=reading.cache, bad_boxes=reading.bad_boxes)
-        for name, given_labels in labels.items()
-    }
-
-
-def _labels_beside(lists: ListSet, tasks: Sequence[TaskClasses], labels: Collection[str]) -> Mapping[str, Path]:
-    """Return the label files in the folder that have the name of a list; empty without tasks."""
-    requested = {name.partition(":")[0] for name in labels}
-    return {name: path for name, path in lists.labels.items() if tasks and name not in requested}
-
-
-def _view(role: str, view: str | LabelView) -> LabelView:
-    if role not in PRINCIPLE:
-        raise UsageError(
-            "--view needs ROLE=VIEW, each role once",
-            where=f"--view {role}={view}"[:127],
-            expected=f"a role of {', '.join(PRINCIPLE)}",
-        )
-    return view if isinstance(view, LabelView) else read_view(view, f"--view {role}={view}")

@@ -8,7 +8,7 @@ rest. Only the lists of the former part define the split.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,16 +16,11 @@ import numpy as np
 from curation.benchmarks.benchmark import benchmark_facts, declared_slots, fact
 from curation.benchmarks.parts import Part, Selection, all_images, compared, make_part, manifest_of, source_entry
 from curation.core.canonical import sha256_of_lines
-from curation.core.errors import ExportError, ProtocolError
+from curation.core.errors import ProtocolError
 from curation.core.ids import ilsvrc2012_classes
 from curation.manifest.header import ClassEntry, LabelView, Order, Paper
 from curation.manifest.manifest import Manifest
-from curation.manifest.views import locate_images
-from curation.publishing.exporting import Format
-from curation.publishing.formats.plan import Plan, PlannedFile, lines
-from curation.sources.imagenet import class_of_images
 from curation.sources.source import Source
-from curation.sources.stems import stems
 
 SLOTS = declared_slots(__name__)
 _CUT = {"imagenet": ("imagenet-val", "val_imagenet"), "openimage_o": ("openimage_o", "val_openimage_o")}
@@ -126,64 +121,3 @@ def _parts(sources: Mapping[str, Source], classes: tuple[ClassEntry, ...]) -> It
     for name in ("ninco", "inaturalist", "textures"):
         if name in sources:
             yield part(name, name, all_images(sources[name]))
-
-
-FOLDERS = fact(__name__, "imglists", dict[str, str])
-"""Folders of OpenOOD's images, by part."""
-
-
-def plan_imglists(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]) -> Plan:
-    """Return the plan of one file per part, such as ``test_ninco.txt``: lines of OpenOOD's list, in part order.
-
-    Raises
-    ------
-    ExportError
-        OpenOOD lacks a part, or its folders or labels do not follow from ids.
-    ManifestError, MissingListError
-        See `curation.manifest.views.locate_images`.
-    """
-    texts = {part: _lines(manifest, part, sources) for part in parts}
-    return Plan(
-        files=[
-            PlannedFile(f"{part if part.startswith('val_') else f'test_{part}'}.txt", lines(rows))
-            for part, rows in texts.items()
-        ],
-        records=sum(map(len, texts.values())),
-        counts={"lines": sum(map(len, texts.values()))},
-    )
-
-
-def _lines(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> list[str]:
-    if part not in FOLDERS:
-        raise ExportError(
-            "The list of this part does not follow from its ids: OpenOOD's own has folders or labels that they lack",
-            where=f"part {part}",
-            expected=", ".join(FOLDERS),
-        )
-    located = locate_images(manifest, part, sources)
-    (source,) = located.sources
-    natives = [image_id.partition(":")[2] for image_id in manifest.ids(part)]
-    folders = [
-        f"{FOLDERS[part]}/{native.partition('_')[0]}" if part == "ssb_hard" else FOLDERS[part] for native in natives
-    ]
-    names = [path.rpartition("/")[2] for path in source.images.file_names[located.position].tolist()]
-    bare = stems("".join(f"{name}\n" for name in names).encode()).decode().split("\n")[:-1]
-    suffixes = [name[len(stem) :] for name, stem in zip(names, bare, strict=True)]
-    labels = _labels(part, natives, source, located.position)
-    return [
-        f"{folder}/{native}{suffix} {label}"
-        for folder, native, suffix, label in zip(folders, natives, suffixes, labels, strict=True)
-    ]
-
-
-def _labels(part: str, natives: Sequence[str], source: Source, positions: Any) -> Sequence[int]:
-    """Return the position of the class of each image, -1 for an OOD image."""
-    number_of = {wnid: number for number, wnid in enumerate(ilsvrc2012_classes())}
-    if part == "imagenet_r":
-        return [number_of[native.partition("/")[0]] for native in natives]
-    if part not in ("imagenet", "val_imagenet"):
-        return [-1] * len(natives)
-    return [number_of[source.categories.names[category]] for category in class_of_images(source)[positions].tolist()]
-
-
-FORMATS = (Format("openood-imglist", lambda request: plan_imglists(request.manifest, request.parts, request.sources)),)

@@ -20,19 +20,10 @@ import numpy as np
 from msgspec import structs
 
 from curation.benchmarks.benchmark import benchmark_facts, declared_parameters, declared_slots, fact, stated_parameters
-from curation.benchmarks.parts import (
-    Part,
-    Selection,
-    compared,
-    images_with,
-    make_part,
-    manifest_of,
-    source_entry,
-    unread_entry,
-)
+from curation.benchmarks.parts import Part, Selection, compared, images_with, make_part, manifest_of, source_entry
 from curation.core.errors import ProtocolError
 from curation.core.ids import ilsvrc2012_classes
-from curation.manifest.header import ClassEntry, LabelView, Paper, PartEntry, PartRole
+from curation.manifest.header import ClassEntry, LabelView, Paper, PartRole
 from curation.manifest.manifest import Manifest
 from curation.signals.hierarchy.related_classes import NOT_PROVEN, class_kin
 from curation.sources.source import Source
@@ -52,7 +43,7 @@ LEVELS = {"easy": ("easy",), "hard": ("medium", "hard")}
 
 def choose_slots(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     """Return the sources of the data set, all of them needed."""
-    names = SLOTS_OF.get(parameters["problem"], ())
+    names = SLOTS_OF[parameters["problem"]]
     return tuple(structs.replace(slot, required=True) for slot in SLOTS if slot.name in names)
 
 
@@ -65,13 +56,6 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         A source is missing, or lacks one of the classes.
     """
     problem = parameters["problem"]
-    if problem not in SLOTS_OF:
-        raise ProtocolError(
-            "The images of this data set cannot be read",
-            where=f"--set problem={problem}",
-            expected=" or ".join(SLOTS_OF),
-            hint=f"curation build ssb --set problem={problem} --header-only --out DIR: its classes and their roles",
-        )
     if missing := [slot for slot in SLOTS_OF[problem] if slot not in sources]:
         raise ProtocolError("A source is missing", expected=" ".join(f"--source {slot}=PATH" for slot in missing))
     first, second = SLOTS_OF[problem]
@@ -98,11 +82,15 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     variant, kin = _VARIANTS.get(parameters["without_kin"], ("", ""))
     title = f", hard, without the {len(left_out)} classes {kin} a known one in WordNet 3.0" if variant else ""
     sizes = {made.entry.name: len(made.ids) for made in parts}
-    return _manifest(
+    return manifest_of(
         parts,
-        parameters,
-        name=variant or problem,
-        title=f"{problem}{title}",
+        name=f"ssb/{variant or problem}",
+        title=f"Semantic Shift Benchmark: {problem}{title}",
+        paper=PAPER,
+        taxonomy="OSC",
+        protocol="ssb",
+        algorithm_version=1,
+        parameters=stated_parameters(parameters, declared_parameters(__name__)),
         classes=classes,
         sources=tuple(source_entry(slot, sources[slot]) for slot in SLOTS_OF[problem]),
         # Our variants differ in size from the paper's lists; their lists are locked by digest.
@@ -115,22 +103,6 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         ],
         notes=_notes_on(left_out, kin) if variant else (_MEDIUM,) if "medium" in levels else (),
     )  # fmt: skip
-
-
-def _manifest(
-    parts: Sequence[Part | PartEntry], parameters: Mapping[str, Any], *, name: str, title: str, **more: Any
-) -> Manifest:
-    return manifest_of(
-        parts,
-        name=f"ssb/{name}",
-        title=f"Semantic Shift Benchmark: {title}",
-        paper=PAPER,
-        taxonomy="OSC",
-        protocol="ssb",
-        algorithm_version=1,
-        parameters=stated_parameters(parameters, declared_parameters(__name__)),
-        **more,
-    )
 
 
 def _entries(levels: Mapping[str, Sequence[str]]) -> tuple[ClassEntry, ...]:
@@ -174,46 +146,23 @@ def _notes_on(left_out: Sequence[str], kin: str) -> tuple[str, ...]:
 
 
 def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
-    """Return a header without lists, for a data set without a reader, or for a variant without related classes.
+    """Return the header of a variant without related classes.
 
     The lists of SSB's authors may not be passed on: a variant is locked by their digests, and built from their file.
 
     Raises
     ------
     ProtocolError
-        The lists of the data set can be built, and are the authors' own.
+        The lists are the authors' own, and are built.
     """
-    problem = parameters["problem"]
-    if parameters["without_kin"] != "none":
-        made = build(sources, parameters)
-        return Manifest(header=structs.replace(made.header, origin="declared"), lists={})
-    if problem in SLOTS_OF:
+    if parameters["without_kin"] == "none":
         raise ProtocolError(
-            "The lists of this data set are built, not declared",
-            where=f"--header-only --set problem={problem}",
-            expected=f"curation build ssb --set problem={problem} without --header-only",
+            "Lists of the authors are built, not declared",
+            where="--header-only",
+            expected="--set without_kin=descendants or all",
         )
-    facts = PROBLEMS[problem]
-    names = {level: [facts["names"][number] for number in numbers] for level, numbers in facts["classes"].items()}
-    slot = f"{facts['dataset'].replace('_', '-')}-test"
-    rules = {"known": "Test images of known classes."}
-    for level in (candidate for candidate in names if candidate != "known"):
-        rules[level] = f"Test images of {level} unknown classes: {', '.join(names[level])}."
-    for name, held in LEVELS.items():
-        rules[f"test-{name}"] = f"The known images and those of {' and '.join(held)} unknown classes."
-    return _manifest(
-        [
-            PartEntry(name=name, role="test", sources=(slot,), selection=rule, view=LabelView())
-            for name, rule in rules.items()
-        ],
-        parameters,
-        name=problem,
-        title=f"classes of {facts['title']}",
-        origin="declared",
-        classes=_entries(names),
-        sources=[unread_entry(slot, facts["dataset"], "test", note="no reader of its images")],
-        notes=(_MEDIUM,),
-    )
+    made = build(sources, parameters)
+    return Manifest(header=structs.replace(made.header, origin="declared"), lists={})
 
 
 def classes_of(problem: str, source: Source) -> dict[str, tuple[str, ...]]:

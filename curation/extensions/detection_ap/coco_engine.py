@@ -13,45 +13,40 @@ from curation.core.errors import UsageError
 from curation.core.process import stage
 from curation.core.wording import counted as counted_words
 from curation.evaluation.coco_precision import CocoEvaluation, labelled, library, with_classes_in_use
-from curation.evaluation.conventions import VALUES, is_form
 from curation.evaluation.inputs import LISTED, POLICY, READING, Listed, OnePart, Policy, Reading, Truth
 from curation.evaluation.measures import Measured, Scored, Value, definitions, percent
 from curation.evaluation.outcomes import Outcomes, outcomes_by_class
 from curation.evaluation.problem import Detections, GroundTruth
-from curation.evaluation.readers import ACCEPTED, Accepted
+from curation.evaluation.readers import Accepted
 from curation.evaluation.result import Column, Report, Result, Tidy
 from curation.evaluation.variants import Rules
 from curation.extensions.detection_ap import federated
-from curation.extensions.detection_ap.coco_summary import (
-    MEASURES,
-    STATISTICS,
-    by_name,
-    coco_average_precision,
-    defined,
-    pycocotools_precision,
+from curation.extensions.detection_ap.coco_summary import MEASURES, STATISTICS, by_name, coco_average_precision, defined
+from curation.extensions.detection_ap.federated import (
+    IGNORED_AREA,
+    KEYS,
+    NO_FREQUENCY,
+    Limit,
+    counted,
+    require_federated,
+    thirteen,
 )
-from curation.extensions.detection_ap.federated import KEYS, NO_FREQUENCY, Limit, counted, require_federated, thirteen
-from curation.extensions.detection_ap.other_evaluators import compare_with_external
-from curation.extensions.detection_ap.score_free import LMMS, LMMS_MEANING, MATCHING, lmms_numbers, score_free
+from curation.extensions.detection_ap.score_free import MATCHING, score_free
 from curation.extensions.detection_ap.score_free import MEASURES as SCORE_FREE_MEASURES
 from curation.extensions.detection_ap.score_free import TABLES as SCORE_FREE_TABLES
 
 SUMMARY = "Plain detection by COCO AP, LVIS AP, Fixed AP, or without scores, and each class"
-Variant = Literal[
-    "coco", "coco-federated", "lvis", "lvis-fixed", "score-free", "score-free-best", "score-free-in-order", "lmms-eval",
-    "all",
-]  # fmt: skip
+SCORE_FREE = "score-free"
+Variant = Literal["coco", "coco-federated", "lvis", "lvis-fixed", "score-free", "all"]
 VARIANTS: dict[str, str] = {
     "coco": "COCO: every image counts for every class, 100 detections an image and class",
     "coco-federated": "LVIS's rules for images and classes under COCO's limit of 100 detections an image and class",
     "lvis": "LVIS AP: a limit of detections an image over all classes, then what images were labelled for",
     "lvis-fixed": "Fixed AP: a limit of detections a class over all images, then what images were labelled for",
-    **{name: f"boxes without scores; {rule}" for name, rule in MATCHING.items()},
-    LMMS: LMMS_MEANING,
+    SCORE_FREE: f"boxes without scores; {MATCHING}",
 }
 """Meaning of each variant."""
 _LIMITED = ("lvis", "lvis-fixed")
-_SCORELESS = (*MATCHING, LMMS)
 _MOST = 100
 _RULES = Rules(name="coco", taken="best_free", crowd="cover", difficult="count")
 _FACTS = (
@@ -67,11 +62,9 @@ def evaluate(
     variant: tuple[Variant, ...] | Variant = (),
     image_limit: int = 300,
     class_limit: int = 10_000,
-    boxes: str = ACCEPTED.boxes,
     reading: Reading = READING,
     policy: Policy = POLICY,
     listed: Listed = LISTED,
-    against: Annotated[Any, Path] = None,
 ) -> Result:
     """Score plain detection by COCO AP, LVIS AP, Fixed AP, or without scores, and each class.
 
@@ -86,21 +79,15 @@ def evaluate(
         {"known": [...], "unknown": [...]}; the categories of the truth by default
     variant : str or tuple of str, optional
         variant of the measures, repeatable (default: coco; of an LVIS truth coco-federated): coco, as pycocotools;
-        coco-federated, LVIS's rules for images and classes under COCO's limit; lvis; lvis-fixed; score-free,
-        score-free-best and score-free-in-order, for detections without scores; lmms-eval, that harness's rule; all that
-        suit the files
+        coco-federated, LVIS's rules for images and classes under COCO's limit; lvis; lvis-fixed; score-free, for
+        detections without scores; all that suit the files
     image_limit : int
         of variant lvis: detections of an image that count
     class_limit : int
         of variant lvis-fixed: detections of a class that count
-    boxes : str
-        form of all boxes of the detections: LAYOUT or LAYOUT:UNIT, such as xyxy or xyxy:0-1000
     reading : Reading
     policy : Policy
     listed : Listed
-    against : Path, mapping, sequence or object, optional
-        numbers of another evaluator, shown beside ours: COCOeval.stats, or those of torchmetrics, supervision,
-        Ultralytics or LVIS, as JSON or CSV; -1 in it is undefined
 
     Raises
     ------
@@ -110,40 +97,25 @@ def evaluate(
         Options do not fit together.
     """
     requested = (variant,) if isinstance(variant, str) else variant or ("",)
-    if min(image_limit, class_limit) < 1 or not is_form(boxes):
-        raise UsageError(
-            "Invalid setting", where="--set", expected=f"limits of at least 1; boxes={VALUES['boxes']}", found=boxes
-        )
-    is_scoreless = requested == ("all",) or all(name in _SCORELESS for name in requested)
+    if (least := min(image_limit, class_limit)) < 1:
+        raise UsageError("Invalid setting", where="--set", expected="limits of at least 1", found=str(least))
+    is_scoreless = requested in (("all",), (SCORE_FREE,))
     accepted = Accepted(
-        scoreless=is_scoreless,
-        other_classes="all" in requested or any(name in _LIMITED for name in requested),
-        folded=requested == (LMMS,),
-        boxes=boxes,
-        bounded=is_scoreless or boxes != ACCEPTED.boxes,
+        scoreless=is_scoreless, other_classes="all" in requested or any(name in _LIMITED for name in requested)
     )
     inputs = OnePart.of(
         truth, detections, classes=classes, reading=reading, policy=policy, listed=listed, accepted=accepted
     )
     variants = _variants(requested, inputs)
     limits = {"lvis": Limit("image", image_limit), "lvis-fixed": Limit("class", class_limit)}
-    scored, facts, settings_of_variants, notes = [], dict[str, Any](), dict[str, Any](), [*inputs.notes]
+    scored, facts, settings_of_variants, notes = [], dict[str, Any](), dict[str, Any](), list[str]()
     with stage("COCO evaluation"):
         for name in variants:
             new, numbers = _scored(inputs, name, limits.get(name))
             scored.append(new)
             settings_of_variants[name] = {"meaning": VARIANTS[name], **new.settings}
             facts = {key: numbers[key] for key in _FACTS if key in numbers} | facts
-            if against is not None and name not in _SCORELESS and "external" not in facts:
-                known = dict(zip(inputs.part.truth.class_numbers, inputs.part.truth.classes, strict=True))
-                compared = compare_with_external(numbers, against, known)
-                notes += _zero_notes(inputs, name, numbers["AP"])
-                facts["external"] = {key: compared[key] for key in ("file", "passed_over")}
-                tables = {**new.found.tables, "against": compared["against"]}
-                scored[-1] = replace(new, found=new.found._replace(tables=tables))
             notes += new.found.notes
-    if against is not None and "external" not in facts:
-        raise UsageError("--against goes with variants that read scores", found=", ".join(variants))
     keys = {row.measure for entry in scored for row in entry.found.values}
     meanings = {key: text for key, text in definitions(REPORT.measures).items() if key in keys}
     return Result(
@@ -155,20 +127,6 @@ def evaluate(
         notes=notes,
         outcomes=(lambda: {"coco": [_outcomes(inputs)]}) if variants == ("coco",) else None,
     )
-
-
-def _zero_notes(inputs: OnePart, name: str, ap: float | None) -> list[str]:
-    """Return why pycocotools differs where the truth has annotation id 0."""
-    truth, detections, zero = inputs.part.truth, inputs.read.detections, inputs.part.zero
-    if zero < 0 or truth.label[zero] < 0 or name not in ("coco", "coco-federated"):
-        return []
-    plain = replace(truth, federated=None) if name == "coco" else truth
-    theirs = pycocotools_precision(plain, detections.take(detections.label >= 0), zero)
-    values = ("-" if value is None else f"{percent(value):.2f} %" for value in (theirs, ap))
-    return [
-        "an annotation of the truth has id 0: pycocotools counts a detection of this object as false, and the object "
-        "as missed; its AP is therefore {} and not {}".format(*values)
-    ]
 
 
 def _outcomes(inputs: OnePart) -> Outcomes:
@@ -192,28 +150,21 @@ def _variants(requested: tuple[str, ...], inputs: OnePart) -> tuple[str, ...]:
             require_federated(inputs.part.truth)
         return requested
     if np.isnan(inputs.read.detections.scores).any():
-        return tuple(MATCHING)
+        return (SCORE_FREE,)
     return ("coco", "coco-federated", *_LIMITED) if federated else ("coco",)
 
 
 def _scored(inputs: OnePart, name: str, limit: Limit | None) -> tuple[Scored, dict[str, Any]]:
     """Return the measured values of a variant, and facts about them."""
     truth, detections = inputs.part.truth, inputs.read.detections
-    if name in MATCHING:
-        measured = score_free(truth, detections, name)
-        settings = {"iou": ">= 0.5", "matching": MATCHING[name], "boxes": inputs.form}
+    if name == SCORE_FREE:
+        measured = score_free(truth, detections)
+        settings = {"iou": ">= 0.5", "matching": MATCHING}
         n_scored = int(np.isfinite(detections.scores).sum())
         note = f"variant {name} passes over the scores that {n_scored} of {len(detections)} detections state"
         measured = measured._replace(notes=[note] if n_scored else [])
         return replace(inputs.scored(name, measured, {}), settings=settings), {}
     of_classes = detections.take(detections.label >= 0)
-    if name == LMMS:
-        numbers = coco_average_precision(truth, of_classes.unscored())
-        measured = _measured(numbers)
-        precisions = [value for value in measured.values if value.measure in ("AP", "AP50", "AP75")]
-        measured = measured._replace(values=[*lmms_numbers(truth, of_classes), *precisions])
-        settings = {"iou": "> 0", "matching": LMMS_MEANING, "boxes": inputs.form}
-        return replace(inputs.scored(name, measured, {"engine": numbers["engine"]}), settings=settings), numbers
     if limit is None:
         plain = replace(truth, federated=None) if name == "coco" else truth
         numbers = coco_average_precision(plain, of_classes)
@@ -224,8 +175,7 @@ def _scored(inputs: OnePart, name: str, limit: Limit | None) -> tuple[Scored, di
     dropped = f"{counted_words(left_out, 'detection')} of classes that the truth lacks took places under the limit"
     notes = [f"{dropped} and then counted for nothing, as in LVIS"] * bool(left_out)
     measured = _measured(numbers, KEYS)
-    steps = {"step": list(numbers["steps"]), "n": list(numbers["steps"].values())}
-    measured = measured._replace(notes=notes, tables={**measured.tables, "steps": steps})
+    measured = measured._replace(notes=notes)
     settings = {"limit": f"{limit.most} detections of each {limit.of}"}
     return replace(inputs.scored(name, measured, {"engine": numbers["engine"]}), settings=settings), numbers
 
@@ -249,27 +199,22 @@ def federated_average_precision(
     Returns
     -------
     dict
-        `curation.extensions.detection_ap.federated.KEYS` as fractions of 1, None where undefined; ``steps``, how many
-        detections each step left; and ``per_class``, ``undefined``, ``engine`` and counts as of
-        `coco_average_precision`.
+        `curation.extensions.detection_ap.federated.KEYS` as fractions of 1, None where undefined; and
+        ``per_class``, ``undefined``, ``engine`` and counts as of `coco_average_precision`.
 
     Raises
     ------
     EvaluationError
         The truth is not federated.
     """
-    left = counted(truth, detections, limit)
-    objects, guesses, labels = with_classes_in_use(*labelled(left.truth, left.detections))
+    objects, guesses = counted(truth, detections, limit)
+    n_objects = int((objects.areas != IGNORED_AREA).sum())
+    objects, guesses, labels = with_classes_in_use(*labelled(objects, guesses))
     precision, recall = CocoEvaluation(objects, guesses, limit=max(1, len(guesses))).curves()
     letters = np.array(frequency, object)[labels].tolist()
     statistics = thirteen(precision[..., -1], recall[..., -1], letters)
     result: dict[str, Any] = dict(zip(KEYS, map(defined, statistics.tolist()), strict=True))
-    result |= {
-        "engine": library(),
-        "n_images": truth.n_images,
-        "n_objects": left.steps["truths_at_iou_50"],
-        "steps": left.steps,
-    }
+    result |= {"engine": library(), "n_images": truth.n_images, "n_objects": n_objects}
     result["per_class"] = per_class = by_name(
         truth.classes, zip(labels, precision[..., 0, -1].mean(axis=(0, 1)).tolist(), strict=True)
     )
@@ -297,7 +242,7 @@ REPORT = Report(
     (*MEASURES, *federated.MEASURES, *SCORE_FREE_MEASURES),
     # 2: numbers are in %.
     algorithm=2,
-    files=("measures", "average_precision", "against", "score_free", "steps"),
+    files=("measures", "average_precision", "score_free"),
     places=(),
     tidy=(
         Tidy(
@@ -305,19 +250,6 @@ REPORT = Report(
             (Column("class"), Column("AP", "%"), Column("undefined", text=False)),
             title="AP of each class in %",
         ),
-        Tidy(
-            "against",
-            (
-                Column("measure", head=""),
-                Column("ours", "%"),
-                Column("theirs", "%"),
-                Column("difference", "%", show="+.2f"),
-                Column("undefined", head="theirs is undefined"),
-            ),
-            title="Against another evaluator, in %",
-            always=True,
-        ),
         *SCORE_FREE_TABLES,
-        Tidy("steps", (Column("step"), Column("n", "count")), title="What each step of LVIS's rules leaves"),
     ),
 )

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from math import fsum
 from typing import Any
 
 import numpy as np
 
-from curation.core.columns import distinct
 from curation.evaluation.coco_precision import CocoEvaluation, labelled, library, with_classes_in_use
 from curation.evaluation.measures import Measure, definitions
-from curation.evaluation.problem import Detections, Floats, GroundTruth, Int64s
+from curation.evaluation.problem import Detections, Floats, GroundTruth
 
 _SUMMARY = (
     ("AP", "average precision", "IoU 0.50:0.95, all areas, at most 100 detections an image"),
@@ -45,11 +42,6 @@ STATISTICS = definitions(MEASURES)
 """The twelve numbers of COCO's summary, in its order, with their definitions."""
 
 _AREA_WORDS = {"s": "below 32^2 pixels", "m": "of 32^2 to 96^2 pixels", "l": "above 96^2 pixels"}
-_CLASSES_AT_ONCE = 2000
-"""The library gets more classes in groups, as it holds 4,040 numbers of each class several times over.
-
-Means of groups may differ in the last digit from those of all classes at once.
-"""
 
 
 def coco_average_precision(truth: GroundTruth, detections: Detections) -> dict[str, Any]:
@@ -93,21 +85,6 @@ def coco_average_precision(truth: GroundTruth, detections: Detections) -> dict[s
     return result
 
 
-def pycocotools_precision(truth: GroundTruth, detections: Detections, zero: int) -> float | None:
-    """Return AP as pycocotools has it where an annotation id is 0: it takes a match with this object for none.
-
-    Parameters
-    ----------
-    zero : int
-        Position of the object with id 0.
-    """
-    counted_truth, counted = labelled(truth, detections)
-    # The regions of a federated truth follow the objects of their image, and move those of later images.
-    image = truth.image[zero]
-    moved = zero + int(np.searchsorted(counted_truth.image, image) - np.searchsorted(truth.image, image))
-    return defined(float(_statistics(counted_truth, counted, zero=moved)[0][0]))
-
-
 def mean_of_defined(values: Floats) -> float:
     """Return the mean of the values above -1, summed as pycocotools sums them; -1 if there are none."""
     values = values[values > -1]
@@ -127,65 +104,17 @@ def by_name(classes: Sequence[str], by_label: Iterable[tuple[int, float]]) -> di
     return per_class
 
 
-def _statistics(
-    truth: GroundTruth, detections: Detections, *, at_once: int = _CLASSES_AT_ONCE, zero: int | None = None
-) -> tuple[Floats, list[tuple[int, float]]]:
+def _statistics(truth: GroundTruth, detections: Detections) -> tuple[Floats, list[tuple[int, float]]]:
     """Return COCO's numbers, -1 where undefined, and the AP of each class that objects or detections have, by label."""
-    truth, detections, labels = with_classes_in_use(truth, detections, at_once=at_once)
-    n_groups = max(1, -(-len(labels) // at_once))
-    if n_groups == 1:
-        statistics, precision, _ = _numbers(truth, detections, zero)
-        return statistics, list(zip(labels, precision.mean(axis=(0, 1)).tolist(), strict=True))
-    groups = [
-        _numbers(*_of_group(truth, detections, group, zero))
-        for group in np.array_split(np.arange(len(truth.classes)), n_groups)
-    ]
-    means = np.concatenate([precision.mean(axis=(0, 1)) for _, precision, _ in groups])
-    counts = np.array([n for *_, n in groups])
-    total = counts.sum(axis=0)
-    sums = np.array([fsum(column) for column in (np.array([numbers for numbers, *_ in groups]) * counts).T])
-    return np.where(total, sums / np.maximum(total, 1), -1.0), list(zip(labels, means.tolist(), strict=True))
-
-
-def _of_group(
-    truth: GroundTruth, detections: Detections, group: Int64s, zero: int | None
-) -> tuple[GroundTruth, Detections, int | None]:
-    """Return the objects and detections of some classes, on the images that have any of these, and where `zero` is."""
-    first, last = int(group[0]), int(group[-1])
-    objects = np.flatnonzero((truth.label >= first) & (truth.label <= last))
-    detections = detections.take((detections.label >= first) & (detections.label <= last))
-    images = distinct(np.concatenate([truth.image[objects], detections.image]))
-    columns: dict[str, Any] = {name: getattr(truth, name)[objects] for name in ("boxes", "crowd", "difficult", "areas")}
-    position = None if zero is None else next(iter(np.flatnonzero(objects == zero).tolist()), -1)
-    objects_of_group = replace(
-        truth,
-        image_numbers=truth.image_numbers[images],
-        classes=truth.classes[first : last + 1],
-        class_numbers=truth.class_numbers[first : last + 1],
-        image=np.searchsorted(images, truth.image[objects]).astype(np.int32),
-        label=truth.label[objects] - np.int32(first),
-        **columns,
-        original=None,
-        federated=None,
-    )
-    detections_of_group = replace(
-        detections,
-        image=np.searchsorted(images, detections.image).astype(np.int32),
-        label=detections.label - np.int32(first),
-    )
-    return objects_of_group, detections_of_group, position
-
-
-def _numbers(truth: GroundTruth, detections: Detections, zero: int | None) -> tuple[Floats, Floats, Int64s]:
-    """Return the numbers, the precision at each IoU, recall and class, -1 where undefined, and what each mean is of."""
-    evaluation = CocoEvaluation(truth, detections, zero=zero)
+    truth, detections, labels = with_classes_in_use(truth, detections)
+    evaluation = CocoEvaluation(truth, detections)
     _, at_lower_limits = evaluation.curves(ranges=1, limits=slice(-1))
     precision, recall = (values[..., -1] for values in evaluation.curves())
     every, *of_sizes = np.moveaxis(precision, -1, 0)
     lower = np.moveaxis(at_lower_limits, -1, 0)
     numbers = (every, every[0], every[5], *of_sizes, *lower, *np.moveaxis(recall, -1, 0))
-    n = np.array([np.count_nonzero(values > -1) for values in numbers])
-    return np.array([*map(mean_of_defined, numbers)]), every, n
+    statistics = np.array([*map(mean_of_defined, numbers)])
+    return statistics, list(zip(labels, every.mean(axis=(0, 1)).tolist(), strict=True))
 
 
 def _reasons(result: Mapping[str, Any], per_class: Mapping[str, float | None]) -> dict[str, str]:

@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from curation.core.errors import EvaluationError
-from curation.evaluation.matching import assign
 from curation.evaluation.measures import Measure
 from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int32s, Int64s
-from curation.evaluation.variants import Rules
 from curation.extensions.detection_ap.coco_summary import mean_of_defined
 from curation.sources.source import FEDERATED
 
@@ -42,9 +40,8 @@ MEASURES = (
 KEYS = ("AP", "AP50", "AP75", "APs", "APm", "APl", "APr", "APc", "APf", "AR", "ARs", "ARm", "ARl")
 """The thirteen numbers, in LVIS's order."""
 NO_FREQUENCY = {f"AP{key}": "the truth states no `frequency` of its categories" for key in GROUPS}
-_IGNORED_AREA = 4e10
+IGNORED_AREA = 4e10
 """Outside every range of areas: an object of this area is matched once, and its match is ignored."""
-_ASSIGNMENT = Rules(name="lvis", taken="best_free", crowd="ordinary")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +61,7 @@ class Limit:
         return is_within
 
 
-class Counted(NamedTuple):
-    """The objects and detections that count, and the number of detections after each step."""
-
-    truth: GroundTruth
-    detections: Detections
-    steps: dict[str, int]
-
-
-def counted(truth: GroundTruth, detections: Detections, limit: Limit) -> Counted:
+def counted(truth: GroundTruth, detections: Detections, limit: Limit) -> tuple[GroundTruth, Detections]:
     """Return the objects and detections that LVIS counts.
 
     In this order: the limit applies; boxes without area, or of classes that the truth lacks, are dropped; a detection
@@ -102,21 +91,18 @@ def counted(truth: GroundTruth, detections: Detections, limit: Limit) -> Counted
     cells = np.concatenate([_cells(truth.image[rows], truth.label[rows], n_classes),
                             _cells(image[absent], label[absent], n_classes)])  # fmt: skip
     left = sized.take(np.isin(_cells(sized.image, sized.label, n_classes), cells))
-    partly = _cells(image[~absent], label[~absent], n_classes)
-    ignored = truth.difficult[rows]
-    objects = replace(_objects(truth, rows), areas=np.where(ignored, _IGNORED_AREA, areas[rows]), original=None)
-    objects = replace(objects, crowd=np.zeros(len(rows), bool), difficult=np.zeros(len(rows), bool))
-    steps = {
-        "detections_given": len(detections),
-        "detections_within_the_limit": len(limited),
-        "detections_with_area_and_class": len(sized),
-        "detections_after_the_federated_filter": len(left),
-        **_at_iou_50(objects, left, ignored, partly),
-    }
-    if limit.of == "class":
-        used, counts = np.unique(detections.label, return_counts=True)
-        steps["classes_with_fewer"] = len(np.union1d(np.arange(n_classes), used)) - int((counts >= limit.most).sum())
-    return Counted(objects, left, steps)
+    none = np.zeros(len(rows), bool)
+    objects = replace(
+        truth,
+        image=truth.image[rows],
+        label=truth.label[rows],
+        boxes=truth.boxes[rows],
+        crowd=none,
+        difficult=none,
+        areas=np.where(truth.difficult[rows], IGNORED_AREA, areas[rows]),
+        original=None,
+    )
+    return objects, left
 
 
 def require_federated(truth: GroundTruth) -> Int32s:
@@ -135,23 +121,6 @@ def _cells(image: Any, label: Any, n_classes: int) -> Int64s:
     """Return a number for each pair of image and class."""
     cells: Int64s = image.astype(np.int64) * n_classes + label
     return cells
-
-
-def _at_iou_50(truth: GroundTruth, detections: Detections, ignored: Bools, partly: Int64s) -> dict[str, int]:
-    """Count true, false and ignored detections at IoU 0.5: unmatched ones are ignored on partly labelled images."""
-    right = assign(_objects(truth, ~ignored), detections, _ASSIGNMENT).outcome == 1
-    rest = detections.take(~right)
-    passed = np.isin(_cells(rest.image, rest.label, len(truth.classes)), partly)
-    passed |= assign(_objects(truth, ignored), rest, _ASSIGNMENT).outcome == 1
-    true, aside = int(right.sum()), int(passed.sum())
-    counts = {"true": true, "false": len(rest) - aside, "ignored": aside, "truths": int((~ignored).sum())}
-    return {f"{name}_at_iou_50": count for name, count in counts.items()}
-
-
-def _objects(truth: GroundTruth, rows: Bools | Int64s) -> GroundTruth:
-    names = ("image", "label", "boxes", "crowd", "difficult", "areas")
-    columns: dict[str, Any] = {name: getattr(truth, name)[rows] for name in names}
-    return replace(truth, **columns)
 
 
 def thirteen(precision: Floats, recall: Floats, frequency: Sequence[str]) -> Floats:

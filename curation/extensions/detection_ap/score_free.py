@@ -11,36 +11,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from curation.core.columns import distinct
-from curation.evaluation.matching import OverlappingPairs, covering, first_come, overlapping_pairs, rows_by_class
+from curation.evaluation.matching import OverlappingPairs, covering, overlapping_pairs, rows_by_class
 from curation.evaluation.measures import Measure, Measured, Value, percent, sum_in_order
-from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int64s
+from curation.evaluation.problem import Bools, Detections, GroundTruth, Int64s
 from curation.evaluation.result import Column, Tidy
 
-MATCHING = {
-    "score-free": "greedy: the pair of highest IoU first, ties by truth, then by box, in file order",
-    "score-free-best": "best: as many pairs as possible",
-    "score-free-in-order": "in order: each box, in file order, takes the free truth of highest IoU",
-}
-"""The variants, and which boxes find a truth under each."""
-LMMS = "lmms-eval"
-LMMS_MEANING = (
-    "lmms-eval 75571cf, task odinw13, one data set: class names trimmed and in lower case, others match nothing; in an "
-    "image and class the pair of highest IoU (above 0) first; AP with score 1 for every box, ties in file order"
-)
+MATCHING = "the pair of highest IoU first, ties by truth, then by box, in file order"
+"""Which boxes find a truth."""
 LEVELS = np.linspace(0.5, 0.95, 10)
-ACCURACIES = ("0.1", "0.3", "0.5", "0.7", "0.9")
 _RECALLS = np.linspace(0, 1, 101)
-_ENUMERATED = 6
-"""Boxes of a class whose orders are all tried for its expected AP."""
 _LARGEST_GROUP = 7
 """Boxes of a group, over several truths, whose orders are all tried for the lowest AP."""
-DRAWN = 200
-"""Orders that the expected AP of a class of more boxes is a mean over."""
 
 _RATES = {"precision": "TP / boxes", "recall": "TP / truths", "F1": "2 TP / (boxes + truths)"}
 _measure = partial(Measure, unit="%", better="higher", undefined="there is nothing to divide by")
 _range = partial(_measure, source="COCOeval's AP at IoU 0.5 of each class", undefined="no class has an object")
-_lmms = partial(_measure, source="lmms-eval 75571cf, task odinw13")
 _AT = "pooled over classes and images, at IoU 0.5"
 _PRESENT = "of pairs of image and class, boxes aside: is the class in the image; crowd counts as shown"
 _ORDER = "mean over classes of the {} AP50 that an order of the boxes gives, without a limit of boxes an image"
@@ -51,18 +36,12 @@ MEASURES = (
     *(_measure(f"presence_{key}", f"{key} of class presence", f"{how} {_PRESENT}", ranked=key == "F1")
       for key, how in _RATES.items()),
     _range("AP50_lowest", "lowest AP50 over all orders", _ORDER.format("lowest")),
-    _range("AP50_expected", "expected AP50 over all orders", "mean over classes of the mean AP50 over all orders of "
-           f"up to {_ENUMERATED} boxes, else over {DRAWN} drawn ones"),
     _range("AP50_highest", "highest AP50 over all orders", _ORDER.format("highest")),
-    _lmms("IoU", "mean IoU of truths", "sum of the IoU of matched pairs / truths"),
-    _lmms("Center_ACC", "share of truths with a centre inside", "truths whose partner's centre lies inside / truths"),
-    _lmms("ACC@{iou}", "share of truths matched", "truths matched at IoU >= the parameter / truths"),
 )  # fmt: skip
 _COLUMNS = (
     Column("class"), *(Column(name, "count") for name in ("truths", "boxes", "TP")),
     *(Column(name, "%") for name in _RATES),
-    *(Column(f"AP50_{name}", "%", f"AP50 {name}") for name in ("lowest", "expected", "highest")),
-    Column("orders", text=False), Column("undefined", text=False),
+    *(Column(f"AP50_{name}", "%", f"AP50 {name}") for name in ("lowest", "highest")), Column("undefined", text=False),
 )  # fmt: skip
 TABLES = (Tidy("score_free", _COLUMNS, title="Boxes without scores, IoU 0.5, in %"),)
 
@@ -88,7 +67,7 @@ class _Problem(NamedTuple):
         return counting
 
 
-def score_free(truth: GroundTruth, boxes: Detections, variant: str) -> Measured:
+def score_free(truth: GroundTruth, boxes: Detections) -> Measured:
     """Return `MEASURES` of boxes, ignoring their scores, and one row per class.
 
     Parameters
@@ -98,8 +77,6 @@ def score_free(truth: GroundTruth, boxes: Detections, variant: str) -> Measured:
         area lies in a crowd region of its class. Difficult objects count.
     boxes : Detections
         In file order.
-    variant : str
-        Of `MATCHING`.
     """
     counted = (truth.label >= 0) & ~truth.crowd
     pairs = overlapping_pairs(truth, boxes, same_class=True, mask=counted, iou_threshold=0.5, strict=False)
@@ -107,7 +84,7 @@ def score_free(truth: GroundTruth, boxes: Detections, variant: str) -> Measured:
     problem.covered[covering(truth, boxes, truth.crowd & (truth.label >= 0), 0.5)] = True
     n_classes = len(truth.classes)
     n_truths = np.bincount(truth.label[counted], minlength=n_classes)
-    levels = [_counts(problem, float(level), variant, n_classes) for level in LEVELS]
+    levels = [_counts(problem, float(level), n_classes) for level in LEVELS]
     tp, n_boxes = levels[0]
     by_class = [_rates(*numbers) for numbers in zip(tp.tolist(), n_boxes.tolist(), n_truths.tolist(), strict=True)]
     pooled = [_rates(int(hits.sum()), int(counts.sum()), int(n_truths.sum())) for hits, counts in levels]
@@ -126,8 +103,8 @@ def score_free(truth: GroundTruth, boxes: Detections, variant: str) -> Measured:
     columns: dict[str, Sequence[Any]] = {
         "class": truth.classes, "truths": n_truths.tolist(), "boxes": n_boxes.tolist(), "TP": tp.tolist(),
         **{key: [percent(row[key]) for row in by_class] for key in _RATES},
-        **{f"AP50_{key}": [percent(getattr(row, key)) for row in ranges] for key in ("lowest", "expected", "highest")},
-        "orders": [row.orders for row in ranges], "undefined": [row.undefined for row in ranges],
+        **{f"AP50_{key}": [percent(getattr(row, key)) for row in ranges] for key in ("lowest", "highest")},
+        "undefined": [row.undefined for row in ranges],
     }  # fmt: skip
     return Measured(values, {"score_free": columns})
 
@@ -145,71 +122,45 @@ def _rates(tp: int, boxes: int, truths: int) -> dict[str, float | None]:
     }
 
 
-def _counts(problem: _Problem, level: float, variant: str, n_classes: int) -> tuple[Int64s, Int64s]:
+def _counts(problem: _Problem, level: float, n_classes: int) -> tuple[Int64s, Int64s]:
     """Return the number of boxes of each class that match a truth at an IoU, and that count."""
-    matched_rows = sorted(matched(problem.at(level), variant))
+    matched_rows = sorted(_matched(problem.at(level)))
     tp = np.bincount(problem.boxes.label[matched_rows], minlength=n_classes)
     return tp, np.bincount(problem.boxes.label[problem.counting(matched_rows)], minlength=n_classes)
 
 
-def matched(pairs: OverlappingPairs, variant: str) -> dict[int, int]:
-    """Return the truth that each box matches under a rule of `MATCHING`, given pairs of the same image and class."""
-    in_order = variant == "score-free-in-order"
-    keys = (pairs.row, pairs.position, -pairs.iou)
-    order = np.lexsort((pairs.position, -pairs.iou, pairs.row) if in_order else keys)
-    rows, positions = pairs.row[order].tolist(), pairs.position[order].tolist()
-    if variant == "score-free-best":
-        truths: dict[int, list[int]] = {}
-        for row, position in zip(rows, positions, strict=True):
-            truths.setdefault(row, []).append(position)
-        return _most_pairs(truths)
+def _matched(pairs: OverlappingPairs) -> dict[int, int]:
+    """Return the truth that each box matches, given pairs of the same image and class (see `MATCHING`)."""
+    order = np.lexsort((pairs.row, pairs.position, -pairs.iou))
     matches: dict[int, int] = {}
     used = set[int]()
-    for row, position in zip(rows, positions, strict=True):
+    for row, position in zip(pairs.row[order].tolist(), pairs.position[order].tolist(), strict=True):
         if row not in matches and position not in used:
             matches[row] = position
             used.add(position)
     return matches
 
 
-def _most_pairs(truths: Mapping[int, Sequence[int]]) -> dict[int, int]:
-    """Return a maximum matching of boxes and truths, by shortest augmenting paths."""
-    holder: dict[int, int] = {}
-    matches: dict[int, int] = {}
-    for start in truths:
-        came_from: dict[int, int] = {}
-        queue = [start]
-        for row in queue:
-            free = None
-            for position in truths[row]:
-                if position not in came_from:
-                    came_from[position] = row
-                    if position not in holder:
-                        free = position
-                        break
-                    queue.append(holder[position])
-            if free is not None:
-                while free is not None:
-                    row = came_from[free]
-                    holder[free], before = row, matches.get(row)
-                    matches[row], free = free, before
-                break
-    return matches
+def _most_pairs(truths: Mapping[int, Sequence[int]]) -> int:
+    """Return how many boxes can match a truth at once."""
+    import networkx as nx
+
+    graph = nx.Graph([(("box", row), position) for row, positions in truths.items() for position in positions])
+    boxes = [("box", row) for row in truths]
+    return len(nx.bipartite.hopcroft_karp_matching(graph, boxes)) // 2 if boxes else 0
 
 
 class _Range(NamedTuple):
     """AP50 of a class over all orders of its boxes; None, with a reason, if it is unknown."""
 
     lowest: float | None
-    expected: float | None
     highest: float | None
-    orders: str = ""
     undefined: str = ""
 
 
 def _range_values(ranges: Sequence[_Range], classes: Sequence[str]) -> Iterator[Value]:
     some = [(row, name) for row, name in zip(ranges, classes, strict=True) if row.highest is not None]
-    for key in ("lowest", "expected", "highest"):
+    for key in ("lowest", "highest"):
         unknown = [f"{name}: {row.undefined}" for row, name in some if getattr(row, key) is None]
         reason = f"{len(unknown)} of {len(some)} classes, the first {unknown[0]}" if unknown else ""
         yield Value(
@@ -225,28 +176,20 @@ def _ranges(problem: _Problem, n_truths: Int64s) -> list[_Range]:
     order = np.lexsort((pairs.position, -pairs.iou, pairs.row))
     for row, position in zip(pairs.row[order].tolist(), pairs.position[order].tolist(), strict=True):
         of_box.setdefault(row, []).append(position)
-    drawn = _drawn(problem, pairs, left, n_truths)
     ranges = []
     for number, rows in rows_by_class(problem.boxes.label, len(n_truths)):
         n, boxes = int(n_truths[number]), rows[left[rows]].tolist()
         if not n:
-            ranges.append(_Range(None, None, None, undefined="the class has no object, crowd aside"))
+            ranges.append(_Range(None, None, undefined="the class has no object, crowd aside"))
             continue
         truths = {row: of_box[row] for row in boxes if row in of_box}
-        highest = _precision([0] * len(_most_pairs(truths)), n)
-        if len(boxes) <= _ENUMERATED:
-            every = [_precision(_before(order, truths, covered)[:-1], n) for order in permutations(boxes)]
-            ranges.append(_Range(min(every), sum_in_order(every) / len(every), highest, f"all {len(every)}"))
-            continue
+        highest = _precision([0] * _most_pairs(truths), n)
         lowest, undecided = _lowest(truths, covered, len(boxes), n)
         reason = (
             f"the order decides which truths are found in {undecided} groups of boxes, in more ways than are tried; "
             f"the lowest AP50 is at least {100 * lowest:.2f}"
         )
-        expected = float(drawn[:, number].mean())
-        ranges.append(
-            _Range(None if undecided else lowest, expected, highest, f"{len(drawn)} drawn", reason * bool(undecided))
-        )
+        ranges.append(_Range(None if undecided else lowest, highest, reason * bool(undecided)))
     return ranges
 
 
@@ -307,46 +250,9 @@ def _worst(
         # If a box lies in a crowd, it takes the truth, and all others are false.
         return [0, uncovered - (uncovered == len(rows))], True
     if len(rows) > _LARGEST_GROUP:
-        fewest = -(-len(_most_pairs({row: truths[row] for row in rows})) // 2)
+        fewest = -(-_most_pairs({row: truths[row] for row in rows}) // 2)
         return [uncovered - max(0, fewest - len(rows) + uncovered)] * (fewest + 1), False
     orders = {tuple(_before(order, truths, covered)) for order in permutations(rows)}
     fewest = min(map(len, orders)) - 1
     worst = [max(order[nth] for order in orders) for nth in (*range(fewest), -1)]
     return worst, tuple(worst) in orders
-
-
-def _drawn(problem: _Problem, pairs: OverlappingPairs, left: Bools, n_truths: Int64s) -> Floats:
-    """Return AP50 in `DRAWN` random orders of the boxes, for the classes whose orders are not enumerated."""
-    rows_of = [
-        (number, rows[left[rows]]) for number, rows in rows_by_class(problem.boxes.label, len(n_truths), empty=False)
-    ]
-    large = [(number, rows) for number, rows in rows_of if n_truths[number] and len(rows) > _ENUMERATED]
-    precisions = np.zeros((DRAWN, len(n_truths)))
-    for replicate in range(DRAWN if large else 0):
-        words = np.random.Philox(key=np.array([0, replicate], np.uint64)).random_raw(len(problem.boxes))
-        rank = np.empty(len(words), np.int64)
-        rank[np.argsort(words, kind="stable")] = np.arange(len(words))
-        true = first_come(pairs, -rank.astype(np.float64), len(problem.counted))[0] >= 0
-        for number, rows in large:
-            ordered = rows[np.argsort(rank[rows])]
-            right = true[ordered]
-            wrong = ~right & ~problem.covered[ordered]
-            precisions[replicate, number] = _precision(np.cumsum(wrong)[right].tolist(), int(n_truths[number]))
-    return precisions
-
-
-def lmms_numbers(truth: GroundTruth, boxes: Detections) -> list[Value]:
-    """Return lmms-eval's mean IoU, share of centres inside, and accuracies of a data set, in %."""
-    counted = (truth.label >= 0) & ~truth.crowd
-    pairs = overlapping_pairs(truth, boxes, same_class=True, mask=counted, iou_threshold=0, strict=True)
-    matches, n = matched(pairs, "score-free"), int(counted.sum())
-    iou = dict(zip(zip(pairs.row.tolist(), pairs.position.tolist(), strict=True), pairs.iou.tolist(), strict=True))
-    overlaps = np.array([iou[pair] for pair in matches.items()])
-    box, target = boxes.boxes[list(matches)], truth.boxes[list(matches.values())]
-    inside = np.abs(box[:, :2] + box[:, 2:] / 2 - target[:, :2] - target[:, 2:] / 2) <= target[:, 2:] / 2
-    shares = {"IoU": overlaps.sum(), "Center_ACC": inside.all(axis=1).sum()}
-    return [
-        *(Value(key, percent(float(total) / n) if n else None, n=n) for key, total in shares.items()),
-        *(Value("ACC", percent(int((overlaps >= float(iou)).sum()) / n) if n else None, {"iou": iou}, n)
-          for iou in ACCURACIES),
-    ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from curation.core.process import stage
-from curation.evaluation.curves import average_precision_by_level, precision_recall
+from curation.evaluation.curves import average_precision_by_level
 from curation.evaluation.inputs import LISTED, READING, Listed, OnePart, Policy, Reading, Truth
 from curation.evaluation.matching import assign
 from curation.evaluation.measures import Measure, Measured, Value, definitions, percent
@@ -19,7 +19,7 @@ from curation.evaluation.open_set import wilderness_levels
 from curation.evaluation.outcomes import outcomes_by_class
 from curation.evaluation.problem import NO_DETECTIONS, Detections, GroundTruth, Stray
 from curation.evaluation.readers import Boxes
-from curation.evaluation.result import Column, Figure, Report, Result, Tidy
+from curation.evaluation.result import Column, Report, Result, Tidy
 from curation.evaluation.variants import Rules
 
 SUMMARY = "Plain detection by VOC average precision: 11-point and area, difficult objects ignored"
@@ -122,8 +122,6 @@ def evaluate(
         REPORT,
         inputs.about | {"difficult": "ignore", "n_images": both[0].n_images, "definitions": DEFINITIONS},
         scored=[inputs.scored("voc", _measured(numbers), {"iou": ">= 0.5"})],
-        columns=lambda: precision_recall(both[0].classes, both[1], assign(*both, VOC)),
-        notes=inputs.notes,
         outcomes=lambda: {"voc": [outcomes_by_class(*both, VOC)]},
     )
 
@@ -166,24 +164,12 @@ def voc_average_precision(truth: GroundTruth, detections: Detections) -> dict[st
     }
 
 
-def _drawings(result: Result) -> Iterator[Figure]:
-    from curation.evaluation.figures import precision_recall_curves
-
-    def draw(stem: Path) -> list[Path]:
-        return precision_recall_curves({result.scored[0].method: result.columns}, stem, note="VOC, IoU 0.5")
-
-    drawable = any(result.table("average_precision")["objects"])
-    yield Figure("precision_recall", draw if drawable else None, "no class has objects")
-
-
 REPORT = Report(
     "voc",
     MEASURES,
-    drawings=_drawings,
     # 2: numbers are in %.
     algorithm=2,
     files=("measures", "average_precision"),
-    figures=("precision_recall",),
     places=(),
     tidy=(
         Tidy(

@@ -7,40 +7,30 @@ from typing import Annotated
 
 import msgspec
 
-from curation.cli.output import Answer, first_rows
-from curation.cli.outputs import KEPT, OUTPUT_FILE
-from curation.core.arguments import Workers
+from curation.cli.output import Answer
+from curation.cli.outputs import OUTPUT_FILE
 from curation.core.errors import UsageError
 from curation.core.writing import write_bytes
-from curation.extensions.diagnosis.presence import presence as scan
-from curation.extensions.diagnosis.renumbering import renumber as with_new_ids
 
 GROUP = "Lists of others"
 SUMMARY = "show what an annotation file holds, and why a score is zero"
-_SHOWN = 30
 
 
 def run(
     file: Annotated[str, "FILE"],
     /,
     *,
-    presence: Annotated[Path | None, KEPT, "DIR"] = None,
     renumber: Annotated[Path | None, OUTPUT_FILE] = None,
     detections: Path | None = None,
     mend: tuple[Annotated[str, "KEY=VALUE"], ...] = (),
     out: Annotated[Path | None, OUTPUT_FILE] = None,
-    workers: Workers | None = None,
 ) -> Answer:
     """Print what an annotation file holds; with --detections, what is wrong with them: why a score is near zero.
 
     Parameters
     ----------
     file
-        COCO JSON; for --presence also box CSV (Open Images), Parquet with an image and a class a row, a folder of such
-        files, or an address
-    presence
-        write which image shows which class into shards: image, class, boxes; the same command resumes after an
-        interruption
+        COCO JSON; with --detections also a folder of YOLO or VOC
     renumber
         write the file with new ids of images and annotations: mends files that were joined with repeated ids
     detections
@@ -51,15 +41,9 @@ def run(
         without --detections boxes, records, crowd of FILE
     out
         the file to write, mended by --mend: COCO results (.json), whatever the detections are in, or annotations
-    workers
-        of --presence: processes (one a core)
     """
-    if presence is None and workers is not None:
-        raise UsageError("--workers belongs to --presence", hint="curation inspect FILES --presence DIR")
-    if sum(option is not None for option in (presence, renumber, detections)) > 1:
-        raise UsageError("--presence, --renumber and --detections are different answers", expected="one of them")
-    if presence is not None:
-        return _presence(file, presence, workers)
+    if renumber is not None and detections is not None:
+        raise UsageError("--renumber and --detections are different answers", expected="one of them")
     if renumber is not None:
         return _renumbered(Path(file), renumber)
     if bool(mend) != (out is not None):
@@ -88,18 +72,10 @@ def _mended(truth: Path, detections: Path | None, mends: tuple[str, ...], out: P
     return Answer({"file": str(out), "records": len(records)}, [f"{len(records):,} detections written to {out}"])
 
 
-def _presence(files: str, out: Path, workers: int | None) -> Answer:
-    result = scan(files, out=out, workers=workers)
-    data = result.data()
-    ranked = sorted(result.images, key=lambda name: (-result.images[name], name))
-    title, columns = f"{data['rows']:,} pairs of image and class in {out}", ("class", "images", "boxes")
-    rows = ((name, f"{result.images[name]:,}", f"{result.boxes[name]:,}") for name in ranked)
-    lines = first_rows(title, columns, rows, len(ranked), _SHOWN, "--json prints all")
-    return Answer(data, [*lines, data["digest"]])
-
-
 def _renumbered(path: Path, out: Path) -> Answer:
-    file = with_new_ids(path)
+    from curation.extensions.diagnosis.truth_file import renumber
+
+    file = renumber(path)
     file.save(out)
     counts = file.counts
     lines = [

@@ -22,12 +22,10 @@ from curation.core.wording import short_repr
 from curation.evaluation.conventions import Id, unique
 from curation.evaluation.detection_files import read_other_form
 from curation.evaluation.inputs import Reading
-from curation.evaluation.numberings import numbering_of
 from curation.evaluation.problem import Bools, Floats, GroundTruth, Int32s, Int64s, classes_of_source
-from curation.evaluation.result_records import Records
+from curation.evaluation.result_records import Records, numbering_of
 from curation.evaluation.truth import Part, ground_truth
-from curation.extensions.diagnosis.finding import Finding, finding_lines
-from curation.extensions.diagnosis.inspection import Inspection, inspect_annotations
+from curation.extensions.diagnosis.inspection import Finding, Inspection, finding_lines, inspect_annotations
 from curation.extensions.diagnosis.mends import (
     Columns,
     Objects,
@@ -38,8 +36,16 @@ from curation.extensions.diagnosis.mends import (
     mend_records,
     parse,
 )
-from curation.extensions.diagnosis.mistakes import RIGHT_CLASS, explain, ids_are, image_mends, other_images
-from curation.extensions.diagnosis.renumbering import plain_json
+from curation.extensions.diagnosis.mistakes import (
+    RIGHT_CLASS,
+    explain,
+    fitting_forms,
+    ids_are,
+    image_mends,
+    layout_mistake,
+    other_images,
+    other_mistakes,
+)
 from curation.extensions.diagnosis.truth_file import (
     AnnotationFile,
     Record,
@@ -47,11 +53,11 @@ from curation.extensions.diagnosis.truth_file import (
     mended_truth,
     new_name,
     objects_of,
+    plain_json,
     read_detections,
     refusal,
     refused_truth,
 )
-from curation.extensions.diagnosis.truth_mistakes import fitting_forms, layout_mistake, other_mistakes
 from curation.sources.opening import parts_at
 from curation.sources.yolo import yolo_file, yolo_names, yolo_parts
 

@@ -1,27 +1,29 @@
-"""Mistakes in a file of detections, found by tests on the data.
+"""Mistakes in a file of detections, and in the truth that they are compared with, found by tests on the data.
 
 A test compares the share of detections that lie on an object (IoU of at least 0.5) under the file's convention with
 the share under another convention. A test reports a mistake only if another convention multiplies that share, and only
 on the images of the boxes: for objects of other images, the share stays low. A poor detector is poor under every
 convention, so the tests report nothing.
+
+A box of a truth belongs inside its image. Another layout is named only where many boxes leave their images as they are
+and nearly none does under it: the stated sizes of the images prove it, without a detector.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from curation.core.wording import counted as counted_words
-from curation.core.wording import examples
+from curation.core.wording import counted, examples
 from curation.evaluation.conventions import LAYOUTS, UNITS, Id, boxes_in_pixels, is_form
 from curation.evaluation.problem import UNKNOWN, UNKNOWN_NUMBER, Bools, Floats, Int64s
-from curation.extensions.diagnosis.finding import Finding, box_words
+from curation.extensions.diagnosis.inspection import Finding, box_words
 from curation.extensions.diagnosis.mends import (
     MOST_ROWS,
     Columns,
@@ -41,8 +43,139 @@ from curation.extensions.diagnosis.mends import (
     short_list,
     usable,
 )
-from curation.extensions.diagnosis.truth_mistakes import EXCHANGED, fitting_forms, form_mistake, layout_mistake
 from curation.sources.identity import NUMBERINGS
+
+_OUTSIDE = 2.0
+"""Pixels by which a box may leave its image: annotations are rounded, and images resized."""
+_FEWEST = 3
+_LEAVING, _NONE = 0.05, 0.02
+"""Shares of boxes that leave their images: so many under a wrong layout, at most so many under the right one."""
+_SHARE, _PIXELS = 1.5, 16
+EXCHANGED = ("yxhw", "cycxhw")
+_WITHIN = "boxes of the truth within their images"
+
+
+def leaves_image(boxes: Floats, sizes: Floats) -> Bools:
+    """Return whether each box, ``x, y, w, h`` in pixels, reaches beyond its image; False where the size is unknown.
+
+    Parameters
+    ----------
+    boxes : ndarray of float64, shape (n, 4)
+    sizes : ndarray of float64, shape (n, 2)
+        Width and height of the image of each box, NaN where unstated.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        beyond = (boxes[:, :2] < -_OUTSIDE) | (boxes[:, :2] + np.maximum(boxes[:, 2:], 0) > sizes + _OUTSIDE)
+    leaving: Bools = np.asarray(beyond.any(axis=1))
+    return leaving
+
+
+def fitting_forms(boxes: Floats, sizes: Floats) -> list[str]:
+    """Return the forms under which nearly all boxes lie within their images; none where they do as they are.
+
+    Boxes below one pixel and a half on images of many are shares of the image's size.
+    """
+    known = np.isfinite(boxes).all(axis=1) & np.isfinite(sizes).all(axis=1)
+    boxes, sizes = boxes[known], sizes[known]
+    n = len(boxes)
+    if n < _FEWEST:
+        return []
+    is_share = (np.abs(boxes) <= _SHARE).all(axis=1).mean() >= 1 - _NONE and float(np.median(sizes)) >= _PIXELS
+    if not is_share and leaves_image(boxes, sizes).sum() < max(_FEWEST, _LEAVING * n):
+        return []
+    forms = []
+    for form in (f"{layout}:0-1" if is_share else layout for layout in LAYOUTS):
+        pixels = boxes_in_pixels(boxes, form, sizes)
+        impossible = leaves_image(pixels, sizes) | (pixels[:, 2:] <= 0).any(axis=1)
+        if impossible.sum() <= _NONE * n:
+            forms.append(form)
+    return forms
+
+
+def layout_mistake(forms: Sequence[str], boxes: Floats, sizes: Floats, *, is_settled: bool = False) -> Finding | None:
+    """Return the mistake in a truth's boxes that `fitting_forms` proves; None where it proves none.
+
+    Boxes with y first on images whose width and height are exchanged lie within them as well: `is_settled` says that
+    detections lie on objects under one form alone.
+    """
+    if not forms:
+        return None
+    leaving = leaves_image(boxes, sizes)
+    # Boxes in shares of the image's size lie within it.
+    is_share = ":" in forms[0]
+    now = None if is_share else 1 - float(leaving.mean())
+    evidence = (
+        f"no box reaches beyond {_SHARE} pixels" if is_share else f"{_share(leaving)} leave their images; {_WITHIN}"
+    )
+    if {*forms} <= {*EXCHANGED} and not (is_settled and len(forms) == 1):
+        mistake = "Either x and y of the truth's boxes, or width and height of its images, are exchanged"
+        return Finding(mistake, evidence, now, command=_ASK, side="truth")
+    if len(forms) > 1:
+        mistake = f"The truth's boxes are {' or '.join(map(box_words, forms))}; {_EXPECTED}"
+        return Finding(mistake, evidence, now, command=_ASK, side="truth")
+    mended = 1 - float(leaves_image(boxes_in_pixels(boxes, forms[0], sizes), sizes).mean())
+    return form_mistake(forms[0], evidence, now, None if is_share else mended)
+
+
+def form_mistake(form: str, evidence: str, now: float | None, mended: float | None) -> Finding:
+    """Return the finding that the boxes of a truth have a form, with the mend."""
+    mistake = f"The truth's boxes are {box_words(form)}; {_EXPECTED}"
+    return Finding(mistake, evidence, now, mended, f"boxes={form}", side="truth")
+
+
+_EXPECTED = "expected x, y, width, height in pixels"
+_ASK = "curation inspect TRUTH --detections FILE: boxes of detections may tell which"
+
+
+def other_mistakes(
+    boxes: Floats,
+    sizes: Floats,
+    *,
+    crowd: Bools,
+    files: Sequence[str],
+    ids: Sequence[Id],
+    image_at: Callable[[int], str],
+    has_layout: bool = False,
+) -> Iterator[Finding]:
+    """Yield what is wrong with a truth besides the layout of its boxes.
+
+    Parameters
+    ----------
+    boxes, sizes : ndarray of float64, shape (m, 4) and (m, 2)
+        Boxes in pixels, and the size of the image of each.
+    crowd : ndarray of bool, shape (m,)
+    files, ids
+        File name and id of each image.
+    image_at : callable
+        Names the image of a box.
+    has_layout : bool
+        Whether another layout explains that boxes leave their images.
+    """
+    leaving = np.zeros(len(boxes), bool) if has_layout else leaves_image(boxes, sizes)
+    if leaving.any():
+        rows = np.flatnonzero(leaving)
+        beyond = np.nanmax(np.fmax(-boxes[rows, :2], boxes[rows, :2] + boxes[rows, 2:] - sizes[rows]))
+        images = examples(dict.fromkeys(f"image {image_at(row)}" for row in rows[:100].tolist()))
+        mistake = f"Boxes of the truth leave their images: {_share(leaving)}, by up to {beyond:,.0f} pixels ({images})"
+        advice = "compare width and height of these images, and their boxes, with the photos"
+        yield Finding(mistake, _WITHIN, 1 - float(leaving.mean()), command=advice, side="truth")
+    if len(crowd) and crowd.all():
+        mistake = f"All {counted(len(crowd), 'object')} of the truth are crowd: no measure has an object to find"
+        yield Finding(mistake, "objects that are no crowd", 0.0, 1.0, "crowd=objects", side="truth")
+    by_file = defaultdict[str, list[Id]](list)
+    for file, image in zip(files, ids, strict=True):
+        if file:
+            by_file[file].append(image)
+    if repeated := {file: same for file, same in by_file.items() if len(same) > 1}:
+        ids_of_file = examples(f"{file:.80}: {' and '.join(map(str, same[:3]))}" for file, same in repeated.items())
+        mistake = f"Files of the truth have several image ids: {counted(len(repeated), 'file')} ({ids_of_file})"
+        advice = "list each photo once; photos of one name in several folders need the folder in file_name"
+        yield Finding(mistake, "files with one id", 1 - len(repeated) / len(by_file), command=advice, side="truth")
+
+
+def _share(rows: Bools) -> str:
+    return f"{int(rows.sum()):,} of {counted(len(rows), 'box', 'boxes')}"
+
 
 _MULTIPLE = 2.0
 _FEW, _MANY = 3, 10
@@ -161,7 +294,7 @@ def _is_rough(boxes: Floats, positions: Int64s, truth: Objects, best: _Reading) 
 def truth_layout(columns: Columns, truth: Objects) -> tuple[Finding | None, Objects]:
     """Return the mistake in the layout of the truth's boxes, and the truth after its mend.
 
-    The sizes of images prove it (see `curation.extensions.diagnosis.truth_mistakes`), and detections choose between
+    The sizes of images prove it (see `curation.extensions.diagnosis.mistakes`), and detections choose between
     several layouts that fit; or detections lie on many more objects under it than under any other convention.
     """
     sizes = truth.sizes[truth.image]
@@ -464,25 +597,25 @@ def _is_numbering(name: str, known: Mapped, used: Sequence[Id | None], truth: Ob
     return len(new) >= 0.9 * len(used) and not is_contradicted and not merges
 
 
-def _renamed(rename: Renaming, counted: Finding) -> Finding:
+def _renamed(rename: Renaming, finding: Finding) -> Finding:
     """Return the finding on ids that stand for other classes, with a mend unless ids that it cannot tell block it."""
     moved, undecided = rename.moved, rename.undecided
     pairs = [f"{old}:{new}" for old, new in sorted(moved.items(), key=lambda item: str(item[0]))]
-    ids = counted_words(len(moved), "category id stands for another class", "category ids stand for other classes")
+    ids = counted(len(moved), "category id stands for another class", "category ids stand for other classes")
     mistake = f"{ids}: the numbering of another file"
     if undecided:
         ids, rows = ("id", "detection")
-        rare, rows = counted_words(len(undecided), "id"), counted_words(sum(undecided.values()), "detection")
+        rare, rows = counted(len(undecided), "id"), counted(sum(undecided.values()), "detection")
         mistake += f"; {rare} ({rows}) cannot be told by their boxes: {short_list(undecided)}"
     if rename.blocking:
         advice = (
             f"--mend category_ids=A:B,C:D for all ids at once, with the list that the detector was trained with: "
             f"alone, {examples(pairs, 12)} would merge classes with {short_list(rename.blocking)}"
         )
-        return counted._replace(what=mistake, mended=None, command=advice)
+        return finding._replace(what=mistake, mended=None, command=advice)
     is_short = len(moved) <= _MOST_PAIRS and all(isinstance(new, int) for new in moved.values())
     is_short = is_short and not any({*":,"} & {*str(old)} for old in moved)
-    return counted._replace(what=mistake, mend=f"category_ids={','.join(pairs) if is_short else 'matched'}")
+    return finding._replace(what=mistake, mend=f"category_ids={','.join(pairs) if is_short else 'matched'}")
 
 
 RIGHT_CLASS = "detections on objects whose class is right"
@@ -514,7 +647,7 @@ def _unusable(columns: Columns, truth: Objects) -> Iterator[Finding]:
     """Find records that no evaluation can use: they have no box, or the truth lacks their class."""
     has_box, can_drop = np.isfinite(columns.boxes).all(axis=1), bool(usable(columns, truth).any())
     if not has_box.all():
-        mistake = f"{counted_words(int((~has_box).sum()), 'record')} without four finite numbers in bbox"
+        mistake = f"{counted(int((~has_box).sum()), 'record')} without four finite numbers in bbox"
         mend = "records=drop" if can_drop else ""
         command = "" if mend else "write x, y, width, height in pixels into each record"
         yield Finding(mistake, "records with a box", float(has_box.mean()), 1.0 if mend else None, mend, command)
@@ -523,7 +656,7 @@ def _unusable(columns: Columns, truth: Objects) -> Iterator[Finding]:
         return
     strange = Counter(repr(columns.classes[row])[:40] for row in np.flatnonzero(~known).tolist())
     names = examples([f"{name} ({count:,})" for name, count in strange.most_common()], shown=6)
-    rows = f"{int((~known).sum()):,} of {counted_words(len(known), 'detection')}"
+    rows = f"{int((~known).sum()):,} of {counted(len(known), 'detection')}"
     mistake = f"{rows} are of classes that the truth lacks: {names}"
     if can_drop:
         yield Finding(mistake, "detections of its classes", float(known.mean()), 1.0, "records=drop")

@@ -25,17 +25,18 @@ def run(
     old
         the older manifest: a folder or NAME@VERSION; a result: the folder of --out, or its results.json
     new
-        the newer one; beside a result also numbers of pycocotools, torchmetrics, supervision, Ultralytics or LVIS
+        the newer one
     ids
         with --json: every id added or removed, not only counts
     exit_code
         exit with 1 where the two differ
     """
-    from curation.extensions.diff.results import compare_files
+    from curation.extensions.diff.results import are_results, diff_results
     from curation.manifest.diff import diff_manifests
     from curation.manifest.locate import load_manifest
 
-    if (result := compare_files(old, new)) is not None:
+    if are_results(old, new):
+        result = diff_results(old, new)
         return Answer(result.data, result.lines(), int(exit_code and result.changed > 0))
     before, after = load_manifest(old), load_manifest(new)
     difference = diff_manifests(before, after)

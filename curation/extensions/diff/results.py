@@ -1,4 +1,4 @@
-"""Compare two results of an evaluation, or a result with the numbers of another evaluator."""
+"""`diff`: compare two results of an evaluation, or two manifests."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from curation.core.arguments import checked
 from curation.core.errors import EvaluationError, UsageError
 from curation.core.reading import InputFile
-from curation.core.tables import csv_header
 from curation.evaluation.result import PLACES, Column, Result, Table
-from curation.extensions.detection_ap.other_evaluators import NAMES, SUMMARY, compare_with_external
+from curation.manifest.manifest import Manifest
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from curation.evaluation.measures import Number
+    from curation.manifest.diff import ManifestDiff
 
 _UNNAMED = (*PLACES, "class", "undefined", "reason")
 _DIGEST = len("sha256:") + 12
@@ -55,15 +56,12 @@ class ResultDiff:
         What was scored, class, key and both values of each number of a class.
     reasons : tuple of str
         Why the two results are not comparable.
-    passed_over : tuple of str
-        Other numbers of the other evaluator.
     """
 
     protocol: str
     rows: tuple[tuple[str, str, Number | None, Number | None], ...]
     classes: tuple[tuple[str, str, str, Number | None, Number | None], ...] = ()
     reasons: tuple[str, ...] = ()
-    passed_over: tuple[str, ...] = ()
 
     @property
     def changed(self) -> int:
@@ -83,8 +81,7 @@ class ResultDiff:
         """Return the lines for a terminal: first why the results are not comparable, then the differences."""
         first = ["These are not comparable because:", *(f"  {why}" for why in self.reasons), ""] if self.reasons else []
         tables = [table for number, table in enumerate(self.tables) if not number or table.cells()]
-        last = [f"not compared: {', '.join(self.passed_over)}"] if self.passed_over else []
-        return [*first, *(line for table in tables for line in table.lines()), *last]
+        return [*first, *(line for table in tables for line in table.lines())]
 
     def frame(self, name: str = "difference") -> pd.DataFrame:
         """Return a table as a DataFrame: ``difference`` or ``classes``."""
@@ -94,7 +91,7 @@ class ResultDiff:
         """Return the data for JSON."""
         numbers, classes = (table.records() for table in self.tables)
         facts = {"protocol": self.protocol, "changed": self.changed, "not_comparable": list(self.reasons)}
-        return {**facts, "not_compared": list(self.passed_over), "measures": numbers, "classes": classes}
+        return {**facts, "measures": numbers, "classes": classes}
 
     def __repr__(self) -> str:
         return f"<ResultDiff of {self.protocol}: {self.changed} of {len(self.rows)} numbers differ>"
@@ -109,48 +106,56 @@ def _table(name: str, heads: Sequence[str], rows: Sequence[Any], title: str) -> 
     return Table(name, columns, cells, title, printed=[row for row in cells if row[-3] != row[-2]])
 
 
-def compare_files(old: Any, new: Any) -> ResultDiff | None:
-    """Return how two results, or a result and another evaluator's file, differ.
+@checked
+def diff(old: Manifest | Result | Path | str, new: Manifest | Result | Path | str) -> ManifestDiff | ResultDiff:
+    """Compare two manifests, or two results of one evaluation.
 
-    The result is None if they are neither, but may be manifests.
+    Parameters
+    ----------
+    old, new : Manifest, Result, Path or str
+        a manifest, its folder or NAME@VERSION; a result, its folder or JSON file
+
+    Raises
+    ------
+    ManifestError, EvaluationError, UsageError
+        A file is missing, or the two differ in kind or come from different evaluations.
+
+    Examples
+    --------
+    >>> import curation
+    >>> curation.diff("elephant/val2017", "elephant/val2017").verdict
+    'none'
     """
-    kinds = _kind(old), _kind(new)
-    if kinds == ("result", "other"):
-        return _diff_external(_data(old), Path(new))
-    if kinds == ("other", "result"):
-        _saved(_data(new), new)
-        raise UsageError("The result goes before another evaluator's numbers", expected=f"curation diff {new} {old}")
-    if any(kinds) and not all(kinds):
-        odd, kind = (new, kinds[0]) if kinds[0] else (old, kinds[1])
+    from curation.manifest.diff import diff_manifests
+    from curation.manifest.locate import load
+
+    if are_results(old, new):
+        return diff_results(old, new)  # type: ignore[arg-type]
+    return diff_manifests(*(load(side) if isinstance(side, str | Path) else side for side in (old, new)))  # type: ignore[arg-type]
+
+
+def are_results(old: object, new: object) -> bool:
+    """Return whether two objects, files or folders are results, not manifests; one of each is an `EvaluationError`."""
+    sides = {_is_result(old): old, _is_result(new): new}
+    if len(sides) == 2:
+        odd = sides[False]
         missing = isinstance(odd, str | Path) and not Path(odd).exists()
         raise EvaluationError(
             "No such result" if missing else "The two are not of one kind",
             where=str(odd),
-            expected="what `curation evaluate` writes with --out" if kind == "result" else f"like the other, {kind}",
+            expected="what `curation evaluate` writes with --out",
             found="nothing" if missing else "no result",
         )
-    return diff_results(old, new) if all(kinds) else None
+    return True in sides
 
 
-def _kind(source: Any) -> str:
-    """Return ``result``, ``other`` (numbers of another evaluator), or ``""`` for a possible manifest."""
+def _is_result(source: object) -> bool:
+    if isinstance(source, Result):
+        return True
     path = Path(str(source))
-    if isinstance(source, Result) or (path / "results.json").is_file():
-        return "result"
-    if not path.is_file() or path.name == "manifest.json" or not isinstance(source, str | Path):
-        return ""
-    data, others = InputFile(path, kind="result").data, {*NAMES, *SUMMARY, "Class"}
-    if path.suffix.lower() == ".csv":
-        header = csv_header(data.split(b"\n", 1)[0], EvaluationError, where=str(path))
-        return "other" if others & {name.strip() for name in header} else "result"
-    try:
-        content = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return "result"
-    if isinstance(content, list):
-        return "result" if content and isinstance(content[0], dict) and "image_id" in content[0] else "other"
-    keys = content.keys() if isinstance(content, dict) else set[str]()
-    return "other" if others & keys and "measures" not in keys else "result"
+    return isinstance(source, str | Path) and (
+        (path / "results.json").is_file() or (path.is_file() and path.name != "manifest.json")
+    )
 
 
 def diff_results(old: Result | Path | str, new: Result | Path | str) -> ResultDiff:
@@ -251,17 +256,6 @@ def _text(value: Any) -> str:
         return ", ".join(map(_text, value))
     text = "none" if value is None else str(value)
     return text[:_DIGEST] if text.startswith("sha256:") else text
-
-
-def _diff_external(data: dict[str, Any], path: Path) -> ResultDiff:
-    saved = _saved(data, path)
-    ours: dict[str, Any] = {row.measure: row.value for row in saved.measures if row.unit == "%"}
-    per_class = {key[1]: value for key, value in _class_numbers(data) if key[2] == "AP"}
-    ours, per_class = ({name: value and value / 100 for name, value in table.items()} for table in (ours, per_class))
-    comparison = compare_with_external({**ours, "per_class": per_class}, path, {})
-    rows = zip(*(comparison["against"][name] for name in ("measure", "ours", "theirs")), strict=True)
-    passed = tuple(comparison["passed_over"])
-    return ResultDiff(f"{saved.protocol} and {path.name}", tuple(("", *row) for row in rows), passed_over=passed)
 
 
 def _data(source: Result | Path | str) -> dict[str, Any]:

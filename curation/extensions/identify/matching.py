@@ -16,8 +16,17 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.core.errors import CurationError
-from curation.extensions.identify.fingerprint import SKETCH, Fingerprint, Hashes, hashes_in_order, of_ids
-from curation.extensions.identify.index import DECLARATION, KnownList, ListIndex, keys_of_bits, make_index
+from curation.extensions.identify.index import (
+    DECLARATION,
+    Fingerprint,
+    Hashes,
+    KnownList,
+    ListIndex,
+    hashes_in_order,
+    keys_of_bits,
+    make_index,
+    of_ids,
+)
 from curation.sources.entries import PublishedList
 from curation.sources.published_list import read_published
 from curation.sources.stems import blocks_of
@@ -81,17 +90,6 @@ class References:
             self._images[key] = None if read is None else Images(keys, read.hashes(folded=known.folded))
         return self._images[key]
 
-    def labels_that_differ(self, index: ListIndex, row: int, asked: Fingerprint) -> int | None:
-        """Return how many images have another label in a known list; None where its file is not available."""
-        known = index.lists[row]
-        if _key(known) not in self._files:
-            return None
-        theirs = self._read(known)
-        if theirs is None or theirs.folded != asked.folded:
-            return None
-        labels = dict(theirs.labelled())
-        return sum(labels.get(key, label) != label for key, label in dict(asked.labelled()).items())
-
     def _read(self, known: KnownList) -> Fingerprint | None:
         key = _key(known)
         if key in self._bits:
@@ -142,8 +140,6 @@ _MOST = 0.9
 _LIFT, _DEVIATIONS, _DENSE = 1.5, 4, 2 / 3
 _FEW_HITS = 8
 _COUNTED = 16
-_MOST_IN_UNION = 4
-_UNION_CANDIDATES = 40
 _EXAMPLES = 3
 _EXAMPLE_BLOCK = 1 << 14
 
@@ -162,8 +158,6 @@ class Match:
     known : KnownList
     labels : {"same", "differ", "only here", "only there", ""}
         Empty where neither has labels.
-    labels_differ : int, optional
-        Images with another label, where the known list itself is available.
     note : str
         What limits the answer.
     """
@@ -171,7 +165,6 @@ class Match:
     level: int
     known: KnownList
     labels: Labels = ""
-    labels_differ: int | None = None
     note: str = ""
 
 
@@ -239,35 +232,16 @@ class Relation:
         return self.shared >= LEAST_IMAGES or self.shared >= LEAST_SHARE * (self.shared + self.extra)
 
 
-@dataclass(frozen=True)
-class Union:
-    """Known lists that the queried list contains together.
-
-    Attributes
-    ----------
-    parts : tuple of KnownList
-    others : int
-        Images that are in none of them.
-    exact : bool
-        Counted; else estimated from sketches.
-    """
-
-    parts: tuple[KnownList, ...]
-    others: int
-    exact: bool
-
-
-def matches(asked: Fingerprint, index: ListIndex, references: References) -> tuple[Match, ...]:
+def matches(asked: Fingerprint, index: ListIndex) -> tuple[Match, ...]:
     """Return the known lists that are equal to a list, best level first."""
     equal = []
-    for row, known in enumerate(index.lists):
+    for known in index.lists:
         level = _level(asked, known)
         if level is not None:
             labels = _labels(asked, known)
-            count = references.labels_that_differ(index, row, asked) if labels == "differ" else None
             if level > 1 and asked.foreign_folder and asked.sha256_parent_stems != known.sha256_parent_stems:
                 level = max(LEVELS)
-            equal.append(Match(level, known, labels, count, _note(asked, known, level)))
+            equal.append(Match(level, known, labels, _note(asked, known, level)))
     return tuple(sorted(equal, key=lambda match: (match.level, match.known.name)))
 
 
@@ -434,40 +408,3 @@ def _examples(keys: bytes, hashes: Hashes) -> tuple[str, ...]:
         if len(examples) == _EXAMPLES:
             break
     return tuple(examples)
-
-
-def union(asked: Fingerprint, found: Sequence[Relation], index: ListIndex, references: References) -> Union | None:
-    """Return the known lists that a list contains together, or None if it contains fewer than two.
-
-    The search is greedy: each step adds the list that covers most of the rest of the sketch. If a list contains
-    another, those of its smallest hashes that the other shares are in the sketch of the other. The sum of hashes proves
-    a union of disjoint lists.
-    """
-    held = (relation for relation in found if relation.is_named and not relation.missing and not relation.known.folded)
-    first: dict[str, Relation] = {}
-    for relation in sorted(held, key=lambda candidate: (-candidate.known.images, candidate.known.name)):
-        if relation.kind != "named like":
-            first.setdefault(relation.known.sha256_stems, relation)
-    inside = [relation.known for relation in first.values()][:_UNION_CANDIDATES]
-    if len(inside) < 2:
-        return None
-    query = asked.hashes(folded=False)
-    sketches = {known.name: sketch for known, sketch in zip(index.lists, index.sketches, strict=True)}
-    covers = [np.isin(query[:SKETCH], sketches[known.name]) for known in inside]
-    is_left, parts = np.ones(len(covers[0]), np.bool_), list[KnownList]()
-    while len(parts) < _MOST_IN_UNION:
-        gains = [int((is_left & cover).sum()) for cover in covers]
-        if not max(gains):
-            break
-        best = gains.index(max(gains))
-        is_left &= ~covers[best]
-        parts.append(inside[best])
-    if len(parts) < 2:
-        return None
-    total = int(query.sum(dtype=np.uint64))
-    if sum(known.images for known in parts) == len(query) and sum(known.hash_sum for known in parts) % 2**64 == total:
-        return Union(tuple(parts), 0, exact=True)
-    hashes = [images.hashes for known in parts if (images := references.images(known)) is not None]
-    if len(hashes) == len(parts):
-        return Union(tuple(parts), int((~np.isin(query, np.concatenate(hashes))).sum()), exact=True)
-    return Union(tuple(parts), round(is_left.mean() * len(query)), exact=False)

@@ -7,15 +7,14 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from curation.core.arguments import checked
 from curation.core.errors import SourceError, UsageError
 from curation.core.files import missing_path
-from curation.core.tables import grouped, html_table
+from curation.core.tables import grouped
 from curation.core.wording import counted
-from curation.extensions.identify.fingerprint import Fingerprint
-from curation.extensions.identify.index import ListIndex, packaged_index, read_index
+from curation.extensions.identify.index import Fingerprint, ListIndex, packaged_index, read_index
 from curation.extensions.identify.matching import (
     HINT,
     LEAST_IMAGES,
@@ -23,16 +22,11 @@ from curation.extensions.identify.matching import (
     Match,
     References,
     Relation,
-    Union,
     matches,
     relations,
-    union,
 )
 from curation.sources.entries import ListDigests, OddLine, PublishedFile, PublishedList
 from curation.sources.published_list import list_files, read_published
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 StrPath = str | PathLike[str]
 """Where a file or folder lies."""
@@ -62,7 +56,6 @@ class Identified:
     relations : tuple of Relation
         Known lists that share images, those with most of the list first (see `nearest`); where one is equal, those that
         hold the list among more.
-    union : Union, optional
     findings : tuple of str
         What a reader should know: a name that promises another list, lines left out, defects.
     """
@@ -75,7 +68,6 @@ class Identified:
     images: int = 0
     matches: tuple[Match, ...] = ()
     relations: tuple[Relation, ...] = ()
-    union: Union | None = None
     findings: tuple[str, ...] = ()
 
     @cached_property
@@ -101,7 +93,7 @@ class Identified:
         kinds = {relation.kind for relation in self.nearest}
         if self.matches or kinds == {"named like"}:
             return "hint"
-        return "related" if self.union is not None or kinds - {"shares", "named like"} else "unknown"
+        return "related" if kinds - {"shares", "named like"} else "unknown"
 
     @property
     def name(self) -> str:
@@ -120,11 +112,9 @@ class Identified:
             )
         for match in self.matches:
             yield from _match_lines(match, first=match is self.matches[0], best=match in self.best)
-        joint = [] if self.union is None else [f"  {_union_text(self.union)}"]
         if self.verdict == "unknown":
             yield "  unknown: no known list is equal to it, holds it, or lies in it"
-        is_answer = self.union is not None and not self.union.others
-        yield from (*joint, *self._relative_lines()) if is_answer else (*self._relative_lines(), *joint)
+        yield from self._relative_lines()
         yield from (f"  note: {text}" for text in self.findings)
 
     def _relative_lines(self) -> Iterator[str]:
@@ -150,12 +140,8 @@ class Identified:
             "digests": asdict(self.digests) if self.digests else None,
             "matches": [_data(match, _OF_MATCH) | {"meaning": LEVELS[match.level]} for match in self.matches],
             "relations": [_data(relation, _OF_RELATION) for relation in self.nearest],
-            "union": self.union and {
-                "lists": [part.name for part in self.union.parts], "others": self.union.others,
-                "exact": self.union.exact,
-            },
             "findings": list(self.findings),
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True, repr=False)
@@ -191,30 +177,9 @@ class Identification:
         lists = [answer.data() for answer in self.lists]
         return {"known_lists": self.known, "lists": lists, "passed_over": dict(self.passed_over)}
 
-    def frame(self) -> pd.DataFrame:
-        """Return one row for each list and each equal or related known list; a row without one where unknown."""
-        import pandas as pd
-
-        rows = []
-        for data in map(Identified.data, self.lists):
-            entries = [row | {"relation": row["meaning"], "exact": True} for row in data["matches"]]
-            entries += [row | {"relation": row["kind"]} for row in data["relations"]]
-            rows += [{key: data[key] for key in ("file", "list", "verdict")} | row for row in entries or [{}]]
-        columns = (
-            "file", "list", "verdict", "relation", "level", "name", "benchmark", "part", "version", "shared",
-            "missing", "extra", "exact",
-        )  # fmt: skip
-        counts = dict.fromkeys(("level", "shared", "missing", "extra"), "Int64")
-        return pd.DataFrame(rows, columns=list(columns)).astype(counts)
-
     def __repr__(self) -> str:
         names = ", ".join(f"{Path(answer.file).name}: {_short(answer)}" for answer in self.lists[:SHOWN])
         return f"<Identification of {len(self.lists)}, {names}{', …' if len(self.lists) > SHOWN else ''}>"
-
-    def _repr_html_(self) -> str:
-        """Return a small table for a notebook."""
-        rows = [(answer.name, answer.verdict, _short(answer)) for answer in self.lists]
-        return html_table(("list", "verdict", "known list"), rows, caption="identify")
 
 
 @checked
@@ -291,7 +256,7 @@ def _identified(name: str, file: PublishedFile, references: References) -> Itera
     for listed in file.lists:
         query = Fingerprint(listed, file.sha256)
         index = references.index
-        equal = matches(query, index, references)
+        equal = matches(query, index)
         related = relations(query, index, references, equal=equal)
         findings = (
             *_readings(query, related, listed.odd, listed.odd_lines[:1]),
@@ -300,8 +265,7 @@ def _identified(name: str, file: PublishedFile, references: References) -> Itera
         )
         yield Identified(
             file=name, key=listed.name, form=file.form, listed=query.listed, sha256=file.sha256, images=query.images,
-            matches=equal, relations=related, union=union(query, related, index, references) if not equal else None,
-            findings=findings,
+            matches=equal, relations=related, findings=findings,
         )  # fmt: skip
 
 
@@ -346,9 +310,10 @@ def _titles(known: Any) -> str:
 def _short(answer: Identified) -> str:
     if answer.matches:
         return " = ".join(match.known.name for match in answer.best[:3]) + (", …" if len(answer.best) > 3 else "")
-    if answer.union is not None:
-        return " + ".join(part.name for part in answer.union.parts)
     return f"{answer.nearest[0].kind} {answer.nearest[0].known.name}" if answer.verdict != "unknown" else "unknown"
+
+
+_LABELS = {"same": "the same", "differ": "they differ", "only here": "the known list has none"}
 
 
 def _match_lines(match: Match, *, first: bool, best: bool) -> Iterator[str]:
@@ -358,7 +323,7 @@ def _match_lines(match: Match, *, first: bool, best: bool) -> Iterator[str]:
     if match.note:
         yield f"    {match.note}"
     if match.labels and match.level > 1:
-        yield f"    labels: {_labels_text(match)}"
+        yield f"    labels: {_LABELS.get(match.labels) or f'none here, {known.labels} there'}"
     if not best:
         return
     facts = [text for text in (known.version, known.licence and f"licence {known.licence}") if text]
@@ -368,14 +333,6 @@ def _match_lines(match: Match, *, first: bool, best: bool) -> Iterator[str]:
     yield from (f"    known of the published list: {text}" for text in known.defects)
     if known.successor:
         yield f"    see {known.successor}"
-
-
-def _labels_text(match: Match) -> str:
-    if match.labels == "differ" and match.labels_differ is not None:
-        return f"{match.labels_differ:,} differ"
-    return {"same": "the same", "differ": "they differ", "only here": "the known list has none"}.get(
-        match.labels, f"none here, {match.known.labels} there"
-    )
 
 
 _WORDS = {
@@ -408,15 +365,8 @@ def _some(label: str, examples: Sequence[str], count: int) -> str:
     return f"{label}: {', '.join(examples)}{', …' if count > len(examples) else ''}" if examples else ""
 
 
-def _union_text(joint: Union) -> str:
-    names = " and ".join(f"{part.title} [{part.name}]" for part in joint.parts)
-    if joint.others:
-        return f"holds {names}, and {'' if joint.exact else 'about '}{counted(joint.others, 'other image')}"
-    return f"is the union of {names}{'' if joint.exact else ', as far as sketches tell'}"
-
-
 _OF_KNOWN = ("name", "benchmark", "part", "version", "licence", "defects", "successor", "manifest")
-_OF_MATCH = ("level", "labels", "labels_differ", "note")
+_OF_MATCH = ("level", "labels", "note")
 _OF_RELATION = (
     "kind", "shared", "missing", "extra", "exact", "most_wrong", "missing_examples", "extra_examples", "as_numbers",
 )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from curation.cli.output import Answer, Table
 from curation.cli.outputs import OUTPUT_FILE
-from curation.extensions.image_ood.post_hoc.methods import Scored, score_files
+from curation.extensions.image_ood.post_hoc import Scored, score_files
 
 GROUP = "Scores"
 SUMMARY = "post-hoc OOD scores from logits, features and a last layer"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -11,26 +11,22 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 import numpy as np
 
-from curation.core.arguments import Replicates, Seed
 from curation.core.errors import EvaluationError, UsageError
 from curation.core.files import missing_path
 from curation.core.process import stage
 from curation.evaluation.inputs import manifest_record
 from curation.evaluation.measures import Measured, Number, Scored, Value
 from curation.evaluation.problem import Bools, Floats, Int64s
-from curation.evaluation.resample import Resampled, resample, settings_of, tail_of
 from curation.evaluation.result import Report, Result
-from curation.evaluation.score_files import Keys, unlike_precision
+from curation.evaluation.score_files import Keys
 from curation.evaluation.separability import sign_doubt
 from curation.evaluation.variants import offer, select
 from curation.extensions.image_ood.images import (
-    RELATED,
     SUFFIXES,
     UNJUDGED,
     LeftOut,
     ListedSet,
     ScoredSet,
-    kin_left_out,
     listed_set,
     read_image_scores,
     scored_set,
@@ -48,18 +44,11 @@ from curation.extensions.image_ood.measures import (
 )
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
-from curation.signals.hierarchy.class_lists import read_class_sets
-from curation.signals.hierarchy.related_classes import Kin
 
 PUBLISHED = "published"
 """Name of the results on all images, with nothing left out."""
 CLASSES = "classes"
 """The group of the per-class sets of `OodSets.by_class`."""
-DEFINITION = (
-    "Percentile bootstrap over images. Each replicate draws as many images of every set as it has, with replacement, "
-    "the sets apart. Images that are left out stay out of a replicate too, so that a difference is that of paired "
-    "values: the same draw with and without them. The mean of a group is taken in every replicate."
-)
 _NOTHING: Mapping[str, Path | LeftOut] = MappingProxyType({})
 
 
@@ -76,9 +65,6 @@ class OodSets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         Covariate-shifted ID sets: with them there is a second setting, ``fsood``, in which they are ID too.
     by_class : str
         The OOD set whose classes are also scored separately; ``classes`` is then the group of these per-class sets.
-    known : str
-        Classes of the ID set where no manifest names them, as `curation.signals.hierarchy.class_lists.read_class_sets`
-        takes them.
     algorithm : int
         Version of the results.
     variants : mapping of str to OodRules
@@ -89,7 +75,6 @@ class OodSets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     groups: dict[str, tuple[str, ...]] = {}
     shifted: tuple[str, ...] = ()
     by_class: str = ""
-    known: str = ""
     algorithm: int = 1
     variants: dict[str, OodRules]
 
@@ -118,9 +103,8 @@ class Run:
         return [left.kept_rows(scored, is_ood=scored.name in self.oods) for scored in self.all]
 
     def notes(self, rules: Sequence[OodRules]) -> list[str]:
-        """Return notes on scores that are not finite, are all equal, or are stored with different precision."""
-        stored = {scored.name: (scored.file["stored"], scored.scores) for scored in self.all}
-        notes = [*(require_usable(scored, rules) for scored in self.all), unlike_precision(stored)]
+        """Return notes on scores that are not finite, are all equal, or are those of another set."""
+        notes = [require_usable(scored, rules) for scored in self.all]
         same: dict[bytes, str] = {}
         for scored in self.all:
             if len(scored) > 1 and (scored.scores == scored.scores[0]).all():
@@ -140,22 +124,18 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
         lists: Annotated[Path | None, "DIR"] = None,
         variant: str | tuple[str, ...] = next(iter(benchmark.variants)),
         without: Annotated[Mapping[str, Path | LeftOut], "NAME=LIST"] = _NOTHING,
-        without_kin: Kin | None = None,
         score_key: Annotated[str | None, "KEY"] = None,
         label_key: Annotated[str | None, "KEY"] = None,
         image_key: Annotated[str | None, "KEY"] = None,
         stray: Literal["error", "drop"] = "error",
-        bootstrap: Replicates = 0,
-        seed: Seed = 0,
-        confidence: Annotated[str, "C"] = "0.95",
     ) -> Result:
         """Score image-level OOD detection: AUROC, AUPR with ID and with OOD positive, FPR95, accuracy.
 
         Parameters
         ----------
         scores : mapping of str to Path, or Path
-            a folder with one file a set, SET.csv, .npz or .npy, or one file that names all images; of several
-            training runs one each, and then mean and population standard deviation are given too; higher is more ID
+            a folder with one file a set, SET.csv, .npz or .npy; of several training runs one each, and then mean and
+            population standard deviation are given too; higher is more ID
         manifest : str or Manifest, optional
             its parts say which images each set has
         lists : Path, optional
@@ -165,19 +145,10 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
         without : mapping of str to Path or LeftOut
             the numbers once more without some images, under a name of your own: the OOD images of a list, those that
             decisions remove (.jsonl or .csv), or those that a cleaned manifest lacks
-        without_kin : {"descendants", "all"}, optional
-            the numbers once more without OOD images of classes below a known class in WordNet, or also of those above
-            one; names and folders of images tell their classes
         score_key, label_key, image_key : str, optional
             column or array, where it has another name than the usual ones
         stray : {"error", "drop"}
             scores of images that a set lacks: refuse, or leave out and report
-        bootstrap : int
-            replicates of confidence intervals over images; of a list without images also of the difference, paired
-        seed : int
-            of the bootstrap
-        confidence : str
-            of the intervals
 
         Raises
         ------
@@ -185,7 +156,6 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
             Options do not fit together; a file is not there, or does not hold what it should.
         """
         rules = select(benchmark.variants, variant)
-        tail_of(confidence)
         loaded = load_manifest(manifest) if isinstance(manifest, str) else manifest
         reader = _Reader(benchmark, loaded, lists, Keys(score_key, label_key, image_key), stray)
         with stage("reading scores"):
@@ -196,8 +166,6 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
         if PUBLISHED in without:
             raise UsageError("Reserved name of a list", where=f"--without {PUBLISHED}", hint="choose another name")
         left_out = {name: LeftOut.of(name, removed, sets) for name, removed in without.items()}
-        if without_kin is not None:
-            left_out |= _kin_left_out(benchmark, loaded, runs, without_kin, left_out)
         notes = [
             f"{name}: {note}" if len(runs) > 1 else note for name, run in runs.items() for note in run.notes(rules)
         ]
@@ -216,7 +184,6 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
             "groups": next(iter(measured.values())).groups,
             "shifted": list(first.shifted),
             "lists": records,
-            "bootstrap": None if not bootstrap else settings_of(DEFINITION, "image count", bootstrap, seed, confidence),
         }
         with stage("evaluating"):
             scored = list(_scored(measured, about))
@@ -249,18 +216,6 @@ def declared(protocol: str, table: Mapping[str, Any]) -> tuple[Callable[..., Res
     return evaluation_as(report, sets), report
 
 
-def _kin_left_out(
-    benchmark: OodSets, manifest: Manifest | None, runs: Mapping[str, Run], which: Kin, list_names: Collection[str]
-) -> dict[str, LeftOut]:
-    name, _ = RELATED[which]
-    if name in list_names:
-        raise UsageError("Duplicate name of a list", where=f"--without {name}", hint="choose another name")
-    known = () if manifest is None else [entry.name for entry in manifest.header.classes if entry.role == "known"]
-    if not known and benchmark.known:
-        known = [wnid for entry in read_class_sets(benchmark.known) for wnid in entry.classes]
-    return {name: kin_left_out([scored for run in runs.values() for scored in run.oods.values()], known, which)}
-
-
 def _require_same_sets(runs: Mapping[str, Run]) -> None:
     """Refuse runs that differ in their sets or numbers of images: their numbers have no meaningful mean."""
     sizes = {name: {scored.name: len(scored) for scored in run.all} for name, run in runs.items()}
@@ -282,7 +237,7 @@ def _require_same_sets(runs: Mapping[str, Run]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads the sets of a run, from a folder with a file each or from one file of all."""
+    """Reads the sets of a run from a folder with a file each."""
 
     benchmark: OodSets
     manifest: Manifest | None
@@ -291,10 +246,12 @@ class _Reader:
     stray: Literal["error", "drop"]
 
     def run(self, path: Path) -> Run:
-        """Return the sets of a run, read from a folder or a file."""
+        """Return the sets of a run."""
         if not path.exists():
-            raise missing_path("The scores do not exist", path, expected="a folder, or a file")
-        sets = dict(self._of_folder(path) if path.is_dir() else self._of_file(path))
+            raise missing_path("The scores do not exist", path, expected="a folder")
+        if not path.is_dir():
+            raise UsageError("The scores are not a folder", where=str(path), expected="a folder with one file a set")
+        sets = dict(self._of_folder(path))
         shifted = {name: sets.pop(name) for name in self.benchmark.shifted if name in sets}
         ids = sets.pop(self.benchmark.id, None)
         if ids is None or not sets:
@@ -338,19 +295,6 @@ class _Reader:
         for name, path in paths.items():
             yield name, scored_set(name, read_image_scores(path, self.keys), self._listed(name), self.stray)
 
-    def _of_file(self, path: Path) -> Iterator[tuple[str, ScoredSet]]:
-        scores = read_image_scores(path, self.keys)
-        listed = {name: entry for name in self.benchmark.sets if (entry := self._listed(name)) is not None}
-        if scores.images is None or not listed:
-            raise UsageError(
-                "One file of all sets needs the set of each image",
-                where=str(path),
-                expected="image names in it, and --manifest MANIFEST or --lists DIR",
-                hint="or a folder with one file a set",
-            )
-        for name, entry in listed.items():
-            yield name, scored_set(name, scores, entry, "drop")
-
 
 RowKey = tuple[str, str, str]
 """Setting, variant, and set or group."""
@@ -387,9 +331,6 @@ def _scored(measured: Mapping[str, _Measured], about: Mapping[str, Any]) -> Iter
     """Yield the results of each run, and the mean over several runs, by list, setting, variant and row."""
     results = {name: {which: run.rows(which) for which in run.masks} for name, run in measured.items()}
     several = len(results) > 1
-    intervals = {}
-    if about["bootstrap"] is not None:
-        intervals = {name: _intervals(name, run, results[name], about["bootstrap"]) for name, run in measured.items()}
     if several:
         first = next(iter(results.values()))
         results["mean"] = {
@@ -402,14 +343,13 @@ def _scored(measured: Mapping[str, _Measured], about: Mapping[str, Any]) -> Iter
             record = about["lists"][which]
             for key, row in rows.items():
                 setting, variant, name = key
-                tables = {"intervals": intervals[method][which, key]} if method in intervals else {}
                 yield Scored(
                     part=name,
                     case=name,
                     task=setting,
                     split="" if which == PUBLISHED else which,
                     variant=variant,
-                    found=Measured(row.values(), tables),
+                    found=Measured(row.values(), {}),
                     truth={"images": record["images"], "left_out": record.get("file", {}).get("sha256", "")},
                     predictions=about["inputs"][run_name],
                     settings={
@@ -453,9 +393,9 @@ class _Column:
     right: Bools | None
     classes: Int64s | None = None
 
-    def take(self, rows: Any) -> _Column:
-        right, classes = (None if column is None else column[rows] for column in (self.right, self.classes))
-        return _Column(self.scores[rows], right, classes)
+    def take(self, rows: Bools) -> _Column:
+        right = None if self.right is None else self.right[rows]
+        return _Column(self.scores[rows], right, None if self.classes is None else self.classes[rows])
 
 
 class _Measured:
@@ -484,23 +424,12 @@ class _Measured:
         self.masks: dict[str, list[Bools] | None] = {PUBLISHED: None}
         self.masks |= {name: run.kept_by(left) for name, left in left_out.items()}
 
-    def rows(self, which: str, drawn: Sequence[Int64s] | None = None) -> dict[RowKey, Row]:
-        """Return the numbers by setting, variant and row.
-
-        Parameters
-        ----------
-        which : str
-            Name of a list; the images that it leaves out are ignored.
-        drawn : sequence of ndarray of int64, optional
-            Positions of the images drawn of each set; all of them by default.
-        """
+    def rows(self, which: str) -> dict[RowKey, Row]:
+        """Return the numbers by setting, variant and row, without the images that a list leaves out."""
         masks = self.masks[which]
-        columns = {}
-        for number, (name, column) in enumerate(self.sets.items()):
-            rows: Any = slice(None) if drawn is None else drawn[number]
-            if masks is not None:
-                rows = masks[number] if drawn is None else rows[masks[number][rows]]
-            columns[name] = column.take(rows)
+        columns = self.sets
+        if masks is not None:
+            columns = {name: column.take(mask) for (name, column), mask in zip(columns.items(), masks, strict=True)}
         return {
             (setting, variant, name): row
             for setting, ids in self.ids.items()
@@ -550,38 +479,3 @@ def _over_runs(rows: Sequence[Row]) -> Row:
         mean[name] = float(np.mean(values)) if defined else None  # type: ignore[arg-type]
         std[f"{name}_std"] = float(np.std(values)) if defined else None  # type: ignore[arg-type]
     return Row({**mean, **std}, {**rows[0].n, "runs": len(rows)}, rows[0].undefined)
-
-
-def _intervals(
-    name: str, run: _Measured, rows: Mapping[str, Mapping[RowKey, Row]], bootstrap: Mapping[str, Any]
-) -> dict[tuple[str, RowKey], dict[str, list[Any]]]:
-    """Return the intervals of every number of a run, and of the difference to `PUBLISHED` of every other list."""
-
-    def cells(rows_by_key: Mapping[RowKey, Row]) -> Floats:
-        return np.array([[row.numbers[key] for key in NUMBERS] for row in rows_by_key.values()], np.float64)
-
-    resampled = resample(
-        lambda drawn: {which: cells(run.rows(which, drawn)) for which in run.masks},
-        [len(column.scores) for column in run.sets.values()],
-        replicates=bootstrap["replicates"],
-        seed=bootstrap["seed"],
-        label=f"bootstrap {name[:20]}",
-    )
-    others = [which for which in run.masks if which != PUBLISHED]
-    gaps = Resampled(
-        {which: resampled.estimate[which] - resampled.estimate[PUBLISHED] for which in others},
-        {which: resampled.samples[which] - resampled.samples[PUBLISHED] for which in others},
-    )
-    tail = tail_of(bootstrap["confidence"])
-    columns = {}
-    for which, row_keys in rows.items():
-        kinds = [("", resampled.intervals(which, tail))]
-        kinds += [(PUBLISHED, gaps.intervals(which, tail))] if which in others else []
-        for number, row_key in enumerate(row_keys):
-            records = [
-                {"compared_with": other, "measure": key, **cell}
-                for other, table in kinds
-                for key, cell in zip(NUMBERS, table[number], strict=True)
-            ]
-            columns[which, row_key] = {key: [record[key] for record in records] for key in records[0]}
-    return columns

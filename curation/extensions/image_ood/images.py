@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from curation.core.canonical import sha256_of_file, sha256_of_lines
+from curation.core.canonical import sha256_of_file
 from curation.core.errors import CurationWarning, EvaluationError, MissingFileError, PredictionError, UsageError
 from curation.core.reading import beginning
 from curation.evaluation.class_scores import numbering_doubt, require_same_labels, rows_by_name
@@ -20,11 +19,9 @@ from curation.evaluation.problem import Bools, Floats, Int64s, Stray
 from curation.evaluation.score_files import IMAGES, LABELS, PREDICTIONS, Keys, open_columns
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
-from curation.review.decisions.cleaned_lists import judged_counts
+from curation.review.decisions.application import judged_counts
 from curation.review.decisions.files import read_decisions
 from curation.review.decisions.resolution import standing_verdicts
-from curation.signals.hierarchy.class_lists import class_in
-from curation.signals.hierarchy.related_classes import NOT_PROVEN, ClassKin, Kin, class_kin
 from curation.sources.entries import LONGEST_LINE
 from curation.sources.published_list import read_published
 from curation.sources.stems import stems
@@ -451,86 +448,3 @@ def _rows(image_scores: ImageScores, listed: ListedSet, stray: Stray) -> tuple[I
     by_folder = listed.images.by_folder
     keys, listed_keys = (images.keys(by_folder=by_folder) for images in (Images(image_scores.images), listed.images))
     return rows_by_name(keys, listed_keys, str(image_scores.path), listed.where, stray)
-
-
-RELATED: Mapping[Kin, tuple[str, str]] = {
-    "descendants": ("without-descendants", "below"),
-    "all": ("without-kin", "below or above"),
-}
-"""Name of the list without related classes, and where these classes are relative to a known one."""
-
-
-def kin_left_out(sets: Sequence[ScoredSet], known: Sequence[str], which: Kin) -> LeftOut:
-    """Return the images of OOD sets whose class is related to a known class; names and folders give the classes.
-
-    Images that are filed under a known class itself stay: the hierarchy does not show whether this is an error of the
-    benchmark, or only how its files were named.
-
-    Parameters
-    ----------
-    sets : sequence of ScoredSet
-        OOD sets of all runs; the images of sets with the same name are merged.
-    known : sequence of str
-        Ids of synsets.
-
-    Raises
-    ------
-    UsageError
-        No class is known, or no image name contains a synset.
-    """
-    if not known:
-        raise UsageError(
-            "Known classes are not given, so related classes cannot be found",
-            where=f"--without related={which}",
-            expected="--manifest MANIFEST with known classes",
-        )
-    paths: dict[str, dict[str, str]] = {scored.name: {} for scored in sets}
-    for scored in sets:
-        if scored.images is not None:
-            wnids = map(class_in, scored.images.with_folder)
-            paths[scored.name].update(zip(scored.images.paths, wnids, strict=True))
-    related_by_set: dict[str, ClassKin] = {}
-    for name, synsets in paths.items():
-        images = Counter(synsets.values())
-        related_by_set[name] = class_kin([wnid for wnid in images if wnid], known, images=images, name=name)
-    if not any(related.unknown.nodes for related in related_by_set.values()):
-        raise UsageError(
-            "No image name contains a synset: relation to known classes undetermined",
-            where=f"--without related={which}",
-            expected="names or folders such as n01580870: a column of image names, --manifest MANIFEST, or --lists DIR",
-        )
-    gone = {name: set(related.kin(which)) for name, related in related_by_set.items()}
-    name, where = RELATED[which]
-    return LeftOut(
-        name,
-        Images(()),
-        of_sets={
-            part: Images(tuple(path for path, wnid in synsets.items() if wnid in gone[part]))
-            for part, synsets in paths.items()
-        },
-        file={
-            "name": name,
-            "sha256": sha256_of_lines(sorted({wnid for several in gone.values() for wnid in several})),
-            "hierarchy": next(iter(related_by_set.values())).origin,
-            "classes": {part: len(lost) for part, lost in gone.items()},
-            "images": {part: related.images_of(related.kin(which)) for part, related in related_by_set.items()},
-            "not_proven": list(NOT_PROVEN),
-        },
-        notes=(*(_related_note(related, which, where) for related in related_by_set.values()), *NOT_PROVEN),
-    )
-
-
-def _related_note(related: ClassKin, which: Kin, where: str) -> str:
-    """Return a note on the classes and images left out of a set, and on images without a synset."""
-    images = related.images or {}
-    if not related.unknown.nodes:
-        return f"{related.name}: no image name contains a synset: relation to known classes undetermined, and all stay"
-    kin, same = related.kin(which), related.of("same")
-    text = (
-        f"{related.name}: {len(kin):,} of {len(related.unknown.names):,} classes, {related.images_of(kin):,} of "
-        f"{sum(images.values()):,} images, {where} a known class by {related.origin}, are left out"
-    )
-    if same:
-        text += f"; {related.images_of(same):,} images filed under a known class itself stay"
-    silent = images.get("", 0) + (related.images_of(list(related.unknown.absent)) or 0)
-    return f"{text}; of {silent:,} images without a synset nothing is said, and they stay" if silent else text

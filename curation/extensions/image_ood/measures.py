@@ -12,7 +12,7 @@ import numpy as np
 from curation.core.errors import PredictionError
 from curation.evaluation.measures import Measure, definitions
 from curation.evaluation.problem import Floats
-from curation.evaluation.result import Column, Data, Report, Result, Table, Tidy, input_rows
+from curation.evaluation.result import Column, Data, Report, Result, Table, input_rows
 from curation.evaluation.separability import (
     ScoreSteps,
     aupr_trapezoid,
@@ -200,7 +200,6 @@ def _tables(result: Result) -> Iterator[Table]:
     if len(data["lists"]) > 1:
         yield _lists(data)
     yield _numbers(result)
-    yield from _intervals(result)
 
 
 def _lists(data: Data) -> Table:
@@ -240,26 +239,6 @@ def _numbers(result: Result) -> Table:
     return Table("ood", columns, rows, title=title, printed=printed, file=True)
 
 
-def _intervals(result: Result) -> Iterator[Table]:
-    bootstrap = result.data["bootstrap"]
-    if bootstrap is None:
-        return
-    (table,) = (tidy.table(result.scored, result.report.places) for tidy in result.report.tidy)
-    percent = f"{100 * float(bootstrap['confidence']):g} %"
-    title = f"{percent} intervals over images, {bootstrap['replicates']} replicates, seed {bootstrap['seed']}"
-    names = [column.name for column in table.columns]
-    case, measure = names.index("case"), names.index("measure")
-    printed = [row for row in table.all_rows() if _is_shown(result.data, row[case]) and row[measure] in COMPARED[:2]]
-    yield Table(table.name, table.columns, table.rows, title, printed=printed, file=True)
-
-
-INTERVALS = Tidy("intervals", (
-    Column("compared_with", head="less"), Column("measure"),
-    *(Column(name, "share") for name in ("estimate", "low", "high")), Column("undefined", "count", text=False),
-))  # fmt: skip
-"""Of numbers, and with ``compared_with`` of their difference to those of another list."""
-
-
 def report_as(protocol: str, *, algorithm: int = 1) -> Report:
     """Return the report of image-level OOD results, under the name of a benchmark."""
     return Report(
@@ -267,7 +246,6 @@ def report_as(protocol: str, *, algorithm: int = 1) -> Report:
         MEASURES,
         tables=_tables,
         algorithm=algorithm,
-        files=("ood", "lists", "intervals"),
-        tidy=(INTERVALS,),
+        files=("ood", "lists"),
         places=("method", "split", "task", "variant", "case"),
     )

@@ -8,12 +8,12 @@ from typing import Annotated
 from curation.cli.output import Answer
 from curation.cli.outputs import output_folder
 from curation.core.process import stage
-from curation.extensions.leaks.report import FILES, Leaks, summary_lines
+from curation.extensions.leaks.run import JSON, Leaks, summary_lines
 from curation.extensions.leaks.run import leaks as find_leaks
 
 
 def leaks(
-    found: Annotated[Leaks, find_leaks], /, *, out: Annotated[Path | None, output_folder(FILES), "DIR"] = None
+    found: Annotated[Leaks, find_leaks], /, *, out: Annotated[Path | None, output_folder(JSON), "DIR"] = None
 ) -> Answer:
     """Look for the images of a benchmark in a corpus: same pixels, nearly the same, mirrored, cropped.
 
@@ -23,7 +23,7 @@ def leaks(
     ----------
     out
         write leaks.csv, leaks.json, leaked.txt, unreadable.csv, and leaks.html, a page that shows the pairs; of an
-        array of tasks, the merge writes them
+        array of tasks, the last command, without --shard, writes them
     """
     written = []
     if out and found.shard is None:
@@ -31,5 +31,7 @@ def leaks(
             written = found.save(out)
     lines = [*found.lines(), *summary_lines(found.data)]
     if out and found.shard is not None:
-        lines.append(f"nothing is written to {out}: the report of the whole corpus is that of --shard merge")
+        lines.append(
+            f"nothing is written to {out}: the report of the whole corpus is that of the same command without --shard"
+        )
     return Answer(found.json_data, lines, int(bool(found.leaked) and found.shard is None), written)

@@ -1,186 +1,231 @@
-"""`leaks`: is any image of a benchmark in a corpus? The benchmark is held in memory, the corpus is streamed.
+"""`leaks`: is any image of a benchmark in a corpus? And its outcome as a `Result`, with a page that shows the pairs.
 
-What a leak check misses cannot be seen in the corpus. So some images of the benchmark are resized, re-encoded, cropped
-or mirrored, and looked for as if the corpus held them: the share that is found is the recall of each kind.
+The benchmark is held in memory, the corpus is streamed.
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
+import json
+import tomllib
+from base64 import b64encode
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from importlib.resources import files
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import msgspec
 from msgspec import Meta
 
 from curation.core.arguments import Workers, checked
-from curation.core.engines.running import MERGE, EngineName, run_step
+from curation.core.engines.running import EngineName, cores, run_step
 from curation.core.engines.shards import Shards
 from curation.core.errors import MissingFileError, UsageError
+from curation.core.pages import page
 from curation.core.wording import counted
-from curation.evaluation.result import with_warnings
-from curation.extensions.leaks.report import WHOLE, Leaks, shown_pairs
+from curation.core.writing import publishing_files, write_text
+from curation.evaluation.measures import Data, Measure, Measured, Scored, Value
+from curation.evaluation.result import Column, Report, Result, Table, with_warnings
 from curation.extensions.leaks.step import (
     KINDS,
     LARGEST_RADIUS,
     RADIUS,
-    WINDOW,
     Evidence,
     FindLeaks,
     Fingerprints,
     fingerprints,
     pictures_of,
+    thumbnail,
 )
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
-from curation.signals.similarity.embed import quiet, usual_threads
+from curation.signals.similarity.embed import quiet
 from curation.sources.corpus import corpus_blocks
 from curation.sources.photos import FILE_NAMES, BrokenPhotoError, find_photos, read_photo
 from curation.sources.source_specs import Sources
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
-_Z = 1.959963984540054
-_AT_ONCE = 64
-_QUALITY, _LOW_QUALITY = 85, 50
-
-
-def resized(picture: Image, name: str) -> bytes:
-    """Return the picture at half its width and height."""
-    width, height = picture.size
-    return _jpeg(picture.resize((max(1, width // 2), max(1, height // 2))))
+JSON, PAGE, LEAKED = "leaks.json", "leaks.html", "leaked.txt"
+FILES = (JSON, PAGE, LEAKED, "leaks.csv", "unreadable.csv")
+"""What `Leaks.save` writes."""
+PAIRS_SHOWN = 60
+"""Pairs of a kind that the page shows, those in doubt first."""
+WHOLE = "benchmark"
+"""Name of the entry for all parts together."""
+_PROTOCOL = "leaks"
+_FACTS = tomllib.loads(files(__package__).joinpath("facts.toml").read_text(encoding="utf-8"))
+MEASURES = tuple(msgspec.convert(measure, Measure) for measure in _FACTS["part"])
 
 
-def cropped(picture: Image, name: str) -> bytes:
-    """Return 90 % of the width and of the height, at a place that the name decides."""
-    sizes = [max(1, round(side * WINDOW)) for side in picture.size]
-    digest = hashlib.sha256(f"leaks, crop of {name}".encode()).digest()
-    left, top = (byte * (extent - size) // 255 for byte, extent, size in zip(digest, picture.size, sizes, strict=False))
-    return _jpeg(picture.crop((left, top, left + sizes[0], top + sizes[1])))
-
-
-def mirrored(picture: Image, name: str) -> bytes:
-    """Return the picture with left and right exchanged."""
-    from PIL.Image import Transpose
-
-    return _jpeg(picture.transpose(Transpose.FLIP_LEFT_RIGHT))
-
-
-def _jpeg(picture: Image, quality: int = _QUALITY) -> bytes:
-    made = io.BytesIO()
-    picture.save(made, "JPEG", quality=quality)
-    return made.getvalue()
-
-
-ALTERATIONS: Mapping[str, Callable[[Image, str], bytes]] = {
-    "resized": resized,
-    "re-encoded": lambda picture, name: _jpeg(picture, _LOW_QUALITY),
-    "cropped": cropped,
-    "mirrored": mirrored,
-}
-
-
-def planted(step: FindLeaks, photos: Mapping[str, Path], n: int) -> dict[str, Any]:
-    """Return how many planted copies are found, by alteration, and how many are taken for another image.
+class Leaks(Result):
+    """The outcome of a leak check: a `Result` that is saved with its evidence and a page of pairs.
 
     Parameters
     ----------
+    evidence : sequence of Evidence
+        By benchmark image, then corpus image.
+    unreadable : sequence of (str, str)
+        Id and reason of corpus images that could not be read: the first of them.
     photos : mapping of str to Path
-        The benchmark's readable photos by id.
-    n : int
-        Images that are altered: those of lowest sha256 of their ids.
-
-    Returns
-    -------
-    dict
-        ``images``; ``alterations``: by name ``planted``, ``found``, ``recall`` with ``low`` and ``high`` (Wilson,
-        95 %), and how often each kind of evidence found it; ``copies``; ``taken_for_another``: copies that are like a
-        benchmark image which the unaltered one is not like; ``share``, ``low``, ``high`` of these.
+        The photos of the benchmark, for the page.
+    thumbnails : mapping of str to bytes
+        Small pictures of corpus images.
+    shard : str, optional
+        The task of an array (``I/N``) whose blocks alone were read.
     """
-    from tqdm import tqdm
 
-    chosen = sorted(photos, key=lambda name: (hashlib.sha256(f"leaks, planted {name}".encode()).digest(), name))[:n]
-    rows: dict[str, dict[str, int]] = {name: dict.fromkeys(("planted", "found", *KINDS), 0) for name in ALTERATIONS}
-    wrong = 0
-    for start in tqdm(range(0, len(chosen), _AT_ONCE), desc="planted copies", disable=None, leave=False):
-        copies = dict(_copies(chosen[start : start + _AT_ONCE], photos))
-        seen = _matches(step, copies)
-        for (how, name), kinds_of in seen.items():
-            if not how:
-                continue
-            record, kinds = rows[how], kinds_of.get(name, set())
-            record["planted"] += 1
-            record["found"] += bool(kinds)
-            for kind in kinds:
-                record[kind] += 1
-            wrong += bool(kinds_of.keys() - seen["", name].keys() - {name})
-    copies_made = sum(row["planted"] for row in rows.values())
-    return {
-        "images": len(chosen),
-        "alterations": {how: row | share_record("recall", row["found"], row["planted"]) for how, row in rows.items()},
-        "copies": copies_made,
-        "taken_for_another": wrong,
-        **share_record("share", wrong, copies_made),
-    }
+    def __init__(
+        self,
+        data: Data,
+        *,
+        evidence: Sequence[Evidence],
+        unreadable: Sequence[tuple[str, str]] = (),
+        photos: Mapping[str, Path] | None = None,
+        thumbnails: Mapping[str, bytes] | None = None,
+        notes: Sequence[str] = (),
+        shard: str | None = None,
+    ) -> None:
+        alone = [
+            f"of shard {shard} of the corpus alone: after all tasks, the command without --shard reports on the whole"
+        ]
+        super().__init__(REPORT, data, scored=_scored(data), notes=[*notes, *(alone if shard else ())])
+        self.shard = shard
+        self.evidence = tuple(evidence)
+        self.unreadable = tuple(unreadable)
+        self._photos = photos or {}
+        self._thumbnails = thumbnails or {}
 
+    @property
+    def leaked(self) -> tuple[str, ...]:
+        """The benchmark images that are in the corpus, sorted."""
+        return tuple(sorted({item.benchmark for item in self.evidence}))
 
-def _copies(names: list[str], photos: Mapping[str, Path]) -> Iterator[tuple[tuple[str, str], bytes]]:
-    for name in names:
-        try:
-            data = read_photo(photos[name])
-            picture = pictures_of(data)[0]
-        except BrokenPhotoError:
-            # It was readable a moment ago: a photo that went away is planted in no kind.
-            continue
-        yield ("", name), data
-        for how, alter in ALTERATIONS.items():
-            yield (how, name), alter(picture, name)
+    @checked
+    def save(self, folder: Path | str, *, figures: bool = False, outcomes: bool = False) -> list[Path]:
+        """Write ``leaks.json``, ``leaks.csv``, ``leaked.txt``, ``unreadable.csv`` and a page of pairs, together.
 
+        There are no `figures` and no `outcomes`.
 
-def _matches(step: FindLeaks, copies: Mapping[tuple[str, str], bytes]) -> dict[tuple[str, str], dict[str, set[str]]]:
-    """Return the benchmark images that match each copy, with the kinds of evidence."""
-    import pyarrow
+        Returns
+        -------
+        list of Path
+            The files written, ``leaks.json`` last.
+        """
+        folder = Path(folder)
+        with publishing_files(folder) as new:
+            for table in self.tables:
+                if table.file:
+                    write_text(new / f"{table.name}.csv", table.csv())
+            write_text(new / LEAKED, "".join(f"{image}\n" for image in self.leaked))
+            write_text(new / PAGE, self._page())
+            content = json.dumps(self.json_data(), indent=1, ensure_ascii=False, allow_nan=False)
+            write_text(new / JSON, content + "\n")
+        return [folder / name for name in ("leaks.csv", "unreadable.csv", LEAKED, PAGE, JSON)]
 
-    keys = list(copies)
-    numbers = [str(number) for number in range(len(keys))]
-    nothing = pyarrow.nulls(len(keys), pyarrow.string())
-    columns = (pyarrow.array(numbers), nothing, pyarrow.array(list(copies.values()), pyarrow.large_binary()), nothing)
-    table = pyarrow.table(dict(zip(("id", "path", "data", "error"), columns, strict=True)))
-    seen: dict[tuple[str, str], dict[str, set[str]]] = {key: {} for key in keys}
-    for row in step(table).to_pylist():
-        if row["kind"] in KINDS:
-            seen[keys[int(row["corpus"])]].setdefault(row["benchmark"], set()).add(row["kind"])
-    return seen
-
-
-def share_record(name: str, count: int, n: int) -> dict[str, float | None]:
-    """Return a share with its interval; None if `n` is 0.
-
-    >>> share_record("recall", 10, 10)
-    {'recall': 1.0, 'low': 0.7224672001371107, 'high': 1.0}
-    """
-    if not n:
-        return {name: None, "low": None, "high": None}
-    low, high = wilson(count, n)
-    return {name: count / n, "low": low, "high": high}
-
-
-def wilson(count: int, n: int) -> tuple[float, float]:
-    """Return the interval of a share, 95 % (Wilson, Journal of the American Statistical Association 22, 1927)."""
-    share, square = count / n, _Z**2
-    middle = (share + square / (2 * n)) / (1 + square / n)
-    half = _Z / (1 + square / n) * (share * (1 - share) / n + square / (4 * n * n)) ** 0.5
-    return (0.0 if count == 0 else max(0.0, middle - half)), (1.0 if count == n else min(1.0, middle + half))
+    def _page(self) -> str:
+        groups = []
+        for kind, chosen in shown_pairs(self.evidence).items():
+            pairs = [
+                {
+                    "value": f"{pair.value:.0f} of 256 bits differ, bound {pair.threshold:.0f}; {pair.variant}",
+                    "sides": [
+                        ("benchmark", pair.benchmark, _link(self._photos.get(pair.benchmark))),
+                        ("corpus", pair.corpus, _link(self._thumbnails.get(pair.corpus))),
+                    ],
+                }
+                for pair in chosen
+            ]
+            total = sum(item.kind == kind for item in self.evidence)
+            groups.append({"title": TITLES[kind], "pairs": pairs, "total": total})
+        return page("leaks.html", __package__, data=self.data, groups=groups, lines=summary_lines(self.data))
 
 
-PLANTED = 100
+TITLES: Mapping[str, str] = {
+    "same_pixels": "The same pixels",
+    "perceptual": "Nearly the same, by perceptual hash",
+    "mirrored": "Nearly the same, mirrored",
+}
+
+
+def shown_pairs(evidence: Sequence[Evidence]) -> dict[str, list[Evidence]]:
+    """Return the pairs of each kind that the page shows, nearest to the threshold first: these need a look."""
+    ranked = sorted(evidence, key=lambda pair: -pair.value)
+    by_kind = {kind: [pair for pair in ranked if pair.kind == kind][:PAIRS_SHOWN] for kind in KINDS}
+    return {kind: chosen for kind, chosen in by_kind.items() if chosen}
+
+
+def _link(picture: bytes | Path | None) -> str:
+    try:
+        data = thumbnail(read_photo(picture)) if isinstance(picture, Path) else picture
+    except BrokenPhotoError:
+        return ""
+    return f"data:image/jpeg;base64,{b64encode(data).decode()}" if data else ""
+
+
+def summary_lines(data: Data) -> list[str]:
+    """Return what was found, in sentences."""
+    total, corpus = data["parts"][WHOLE], data["corpus"]
+    leaked = total["leaked"]
+    return [
+        "No photo of the benchmark could be compared: nothing is known about leaks."
+        if leaked is None
+        else f"{leaked:,} of {total['compared']:,} benchmark images are in the corpus ({total['leaked_share']:.2%}); "
+        f"{total['images'] - total['compared']:,} without a readable photo were not compared.",
+        f"{counted(corpus['images'], 'image')} of the corpus read, {corpus['unreadable']:,} unreadable; "
+        f"{corpus['plain']:,} too plain for a perceptual code: compared by pixels only.",
+    ]
+
+
+def _scored(data: Data) -> Iterator[Scored]:
+    for part, record in data["parts"].items():
+        n = record["compared"]
+        values = [Value(key, record[key], n=n) for key in ("leaked", "leaked_share")]
+        values += [Value("leaked_by", count, {"kind": kind}, n) for kind, count in record["leaked_by"].items()]
+        yield Scored(
+            variant="",
+            found=Measured(values, {}),
+            method=data["corpus"]["name"],
+            truth={},
+            predictions={},
+            split=part,
+            part=part,
+            settings={key: str(value) for key, value in data["thresholds"].items()},
+        )
+
+
+def _tables(result: Result) -> Iterator[Table]:
+    assert isinstance(result, Leaks)  # noqa: S101
+    data = result.data
+    kinds = [Column(kind, "count") for kind in KINDS]
+    columns = (Column("part"), Column("images", "count"), Column("compared", "count"), Column("leaked", "count"),
+               Column("leaked_share", "share", "share"), *kinds)  # fmt: skip
+    rows = [
+        (name, *(record[column.name] for column in columns[1:5]), *map(record["leaked_by"].get, KINDS))
+        for name, record in data["parts"].items()
+    ]
+    yield Table("parts", columns, rows, title="Benchmark images in the corpus, by their strongest evidence")
+    names = ("benchmark", "corpus", "kind", "variant", "value", "threshold")
+    evidence = [tuple(getattr(item, name) for name in names) for item in result.evidence]
+    printed = evidence[:_SHOWN]
+    some = f": {len(printed)} of {len(evidence):,} pairs" if len(evidence) > len(printed) else ""
+    yield Table(
+        "leaks",
+        tuple(Column(name, "score" if name in ("value", "threshold") else "") for name in names),
+        evidence,
+        title=f"Evidence{some}" if evidence else "",
+        printed=printed,
+        file=True,
+    )
+    yield Table("unreadable", tuple(map(Column, ("corpus", "reason"))), result.unreadable, file=True)
+
+
+_SHOWN = 20
+REPORT = Report(_PROTOCOL, MEASURES, _tables, files=("leaks", "unreadable"))
+
+
 MOST_PAIRS = 2_000_000
 MOST_UNREADABLE = 10_000
 _EXAMPLES = 5
@@ -194,26 +239,21 @@ def leaks(
     corpus: Annotated[Sequence[str | Path] | str | Path, "SHARDS"],
     photos: Annotated[Mapping[str, Path] | Path, "[NAMESPACE=]DIR"],
     sources: Sources | None = None,
-    root: Annotated[str | None, "DIR"] = None,
     part: Sequence[str] | str = (),
     radius: Annotated[int, Meta(ge=0, le=LARGEST_RADIUS), "BITS"] = RADIUS,
-    plant: Annotated[int, Meta(ge=0, le=1 << 20)] = PLANTED,
     engine: EngineName = "local",
     workers: Workers | None = None,
     evidence: Annotated[Path | None, "DIR"] = None,
-    shard: Annotated[str | None, "I/N|merge"] = None,
+    shard: Annotated[str | None, "I/N"] = None,
 ) -> Leaks:
-    """Return which images of a benchmark are in a corpus, with the evidence and what the check may have missed.
+    """Return which images of a benchmark are in a corpus, with the evidence.
 
     Parameters
     ----------
     manifest : str, Path or Manifest
         a folder, or NAME@VERSION of an available manifest
     corpus : str, Path, or a sequence of these
-        tar shards of WebDataset, Parquet files with a column path or url, or folders of either or of photos; paths, or
-        addresses such as s3://…
-    root : str, optional
-        base folder of the paths in Parquet files (default: the folder of the file)
+        tar shards of WebDataset, or folders of shards or of photos
     photos : Path, or mapping of str to Path
         the benchmark's photos: a folder, or one by the namespace of ids
     sources : mapping of str to path or annotations, optional
@@ -222,8 +262,6 @@ def leaks(
         only these parts of the benchmark (default: every part whose list is available; repeatable)
     radius : int
         most bits of 256 in which perceptual hashes of a photo and its copy differ
-    plant : int
-        benchmark images to resize, re-encode, crop and mirror and then look for, to measure what is missed
     engine : {"local", "ray"}
         processes of this machine, or Ray (RAY_ADDRESS names a cluster); the same evidence
     workers : int, optional
@@ -232,12 +270,12 @@ def leaks(
         keep what was found in each block: the same command resumes after an interruption
     shard : str, optional
         for a task of an array: every N-th block of the corpus from the I-th on, with --resume DIR of all tasks; after
-        them, merge reports on the whole corpus
+        them, the same command without --shard reports on the whole corpus
 
     Returns
     -------
     Leaks
-        The result of a task covers only its blocks and has no planted copies.
+        The result of a task covers only its blocks.
 
     Raises
     ------
@@ -255,18 +293,17 @@ def leaks(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     photos = pathlib.Path(folder)
     ...     Image.effect_noise((64, 64), 80).save(photos / "000000000802.png")
-    ...     found = curation.leaks("elephant/val2017", corpus=folder, photos=photos, part="wilderness", plant=0)
+    ...     found = curation.leaks("elephant/val2017", corpus=folder, photos=photos, part="wilderness")
     >>> found.leaked
     ('coco:000000000802',)
     """
     if shard is not None and evidence is None:
         raise UsageError("--shard requires --resume DIR: a folder that all tasks of the array see", found=shard[:80])
-    is_task = shard not in (None, MERGE)
     loaded = manifest if isinstance(manifest, Manifest) else load_manifest(str(manifest))
     lists = _lists(loaded, [part] if isinstance(part, str) else part)
     images = {image for ids in lists.values() for image in ids}
     corpora = [corpus] if isinstance(corpus, str | Path) else list(corpus)
-    blocks = chain.from_iterable(corpus_blocks(path, root=root) for path in corpora)
+    blocks = chain.from_iterable(corpus_blocks(path) for path in corpora)
     # A missing corpus is reported before the benchmark is read.
     first = list(islice(blocks, 1))
     paths = find_photos(sorted(images), photos, loaded.sources_of_photos(sources))
@@ -289,7 +326,7 @@ def leaks(
         seen = _Findings()
         seen.add(shards)
         thumbnails = _thumbnails(shards, seen.evidence)
-    if seen.images == seen.n_unreadable and not is_task:
+    if seen.images == seen.n_unreadable and shard is None:
         raise MissingFileError(
             "No image of the corpus could be compared: nothing is known about leaks",
             where=_name(corpora),
@@ -321,11 +358,10 @@ def leaks(
             "plain": sum(all(photo.plain) for photo in prints.values()),
         },
         "parts": _by_part(lists, readable, seen.evidence),
-        "planted": planted(step, readable, plant) if plant and readable and not is_task else None,
     }  # fmt: skip
     return Leaks(
         data, evidence=seen.evidence, unreadable=seen.unreadable, photos=readable, thumbnails=thumbnails,
-        notes=_notes(data, broken), shard=shard if is_task else None,
+        notes=_notes(data, broken), shard=shard,
     )  # fmt: skip
 
 
@@ -348,7 +384,7 @@ def _read(paths: Mapping[str, Path]) -> tuple[dict[str, Fingerprints], dict[str,
         except BrokenPhotoError as error:
             return str(error)
 
-    with quiet(), ThreadPoolExecutor(usual_threads()) as pool:
+    with quiet(), ThreadPoolExecutor(cores()) as pool:
         done = tqdm(pool.map(read, paths), "benchmark", len(paths), unit=" photos", disable=None)
         read_ones = dict(zip(paths, done, strict=True))
     readable = {name: result for name, result in read_ones.items() if not isinstance(result, str)}

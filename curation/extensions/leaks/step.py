@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, get_args
 import numpy as np
 import numpy.typing as npt
 
-from curation.core.engines.step import Step
+from curation.core.engines.shards import Step
 from curation.signals.similarity.embed import quiet
 from curation.sources.corpus import Photo, photo_data
 from curation.sources.photos import BrokenPhotoError, decode_photo

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from curation.core.errors import ExportError, UsageError
 from curation.manifest.header import UNKNOWN_ID, Header
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions
@@ -16,11 +15,6 @@ from curation.publishing.formats.plan import FormatOptions, Plan, PlannedFile, f
 from curation.sources.datasets import family
 from curation.sources.source import Int64s, Source
 
-CategoryIds = Literal["auto", "dataset", "manifest"]
-UnknownId = int | Literal["manifest", "next"]
-
-_LARGEST_ID = 2**31 - 1
-_OTHER = "--category-ids manifest numbers the classes by their index in the manifest, 0, 1, ... with tasks"
 _FLAGS = ("isoccluded", "istruncated", "isgroupof", "isdepiction", "isinside")
 
 
@@ -49,8 +43,8 @@ def plan_coco(
 
     Raises
     ------
-    UsageError, ExportError
-        The id of unknown is that of a class; two parts share an image, or belong to different tasks.
+    ExportError
+        Two parts share an image, or belong to different tasks.
     ManifestError, MissingListError, PresenceOnlyError
         See `curation.publishing.formats.content.gather`.
     """
@@ -61,7 +55,7 @@ def plan_coco(
     renumbered = first_repeated(content.images.numbers) is not None
     numbers = np.arange(1, len(content.images) + 1, dtype=np.int64) if renumbered else content.images.numbers
     annotation_ids, own_renumbered = _annotation_ids(content)
-    numbering = category_ids(manifest, content, sources, options.category_ids or "auto", unknown_id(options))
+    numbering = category_ids(manifest, content, sources, by_index=options.category_ids == "manifest")
     notable = content.of_tasks and own_renumbered
     file = PlannedFile(
         f"{'+'.join(parts)}.json",
@@ -101,17 +95,6 @@ def plan_coco(
     )
 
 
-def unknown_id(options: FormatOptions) -> UnknownId:
-    """Return the requested id of ``unknown``; a text that is not a number is a `UsageError`."""
-    text = options.unknown_id
-    if text is None or text == "next":
-        return "manifest" if text is None else "next"
-    # Longer texts are not ids either, and Python refuses to read numbers of thousands of digits.
-    if not (text.removeprefix("-").isdecimal() and len(text) < 100):
-        raise UsageError("--set unknown_id is not a number", expected="next, or a whole number", found=text[:40])
-    return int(text)
-
-
 class Numbering(NamedTuple):
     """The category id of every class of an export.
 
@@ -140,61 +123,19 @@ class Numbering(NamedTuple):
 
 
 def category_ids(
-    manifest: Manifest,
-    content: Content,
-    sources: Mapping[str, Source],
-    choice: CategoryIds = "auto",
-    unknown: UnknownId = "manifest",
+    manifest: Manifest, content: Content, sources: Mapping[str, Source], *, by_index: bool = False
 ) -> Numbering:
-    """Return the category ids of an export.
+    """Return the category ids of an export: the dataset's own, so that a detector trained on its files is read right.
 
-    Parameters
-    ----------
-    choice : {"auto", "dataset", "manifest"}
-        ``auto`` takes the dataset's own ids, so that a detector trained on its files is read right. Where the parts of
-        the manifest come from several datasets that number classes differently (or whose files are not all given), or
-        from files that number no classes (VOC XML), the manifest's indices are taken.
-    unknown : int, "manifest" or "next"
-        The id of ``unknown``. ``manifest``: -1, which no dataset uses; beside indices of a manifest with tasks the
-        number of classes. ``next``: after the last class.
-
-    Raises
-    ------
-    ExportError
-        The dataset's own ids were asked for and there are none, or its files disagree; or the id of unknown is that of
-        a class.
+    Where the files number classes differently, number none (VOC XML), lack a class or are not all given, and with
+    `by_index`, they are the manifest's indices. ``unknown`` is -1, which no dataset uses; beside indices of a manifest
+    with tasks the number of classes.
     """
-    if isinstance(unknown, int) and abs(unknown) > _LARGEST_ID:
-        raise ExportError(
-            "The category id of unknown is out of range",
-            where="--set unknown_id",
-            expected=f"-{_LARGEST_ID} to {_LARGEST_ID}: readers of COCO files keep ids in 32 bits",
-            found=str(unknown)[:40],
-        )
-    reason = _why_not(manifest.header, content, sources)
-    if choice == "dataset" and reason:
-        raise ExportError(
-            "The dataset has no category ids of its own", where="--category-ids", found=reason, hint=_OTHER
-        )
-    if choice == "manifest" or reason:
-        used_numbers = {entry.index: entry.name for entry in manifest.header.classes if entry.index >= 0}
-        numbers, origin, usual = {index: index for index in used_numbers}, "manifest", content.unknown_id
-        following = max((entry.index for entry in content.classes), default=0) + 1
-    else:
-        numbers, origin, usual = _own_numbers(manifest.header, content, sources), "dataset", UNKNOWN_ID
-        category_tables = [sources[slot].categories for slot in content.slots]
-        pairs = [pair for table in category_tables for pair in zip(table.numbers, table.names, strict=True)]
-        used_numbers = {number: name for number, name in pairs if name != UNKNOWN_NAME}
-        following = max(used_numbers, default=0) + 1
-    chosen = following if unknown == "next" else usual if unknown == "manifest" else unknown
-    if content.has_unknown and chosen in used_numbers:
-        raise ExportError(
-            "The category id of unknown is that of a class",
-            where="--set unknown_id",
-            expected=f"-1, or a number outside {min(used_numbers)} to {max(used_numbers)}",
-            found=f"{chosen}, which is {used_numbers[chosen]}",
-        )
-    return Numbering(numbers, chosen, origin, reason if choice == "auto" else "")
+    numbers, reason = ({}, "") if by_index else _dataset_numbers(manifest.header, content, sources)
+    if by_index or reason:
+        numbers = {entry.index: entry.index for entry in manifest.header.classes if entry.index >= 0}
+        return Numbering(numbers, content.unknown_id, "manifest", reason)
+    return Numbering(numbers, UNKNOWN_ID, "dataset")
 
 
 def disagreeing_ids(sources: Mapping[str, Source]) -> list[str]:
@@ -215,65 +156,31 @@ def disagreeing_ids(sources: Mapping[str, Source]) -> list[str]:
     return list(notes.values())
 
 
-def _why_not(header: Header, content: Content, sources: Mapping[str, Source]) -> str:
-    """Return why the sources have no numbering in common, or an empty text."""
-    # Asked of the whole manifest and not of the parts of this export: a class has one id in the files of all parts.
+def _dataset_numbers(header: Header, content: Content, sources: Mapping[str, Source]) -> tuple[dict[int, int], str]:
+    """Return the dataset's id of each class by its index, or why the files have no numbering in common."""
     dataset_of = {entry.name: entry.dataset for entry in header.sources}
-    slots = list(dict.fromkeys(slot for part in header.parts for slot in part.sources))
+    # Of several datasets, all parts of the manifest count: a class has one id in the files of all of them.
+    slots = dict.fromkeys(slot for part in header.parts for slot in part.sources)
     datasets = sorted({dataset_of[slot] for slot in slots})
-    if len(datasets) > 1 and (reason := _not_alike(header, slots, sources)):
-        return f"its parts come from several datasets ({', '.join(datasets)}), {reason}"
-    without = [slot for slot in content.slots if not sources[slot].has_category_ids]
-    return f"the files of {without[0]} number no classes" if without else ""
-
-
-def _not_alike(header: Header, slots: Sequence[str], sources: Mapping[str, Source]) -> str:
-    """Return why the files of several datasets are not known to number their classes alike; empty where they do.
-
-    A user's training and test files may number their images alike under two names, with one list of categories.
-    """
-    if missing := [slot for slot in slots if slot not in sources]:
-        return f"and {missing[0]} is not given (--source {missing[0]}=PATH)"
-    number_of: dict[int | str, int] = {}
-    class_of: dict[int, int | str] = {}
-    for slot in slots:
+    several = f"its parts come from several datasets ({', '.join(datasets)}), and " if len(datasets) > 1 else ""
+    number_of: dict[str, int] = {}
+    class_of: dict[int, str] = {}
+    for slot in slots if several else content.slots:
+        if slot not in sources:
+            return {}, f"{several}{slot} is not given (--source {slot}=PATH)"
         source = sources[slot]
         if not source.has_category_ids:
-            return f"and the files of {slot} number no classes"
+            return {}, f"{several}the files of {slot} number no classes"
         positions = class_positions(header.classes, source).tolist()
         for name, position, number in zip(source.categories.names, positions, source.categories.numbers, strict=True):
-            key = position if position >= 0 else name
-            if number_of.setdefault(key, number) != number or class_of.setdefault(number, key) != key:
-                return "and they number their classes differently"
-    return ""
-
-
-def _own_numbers(header: Header, content: Content, sources: Mapping[str, Source]) -> dict[int, int]:
-    """Return the dataset's id of each class of an export, by the class's index."""
-    first_numbers: dict[int, tuple[int, str]] = {}
-    for slot in content.slots:
-        numbers = sources[slot].categories.numbers
-        for category, position in enumerate(class_positions(header.classes, sources[slot]).tolist()):
-            if position < 0:
+            if position >= 0 and header.classes[position].index < 0:
                 continue
-            entry = header.classes[position]
-            number, earlier = first_numbers.setdefault(entry.index, (numbers[category], slot))
-            if number != numbers[category] and entry.index >= 0:
-                raise ExportError(
-                    f"Class {entry.name[:80]!r} has two category ids",
-                    where=slot if slot == earlier else f"{earlier} and {slot}",
-                    found=f"{number} and {numbers[category]}",
-                    hint=_OTHER,
-                )
-    missing = [entry.name for entry in content.classes if entry.index not in first_numbers]
-    if missing:
-        raise ExportError(
-            f"The source has no category of {len(missing)} classes, so they have no id of the dataset's own",
-            where=", ".join(content.slots),
-            found=", ".join(missing)[:300],
-            hint=f"list them among the file's categories; or {_OTHER}",
-        )
-    return {index: number for index, (number, _) in first_numbers.items() if index >= 0}
+            key = header.classes[position].name if position >= 0 else name
+            if number_of.setdefault(key, number) != number or class_of.setdefault(number, key) != key:
+                return {}, f"{several}the files number class {key[:80]!r} differently"
+    if missing := [entry.name for entry in content.classes if entry.name not in number_of]:
+        return {}, f"{several}the files have no category {missing[0][:80]!r}"
+    return {entry.index: number_of[entry.name] for entry in header.classes if entry.name in number_of}, ""
 
 
 def _annotation_ids(content: Content) -> tuple[Int64s, bool]:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -35,30 +35,17 @@ class FormatOptions:
     Attributes
     ----------
     category_ids
-        coco: the dataset's own ids of classes, or their index in the manifest (0, 1, ... with tasks);
-        auto (default): the dataset's own where all files of the manifest number classes alike
-    unknown_id
-        coco: category id of unknown; by default -1, or beside indices with tasks the number of classes;
-        next: after the last class
+        coco: auto (default): the dataset's own ids of classes where all files of the manifest number classes alike;
+        manifest: their index in the manifest (0, 1, ... with tasks)
     unknown
         yolo: unknown objects are the last class (default), or left out
     id_form
-        txt: coco:000000000139 (default), 000000000139, 000000000139.jpg or 139
-    strict_layout
-        elephant-json: only the authors' fields, without difficult flags and original classes
-    class_tree
-        findmeifyoucan: bbox_labels_600_hierarchy.json, to number Open Images' categories as published
-    class_names
-        findmeifyoucan: class-descriptions-boxable.csv
+        txt: coco:000000000139 (default), or 000000000139
     """
 
-    category_ids: Literal["auto", "dataset", "manifest"] | None = None
-    unknown_id: Annotated[str | None, "ID"] = None
+    category_ids: Literal["auto", "manifest"] | None = None
     unknown: Literal["last", "drop"] | None = None
-    id_form: Literal["namespaced", "native", "file_name", "number"] | None = None
-    strict_layout: bool = False
-    class_tree: Path | None = None
-    class_names: Path | None = None
+    id_form: Literal["namespaced", "native"] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ whose document is the template; all images are written as documents of that form
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, get_args
@@ -17,7 +17,7 @@ import numpy as np
 from curation.core.errors import ReviewError
 from curation.review.app.images import ReviewImages, box_slices
 from curation.review.app.verdicts import CONFLICT
-from curation.review.proposals.proposal import KINDS, Evidence
+from curation.review.proposals.proposal import KINDS
 from curation.review.proposals.proposal import Verdict as Proposed
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ INFO_KEY = "curation_review"
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a sample: its name, its kind (``text``, ``texts``, ``whole``, ``number``, ``rows``), its meaning."""
+    """One field of a sample: its name, its kind (``text``, ``texts``, ``whole``, ``rows``), its meaning."""
 
     name: str
     kind: str
@@ -58,8 +58,6 @@ EVIDENCE_FIELDS = (
     Field("proposal", "text", "what is proposed, not decided: remove?, near?, far?, farther?, undecided?"),
     Field("reason", "text", "reason of the proposal", indexed=True),
     Field("rank", "whole", "place among the proposals, the most suspect first", indexed=True),
-    Field("score", "number", "score of the strongest evidence that has one", indexed=True),
-    Field("evidence", "texts", "each piece of evidence: kind, detail, score and threshold"),
     Field("evidence_kinds", "texts", "kinds of the evidence, the strongest first", indexed=True),
     Field("evidence_rows", "rows", "each piece of evidence: kind, why, detail, score, threshold, id_class"),
     Field("id_classes", "texts", "ID classes that the evidence speaks of, sorted"),
@@ -72,8 +70,6 @@ EVIDENCE_FIELDS = (
 
 VERDICT_FIELDS = (
     Field("verdict", "text", "keep, remove, near, far, unsure; conflict where reviewers disagree", indexed=True),
-    Field("verdict_reason", "text", "reason of the last verdict"),
-    Field("reviewer", "text", "who gave the last verdict"),
     Field("verdicts", "texts", "the standing verdict of each reviewer"),
     Field("decided_by", "texts", "reviewers with a current verdict", indexed=True),
 )
@@ -108,11 +104,11 @@ VERDICT_COLOURS = {
 }
 PROPOSAL_COLOURS = {
     proposed(word): colour
-    for word, colour in {**VERDICT_COLOURS, "farther": "#56b4e9", "undecided": "#999999"}.items()
+    for word, colour in {**VERDICT_COLOURS, "undecided": "#999999"}.items()
     if word in get_args(Proposed)
 }
 BOX_COLOURS = {KNOWN: "#d55e00", UNKNOWN: "#56b4e9", OTHER: "#999999"}
-TAG_COLOURS = {"verdict": "#009e73", "proposal": "#e69f00", "score": "#e69f00", "classes": "#5c6670"}
+TAG_COLOURS = {"verdict": "#009e73", "proposal": "#e69f00", "classes": "#5c6670"}
 """What tiles show beside boxes, in the order of the sidebar."""
 
 
@@ -144,31 +140,7 @@ def arrange_app(fiftyone: Any, dataset: Any) -> None:
     dataset.save()
 
 
-OPEN_VIEW, CONFLICT_VIEW, AGAINST_VIEW, SCORE_VIEW = "to decide", "conflicts", "against the proposal", "by score"
-
-
-def save_views(fiftyone: Any, dataset: Any, images: ReviewImages) -> None:
-    """Save the views that a reviewer chooses from; one that would be empty for ever is not saved.
-
-    What is open, conflicts, verdicts against the proposal, and by score. Kinds of evidence, reasons and batches are
-    values of fields, which the App's sidebar filters by.
-    """
-    field = fiftyone.ViewField
-    verdict, proposal = field("verdict"), field("proposal")
-    proposals = [offered for offered in images.proposals if offered is not None]
-
-    views = {
-        OPEN_VIEW: (dataset.match(verdict == None), "no verdict yet"),  # noqa: E711
-        CONFLICT_VIEW: (dataset.match(verdict == CONFLICT), "reviewers differ"),
-    }
-    if proposals:
-        decided = (verdict != None) & (proposal != None) & (verdict.concat("?") != proposal)  # noqa: E711
-        views[AGAINST_VIEW] = dataset.match(decided), "the verdict is not what was proposed"
-    if any(_score(offered.evidence) is not None for offered in proposals):
-        scored = dataset.match(field("score") != None).sort_by([("score", -1), ("rank", 1)])  # noqa: E711
-        views[SCORE_VIEW] = scored, "the highest score of evidence first"
-    for name, (view, description) in views.items():
-        dataset.save_view(name, view, description=description)
+OPEN_VIEW, CONFLICT_VIEW = "to decide", "conflicts"
 
 
 INSERTED_AT_ONCE = 2000
@@ -194,12 +166,8 @@ def build_dataset(
     Raises
     ------
     ReviewError
-        A finished dataset of this name is there already.
+        The embeddings hold none of the images.
     """
-    if fiftyone.dataset_exists(name):
-        if state_of(fiftyone.load_dataset(name)) != BUILDING:
-            raise ReviewError("A dataset of this name exists", where=name, hint="--rebuild, or another --name")
-        fiftyone.delete_dataset(name)
     dataset = fiftyone.Dataset(name, persistent=True)
     _declare(fiftyone, dataset)
     _say(dataset, {**info, "state": BUILDING})
@@ -207,7 +175,9 @@ def build_dataset(
     for field in FIELDS:
         if field.indexed:
             dataset.create_index(field.name)
-    save_views(fiftyone, dataset, images)
+    verdict = fiftyone.ViewField("verdict")
+    dataset.save_view(OPEN_VIEW, dataset.match(verdict == None), description="no verdict yet")  # noqa: E711
+    dataset.save_view(CONFLICT_VIEW, dataset.match(verdict == CONFLICT), description="reviewers differ")
     arrange_app(fiftyone, dataset)
     if embeddings is not None:
         _index_by_look(dataset, images, embeddings)
@@ -221,12 +191,6 @@ def info_of(dataset: Any) -> dict[str, Any]:
     return dict(info) if isinstance(info, Mapping) else {}
 
 
-def state_of(dataset: Any) -> str:
-    """Return ``ready``, ``building`` for a dataset whose build was killed, ``""`` for one that is not ours."""
-    state = info_of(dataset).get("state")
-    return state if isinstance(state, str) else ""
-
-
 def _say(dataset: Any, info: Mapping[str, Any]) -> None:
     dataset.info[INFO_KEY] = dict(info)
     dataset.save()
@@ -237,7 +201,6 @@ def _declare(fiftyone: Any, dataset: Any) -> None:
         "text": (fiftyone.StringField, None),
         "texts": (fiftyone.ListField, fiftyone.StringField),
         "whole": (fiftyone.IntField, None),
-        "number": (fiftyone.FloatField, None),
         "rows": (fiftyone.ListField, fiftyone.DictField),
     }
     create = fiftyone.core.odm.create_field
@@ -249,8 +212,6 @@ def _declare(fiftyone: Any, dataset: Any) -> None:
         fields[name] = create(
             name, fiftyone.EmbeddedDocumentField, embedded_doc_type=fiftyone.Detections, description=meaning
         )
-        fields[f"{name}.detections.role"] = create("role", fiftyone.StringField)
-        fields[f"{name}.detections.ignore"] = create("ignore", fiftyone.BooleanField)
     # All at once: FiftyOne loads the dataset anew after each call.
     dataset.add_dynamic_sample_fields(fields)
 
@@ -270,7 +231,6 @@ def _values(images: ReviewImages, row: int) -> dict[str, Any]:
             "proposal": proposed(proposal.proposal),
             "reason": proposal.reason,
             "rank": proposal.rank,
-            "evidence": [_evidence_line(e) for e in proposal.evidence],
             "evidence_kinds": list(dict.fromkeys(e.kind for e in proposal.evidence)),
             # As the panel beside the image shows them.
             "evidence_rows": [
@@ -278,34 +238,21 @@ def _values(images: ReviewImages, row: int) -> dict[str, Any]:
             ],
             "id_classes": sorted({e.id_class for e in proposal.evidence if e.id_class}),
         }
-        if (score := _score(proposal.evidence)) is not None:
-            values["score"] = score
         if images.nearest[row]:
             values["nearest"], path = images.nearest[row], images.nearest_paths[row]
             values |= {} if path is None else {"nearest_path": str(path)}
     return values
 
 
-def _score(evidence: Sequence[Evidence]) -> float | None:
-    """Return the score of the strongest evidence that has one; evidence is sorted by strength."""
-    return next((float(e.score) for e in evidence if e.score), None)
-
-
-def _evidence_line(evidence: Evidence) -> str:
-    numbers = ", ".join(filter(None, (evidence.score, evidence.threshold and f"threshold {evidence.threshold}")))
-    return f"{evidence.kind}: {evidence.detail}" + (f" ({numbers})" if numbers else "")
-
-
 def _boxes(images: ReviewImages) -> Iterator[dict[str, list[dict[str, Any]]]]:
-    """Yield each image's boxes by field, as FiftyOne states them: relative ``x, y, w, h``, label, role, ignore."""
+    """Yield each image's boxes by field, as FiftyOne states them: relative ``x, y, w, h``, and label."""
     boxes = images.boxes
     relative = boxes.xywh / np.tile(np.maximum(images.sizes, 1), 2)[boxes.image]
     for among in box_slices(images):
         by_field: dict[str, list[dict[str, Any]]] = {name: [] for name in BOX_FIELDS}
-        columns = (column[among] for column in (boxes.labels, boxes.roles, boxes.ignore))
-        for box, label, role, ignore in zip(relative[among].tolist(), *columns, strict=True):
-            detection = {"label": label, "bounding_box": box, "role": role, "ignore": ignore}
-            by_field[FIELD_OF_ROLE.get(role, OTHER)].append(detection)
+        columns = zip(relative[among].tolist(), boxes.labels[among], boxes.roles[among], strict=True)
+        for box, label, role in columns:
+            by_field[FIELD_OF_ROLE.get(role, OTHER)].append({"label": label, "bounding_box": box})
         yield by_field
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -11,18 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from curation.core.errors import ReviewError
+from curation.core.errors import MissingFileError, ReviewError
 from curation.core.wording import counted
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, PartObjects, locate_images, view_objects
-from curation.review.app.bad_photos import check_photos
 from curation.review.proposals.evidence import nearest_id_image
 from curation.review.proposals.id_classes import name_key
 from curation.review.proposals.proposal import Proposal, ProposalSet
-from curation.sources.photos import PhotoFolder
+from curation.sources.photos import PhotoFolder, size_of_photo
 from curation.sources.source import Floats, Int32s, Source
-
-UNPROPOSED = "not proposed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +35,12 @@ class Boxes:
     labels, roles : tuple of str
         Name of the class, and its role in the part; without a manifest ``known`` or ``unknown`` as the proposals' ID
         classes say, ``""`` where nothing says.
-    ignore : tuple of bool
-        The label view sets the box aside: neither right nor wrong.
     """
 
     image: Int32s
     xywh: Floats
     labels: tuple[str, ...]
     roles: tuple[str, ...]
-    ignore: tuple[bool, ...]
 
     def __len__(self) -> int:
         return len(self.image)
@@ -77,7 +71,7 @@ class ReviewImages:
     left_out : dict of str to int
         Images that are not shown, by reason; empty when none are.
     bad_photos : dict of str to list of str
-        Ids of images that are not shown since their photo cannot be, sorted, by a key of `BAD_PHOTOS`.
+        Ids of images that are not shown since their photo cannot be, sorted: ``missing`` or ``unreadable``.
     """
 
     ids: tuple[str, ...]
@@ -156,14 +150,13 @@ def arranged(
     proposals: Sequence[Proposal],
     *,
     batch_size: int,
-    only_proposed: bool = False,
     known: Collection[str] = (),
     id_photos: Mapping[str, PhotoFolder] | None = None,
 ) -> ReviewImages:
     """Return the images with their proposals, the highest-ranked first, cut into batches.
 
-    Images without a proposal follow in the order of their part, unless `only_proposed` leaves them out. Images whose
-    photo cannot be shown are left out and named.
+    Images without a proposal follow in the order of their part. Images whose photo cannot be shown are left out and
+    named.
 
     Parameters
     ----------
@@ -175,24 +168,20 @@ def arranged(
     Raises
     ------
     ReviewError
-        The batch size is not positive, an image has two proposals, or none of the images is left.
+        The batch size is not positive, or none of the images is left.
     MissingExtraError
         Pillow is not installed.
     """
     if batch_size < 1:
         raise ReviewError("A batch needs at least one image", found=str(batch_size), hint="--set batch_size=100")
     by_id = {proposal.image_id: proposal for proposal in proposals}
-    if len(by_id) < len(proposals):
-        repeated, _ = Counter(proposal.image_id for proposal in proposals).most_common(1)[0]
-        raise ReviewError("An image has two proposals", where=repeated[:200])
     offered = [by_id.get(image) for image in images.ids]
     last = max((proposal.rank for proposal in proposals), default=0) + 1
     ranks = np.array([last if proposal is None else proposal.rank for proposal in offered], np.int64)
     order = np.argsort(ranks, kind="stable")
-    if only_proposed:
-        order = order[ranks[order] < last]
-        images = _note(images, UNPROPOSED, [images.ids[row] for row in np.flatnonzero(ranks == last)])
-    images = _note(images, "proposed, but not among the images", sorted(set(by_id) - set(images.ids)))
+    if unmatched := by_id.keys() - set(images.ids):
+        left_out = {**images.left_out, "proposed, but not among the images": len(unmatched)}
+        images = replace(images, left_out=left_out)
     if not len(order) or (by_id and not any(offered)):
         reasons = ", ".join(f"{counted(count, 'image')}: {reason}" for reason, count in images.left_out.items())
         raise ReviewError("No image to review", where=next(iter(by_id), None), found=reasons)
@@ -215,17 +204,38 @@ def _with_good_photos(images: ReviewImages) -> ReviewImages:
     """Return the images whose photos can be shown, with sizes where the annotations state none."""
     checked = check_photos(images.paths)
     bad: dict[str, list[str]] = {}
-    for image, (why, _) in sorted(zip(images.ids, checked, strict=True)):
-        if why:
-            bad.setdefault(why, []).append(image)
-    good_rows = [row for row, (why, _) in enumerate(checked) if not why]
+    for image, path, size in sorted(zip(images.ids, images.paths, checked, strict=True)):
+        if size is None:
+            bad.setdefault("unreadable" if path else "missing", []).append(image)
+    good_rows = [row for row, size in enumerate(checked) if size is not None]
     if not good_rows:
         counts = ", ".join(f"{why}: {counted(len(ids), 'image')}" for why, ids in bad.items())
         raise ReviewError("No photo can be shown", found=counts, hint="check --photos")
-    photo_sizes = np.array([size for _, size in checked], np.int32).reshape(-1, 2)
+    photo_sizes = np.array([size or (0, 0) for size in checked], np.int32)
     lacking = (images.sizes <= 0).any(axis=1, keepdims=True)
     images = replace(images, sizes=np.where(lacking, photo_sizes, images.sizes), bad_photos=bad)
     return pick_images(images, good_rows)
+
+
+def check_photos(paths: Sequence[Path | None]) -> list[tuple[int, int] | None]:
+    """Return the size of each photo as shown, by its header; None for one that is missing or no picture.
+
+    A photo that is cut off is shown as far as it goes.
+
+    Raises
+    ------
+    MissingExtraError
+        Pillow is not installed.
+    """
+    from tqdm import tqdm
+
+    sizes: list[tuple[int, int] | None] = []
+    for path in tqdm(paths, desc="photos", unit=" photos", disable=None):
+        size = None
+        with suppress(MissingFileError, ReviewError):
+            size = path and size_of_photo(path, ReviewError)
+        sizes.append(size if size and all(size) else None)
+    return sizes
 
 
 def _with_nearest(images: ReviewImages, folders: Mapping[str, PhotoFolder]) -> ReviewImages:
@@ -237,9 +247,7 @@ def _with_nearest(images: ReviewImages, folders: Mapping[str, PhotoFolder]) -> R
         folder = folders.get(namespace, folders.get(""))
         nearest.append(nearest_id)
         paths.append(folder.find([native]) if folder is not None and native else None)
-    different = list(dict.fromkeys(path for path in paths if path is not None))
-    bad = {path for path, (bad, _) in zip(different, check_photos(different), strict=True) if bad}
-    return replace(images, nearest=tuple(nearest), nearest_paths=tuple(None if path in bad else path for path in paths))
+    return replace(images, nearest=tuple(nearest), nearest_paths=tuple(paths))
 
 
 def _part_group(manifest: Manifest, name: str, sources: Mapping[str, Source]) -> _Group:
@@ -268,13 +276,12 @@ def _source_group(name: str, source: Source) -> _Group:
     objects = source.require_pixels("Review")
     order = np.argsort(objects.image, kind="stable")
     labels = tuple(source.categories.names[code] for code in objects.category[order].tolist())
-    flags = tuple(objects.crowd[order].tolist())
-    return replace(group, boxes=Boxes(objects.image[order], objects.boxes[order], labels, ("",) * len(labels), flags))
+    return replace(group, boxes=Boxes(objects.image[order], objects.boxes[order], labels, ("",) * len(labels)))
 
 
 def _bare_group(name: str, ids: Sequence[str], folder: str) -> _Group:
     """Return images of which nothing but the id is known."""
-    no_boxes = Boxes(np.zeros(0, np.int32), np.zeros((0, 4)), (), (), ())
+    no_boxes = Boxes(np.zeros(0, np.int32), np.zeros((0, 4)), (), ())
     names: list[tuple[str, ...]] = [(image.partition(":")[2],) for image in ids]
     sizes = np.zeros((len(ids), 2), np.int32)
     return _Group(name, ids, names, [folder] * len(ids), sizes, [set() for _ in ids], no_boxes)
@@ -308,7 +315,6 @@ def _viewed_boxes(manifest: Manifest, objects: PartObjects, rows: np.ndarray) ->
         xywh=xywh,
         labels=tuple(names[label] for label in objects.label.tolist()),
         roles=tuple(ROLES[role] for role in objects.role.tolist()),
-        ignore=tuple(objects.ignore.tolist()),
     )
 
 
@@ -333,7 +339,6 @@ def _gathered(groups: Sequence[_Group], photos: Mapping[str, PhotoFolder], pool:
         xywh=np.concatenate([np.zeros((0, 4)), *(group.boxes.xywh for group in groups)]),
         labels=tuple(label for group in groups for label in group.boxes.labels),
         roles=tuple(role for group in groups for role in group.boxes.roles),
-        ignore=tuple(ignored for group in groups for ignored in group.boxes.ignore),
     )
     return ReviewImages(
         ids=tuple(str(image) for group in groups for image in group.ids),
@@ -357,7 +362,7 @@ def pick_images(images: ReviewImages, rows: Sequence[int]) -> ReviewImages:
         images.boxes,
         image=image[box_rows],
         xywh=images.boxes.xywh[box_rows],
-        **_picked(images.boxes, ("labels", "roles", "ignore"), box_rows.tolist()),
+        **_picked(images.boxes, ("labels", "roles"), box_rows.tolist()),
     )
     every = ("ids", "parts", "pools", "classes", "paths", "proposals", "batches", "nearest", "nearest_paths")
     columns = [name for name in every if getattr(images, name)]
@@ -368,11 +373,6 @@ def pick_images(images: ReviewImages, rows: Sequence[int]) -> ReviewImages:
 def _picked(record: object, columns: Sequence[str], rows: Sequence[int]) -> dict[str, Any]:
     """Return some rows of the columns of a record that are tuples."""
     return {name: tuple(getattr(record, name)[row] for row in rows) for name in columns}
-
-
-def _note(images: ReviewImages, reason: str, ids: Sequence[str]) -> ReviewImages:
-    """Return the images with a reason why others are left out, and their number; as they are for none."""
-    return replace(images, left_out={**images.left_out, reason: len(ids)}) if len(ids) else images
 
 
 def box_slices(images: ReviewImages) -> Iterator[slice]:

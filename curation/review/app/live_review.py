@@ -16,16 +16,12 @@ from threading import Lock
 from typing import Any
 
 from curation.core.errors import CurationError, ReviewError
-from curation.core.files import inside
 from curation.core.wording import counted
 from curation.review.app.dataset import OPEN_VIEW, READY, VERDICT_FIELDS, info_of
-from curation.review.app.progress import Progress, measure_progress, next_batch, progress_text
-from curation.review.app.review_folder import LOG_FILE, export_decisions, require_log
+from curation.review.app.review_folder import progress_text, require_log
 from curation.review.app.verdicts import UNDO, Key, Standing, VerdictBook, checked_reviewer
 from curation.review.decisions.decision import STAGES, Stage
 
-MOST_AT_ONCE = 100_000
-_LOGS = (LOG_FILE, "boxes.jsonl")
 _PATIENCE_S, _PATIENCE_AN_IMAGE_S = 5.0, 0.001
 """How long the database is waited for, whatever its address says; the page waits longer."""
 _OPEN: dict[tuple[str, str, str], LiveReview] = {}
@@ -62,7 +58,6 @@ class LiveReview:
         self.dataset = dataset
         # The App runs operators in threads, and two pages may be open.
         self._lock = Lock()
-        self._measured: tuple[Any, Progress] | None = None
         rows = zip(*dataset.values(["id", "pool", "image_id", "batch"]), strict=True)
         self._key_of: dict[str, Key] = {}
         self._samples_of: dict[Key, list[str]] = {}
@@ -72,7 +67,7 @@ class LiveReview:
             self._key_of[sample] = key
             self._samples_of.setdefault(key, []).append(sample)
             self.batch_of.setdefault(key, batch)
-        self.book = VerdictBook(log, stage=stage, manifest=manifest, among=self.batch_of.keys())
+        self.book = VerdictBook(log, stage=stage, manifest=manifest)
 
     def decide(
         self, samples: Sequence[str], verdict: str, *, reason: str | None = None, reviewer: str | None
@@ -126,34 +121,7 @@ class LiveReview:
         """Return how many images a reviewer decided, in a sentence."""
         with self._lock:
             self.book.refresh()
-            return progress_text(self.book.count_decided(reviewer), len(self.batch_of))
-
-    def progress(self) -> Progress:
-        """Return the progress of the review by the present log."""
-        with self._lock:
-            self.book.refresh()
-            if self._measured is None or self._measured[0] != self.book.seen:
-                self._measured = (self.book.seen, measure_progress(self.batch_of, self.book.all_standing()))
-            return self._measured[1]
-
-    def next_batch(self, *, reviewer: str = "", after: str = "") -> str | None:
-        """Return the next batch with an image that waits for a reviewer, None if no image waits."""
-        with self._lock:
-            self.book.refresh()
-            standing = self.book.all_standing()
-        return next_batch(self.batch_of, standing, reviewer=reviewer, after=after)
-
-    def export(self, name: str) -> Path:
-        """Write the standing decisions to a file of this name (.jsonl or .csv) in the log's folder; the path.
-
-        ``export.jsonl`` and ``export.csv`` are written again and again; another file that exists is refused.
-        """
-        if not isinstance(name, str) or Path(name).name != name or name.startswith(".") or name in _LOGS:
-            message = "The export needs a plain file name that is not the name of a log"
-            raise ReviewError(message, found=ascii(name)[:80], expected="such as verdicts.csv")
-        path = inside(self.book.path.parent, name)
-        export_decisions(self.book.path, path, guarded=path.stem != "export")
-        return path
+            return progress_text(sum(self.book.has_decided(key, reviewer) for key in self.batch_of), len(self.batch_of))
 
     def replay(self) -> int:
         """Bring the samples up to the log and return how many changed; only those are written."""
@@ -173,8 +141,6 @@ class LiveReview:
         if not isinstance(samples, Sequence) or isinstance(samples, str) or not samples:
             hint = "tick images in the grid (the box in the corner of each), then give the verdict again"
             raise ReviewError("No image is selected", hint=hint)
-        if len(samples) > MOST_AT_ONCE:
-            raise ReviewError("Too many images are selected", found=str(len(samples)), expected=str(MOST_AT_ONCE))
         if unmatched := [sample for sample in samples if not isinstance(sample, str) or sample not in self._key_of]:
             message = f"{len(unmatched)} of the {len(samples)} selected items are not images of this review"
             hint = "select whole images: leave views of patches or groups, and reload the page"
@@ -236,11 +202,6 @@ def open_review(dataset: Any) -> LiveReview:
     return _OPEN[known]
 
 
-def waiting_view(dataset: Any, batch: str, reviewer: str) -> Any:
-    """Return the view of the images of a batch that wait for a reviewer."""
-    return dataset.match({"batch": batch, "decided_by": {"$ne": reviewer}})
-
-
 def offer_own_view(dataset: Any, reviewer: str) -> str:
     """Save the view of what waits for a reviewer, whatever others decided; its name.
 
@@ -260,11 +221,8 @@ def offer_own_view(dataset: Any, reviewer: str) -> str:
 
 
 def _field_values(standing: Standing) -> tuple[Any, ...]:
-    last = standing.last
-    if last is None:
-        return None, None, None, None, None
     names = [verdict.reviewer for verdict in standing.verdicts]
-    return standing.verdict, last.reason or None, last.reviewer, standing.texts(), names
+    return standing.verdict, standing.texts() or None, names or None
 
 
 REVIEWER_VARIABLE = "CURATION_REVIEWER"

@@ -1,4 +1,4 @@
-"""The folder of a review: what is under review, the decisions log, and what was exported."""
+"""The folder of a review: what is under review, the decisions log, the progress, and what was exported."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ import msgspec
 from curation.core.errors import CurationWarning, MissingFileError, ReviewError
 from curation.core.files import read_bytes
 from curation.core.json_text import decode_json
+from curation.core.tables import grouped
 from curation.core.writing import write_text
-from curation.review.app.verdicts import standing_rows
+from curation.review.app.verdicts import CONFLICT, VERDICTS, VerdictBook, standing_rows, word_of
+from curation.review.decisions.agreement import Kappa, Pair, agreement
 from curation.review.decisions.decision import Stage
 from curation.review.decisions.files import read_decisions, write_decisions
 
@@ -143,7 +145,97 @@ def require_log(text: Any, dataset: str) -> Path:
     return path
 
 
-SUFFIXES = (".jsonl", ".csv")
+@dataclass(frozen=True, slots=True)
+class ReviewerProgress:
+    """One reviewer.
+
+    Attributes
+    ----------
+    images : int
+        With a standing verdict.
+    verdicts : dict of str to int
+        Their number by verdict.
+    """
+
+    reviewer: str
+    images: int
+    verdicts: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The whole review.
+
+    Attributes
+    ----------
+    images, decided, conflicts : int
+        Under review; with a verdict of anybody; on which reviewers differ.
+    verdicts : dict of str to int
+        Decided images by verdict, ``conflict`` among them.
+    reviewers : tuple
+    agreement : tuple of Pair
+        Each pair of reviewers with Cohen's kappa; None as its value comes with the reason.
+    fleiss : Kappa or None
+        Fleiss' kappa of all reviewers; None for fewer than three.
+    strangers : int
+        Decided images that are not under review.
+    """
+
+    images: int
+    decided: int
+    conflicts: int
+    verdicts: dict[str, int]
+    reviewers: tuple[ReviewerProgress, ...]
+    agreement: tuple[Pair, ...]
+    fleiss: Kappa | None = None
+    strangers: int = 0
+
+
+def folder_progress(folder: Path) -> tuple[ReviewRecord, Progress]:
+    """Return the record and the progress of a review's folder.
+
+    A decided image of no batch of this review counts as a stranger.
+
+    Raises
+    ------
+    MissingFileError, ReviewError
+        The folder holds no review; see also `read_decisions` for the errors of logs.
+    """
+    record = read_record(folder)
+    book = VerdictBook(folder / LOG_FILE, stage=record.stage)
+    book.refresh()
+    decided = [standing for standing in book.all_standing().values() if standing.verdicts]
+    known = [standing for standing in decided if any(row.batch in record.batches for row in standing.verdicts)]
+    verdicts = Counter(standing.verdict for standing in known)
+    by_reviewer = grouped((row for standing in known for row in standing.verdicts), lambda row: row.reviewer)
+    words = {name: Counter(map(word_of, rows)) for name, rows in by_reviewer.items()}
+    stages = agreement(row for standing in known for row in standing.verdicts)
+    return record, Progress(
+        images=record.images,
+        decided=len(known),
+        conflicts=verdicts[CONFLICT],
+        verdicts={word: verdicts[word] for word in (*VERDICTS, CONFLICT) if verdicts[word]},
+        reviewers=tuple(
+            ReviewerProgress(name, n.total(), {word: n[word] for word in VERDICTS if n[word]})
+            for name, n in sorted(words.items())
+        ),
+        agreement=stages[0].pairs if stages else (),
+        fleiss=stages[0].fleiss if stages else None,
+        strangers=len(decided) - len(known),
+    )
+
+
+def progress_text(decided: int, images: int) -> str:
+    """Return a count as a sentence without its full stop.
+
+    Examples
+    --------
+    >>> progress_text(412, 2000)
+    '412 of 2,000'
+    >>> progress_text(2000, 2000)
+    '2,000 of 2,000, all decided'
+    """
+    return f"{decided:,} of {images:,}" + (", all decided" if decided >= images else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,28 +248,23 @@ class Export:
     log: str
 
 
-def export_decisions(log: Path, path: Path, *, guarded: bool = True) -> Export:
+def export_decisions(log: Path, path: Path) -> Export:
     """Write the standing decisions of a log, sorted by pool, image, stage and reviewer; history and undos stay behind.
 
     Parameters
     ----------
     path : Path
         Ends in ``.jsonl`` or ``.csv``.
-    guarded : bool
-        Whether a file that exists is replaced by ``--force`` alone.
 
     Raises
     ------
-    ReviewError
+    DecisionError
         The suffix is another.
     OverwriteError
         The file exists.
     MissingFileError
         The log is empty or missing.
     """
-    if path.suffix not in SUFFIXES:
-        message = "Decisions are exported as JSON Lines or CSV"
-        raise ReviewError(message, found=path.name[:80], expected=", ".join(SUFFIXES))
     if not log.exists():
         hint = "decide on an image first: curation review start --folder DIR"
         raise MissingFileError("No decisions yet", where=str(log), hint=hint)
@@ -185,5 +272,5 @@ def export_decisions(log: Path, path: Path, *, guarded: bool = True) -> Export:
     for note in logged.notes():
         warnings.warn(note, CurationWarning, stacklevel=2)
     rows = standing_rows(logged.decisions)
-    write_decisions(path, rows, guarded=guarded)
+    write_decisions(path, rows)
     return Export(path, len(rows), dict(sorted(Counter(row.action for row in rows).items())), logged.sha256)

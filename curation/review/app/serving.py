@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from curation.core.errors import ReviewError, UsageError
-from curation.core.fiftyone_database import configuration, without_address
+from curation.core.fiftyone_database import without_address
 from curation.review.app.app_requests import Reviewed, restrict_stages
 from curation.review.app.guard import TOKEN, Guard, real_files, redirection
 from curation.review.app.live_review import answered, offer_own_view, reviewer_here
@@ -29,7 +29,6 @@ LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 5151
 ANY = "0"
 """The port of whoever takes a free one."""
-PORT_VARIABLE = "FIFTYONE_DEFAULT_APP_PORT"
 
 _PATIENCE = 2.0
 _LARGEST_PORT = 65535
@@ -45,7 +44,7 @@ def find_port(port: str | None = None) -> int:
     Parameters
     ----------
     port : str, optional
-        A number, 0 for any that is free. The default is FiftyOne's: 5151, or what its configuration says.
+        A number, 0 for any that is free. The default is FiftyOne's: 5151.
 
     Raises
     ------
@@ -54,12 +53,11 @@ def find_port(port: str | None = None) -> int:
     ReviewError
         Something answers at the port.
     """
-    configured = os.environ.get(PORT_VARIABLE) or configuration().get("default_app_port") or DEFAULT_PORT
-    text, where = (str(configured), PORT_VARIABLE) if port is None else (port, "--port")
+    text = str(DEFAULT_PORT) if port is None else port
     number = int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else -1
     if not 0 <= number <= _LARGEST_PORT:
         expected = f"a number up to {_LARGEST_PORT}; {ANY} takes a free one"
-        raise UsageError("Not a port", where=f"{where} {ascii(text)[1:-1][:40]}", expected=expected)
+        raise UsageError("Not a port", where=f"--port {ascii(text)[1:-1][:40]}", expected=expected)
     _open(number).close()
     return number
 

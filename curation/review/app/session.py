@@ -7,14 +7,15 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
+
 from curation.core.arguments import checked
 from curation.core.canonical import sha256_of_value
-from curation.core.errors import CurationError, CurationWarning, ReviewError, UsageError
+from curation.core.errors import CurationWarning, ReviewError, UsageError
 from curation.core.fiftyone_database import load_fiftyone
 from curation.core.wording import counted, examples
 from curation.manifest.locate import load_manifest
@@ -29,9 +30,11 @@ from curation.review.decisions.decision import Stage
 from curation.review.proposals.proposal import read_proposals
 from curation.signals.similarity.embeddings import Embeddings, open_embeddings
 from curation.sources.opening import open_slots
-from curation.sources.photos import FURTHER_SUFFIXES, PhotoFolder
+from curation.sources.photos import PhotoFolder
 from curation.sources.source_specs import Reading, Sources, named_slots
 
+FURTHER_PHOTOS = (".gif", ".bmp")
+"""Suffixes of photos that browsers show, beside those that every command reads."""
 _PLUGINS_VARIABLE = "FIFTYONE_PLUGINS_DIR"
 
 
@@ -56,7 +59,6 @@ def review_from_files(
     id_photos: Annotated[Mapping[str, Path] | Path | None, "[NAMESPACE=]DIR"] = None,
     part: tuple[str, ...] = (),
     proposals: Path | None = None,
-    only_proposed: bool = False,
     embeddings: Annotated[Path | None, "DIR"] = None,
     stage: Stage = "manual",
     pool: Annotated[str, "NAME"] = "",
@@ -88,8 +90,6 @@ def review_from_files(
         review this part only (repeatable; default: all)
     proposals
         from `curation review propose`
-    only_proposed
-        leave out images that nothing was proposed for
     embeddings
         from `curation similarity embed`, to sort by similarity
     stage
@@ -101,7 +101,7 @@ def review_from_files(
     batch_size
         images of a batch (default: 100)
     reviewer
-        who reviews: the name that every verdict of this server bears; asked for at a terminal if not given
+        who reviews: the name that every verdict of this server bears
     rebuild
         build the dataset again and replay the log
     no_app
@@ -116,17 +116,16 @@ def review_from_files(
     ReviewError
         See `start_review` and `resume_review`.
     """
-    _require_writable(folder)
     if not no_app:
-        reviewer = _reviewer_name(reviewer)
+        if not reviewer.strip():
+            hint = "every verdict of this server bears it; a second reviewer starts a second server"
+            raise UsageError("A review needs the name of its reviewer", expected="--reviewer NAME", hint=hint)
         # Said before minutes of building rather than after.
         find_port(port)
     if not (manifest or sources or photos or part or proposals or embeddings):
         return resume_review(folder, reviewer=reviewer)
     reviewed = load_manifest(manifest) if manifest else None
     proposed = read_proposals(proposals) if proposals else None
-    if only_proposed and not proposals:
-        raise UsageError("--only-proposed needs proposals", hint="--proposals FILE")
     folders = _folders(photos)
     if not folders:
         raise UsageError("A review needs the photos", expected="--photos NAME=DIR, or --photos DIR for all sources")
@@ -136,7 +135,6 @@ def review_from_files(
         images,
         proposed.proposals if proposed else (),
         batch_size=batch_size,
-        only_proposed=only_proposed,
         known=known_names(proposed) if proposed else (),
         id_photos=_folders(id_photos) or folders,
     )
@@ -152,34 +150,9 @@ def review_from_files(
     )
 
 
-def _require_writable(folder: Path) -> None:
-    """Refuse a folder that nothing can be written to, before anything is built."""
-    nearest = next(path for path in (folder.absolute(), *folder.absolute().parents) if os.path.exists(path))  # noqa: PTH110  (of Path it raises)
-    effective = os.access in os.supports_effective_ids
-    if nearest.is_dir() and not os.access(nearest, os.W_OK | os.X_OK, effective_ids=effective):
-        raise ReviewError(
-            "The folder of the review is not writable",
-            where=str(folder),
-            found=f"no permission to write in {nearest}",
-            hint="another --folder (the log of verdicts is kept in it), or ask its owner; chmod u+w if that is you",
-        )
-
-
-def _reviewer_name(reviewer: str) -> str:
-    """Return the reviewer's name, from whoever sits at the terminal where none was given."""
-    if not reviewer and sys.stdin is not None and sys.stdin.isatty():
-        sys.stderr.write("Who reviews? Every verdict will bear this name: ")
-        sys.stderr.flush()
-        reviewer = sys.stdin.readline()
-    if not reviewer.strip():
-        hint = "every verdict of this server bears it; a second reviewer starts a second server"
-        raise UsageError("A review needs the name of its reviewer", expected="--reviewer NAME", hint=hint)
-    return checked_reviewer(reviewer)
-
-
 def _folders(photos: Mapping[str, Path] | Path | None) -> dict[str, PhotoFolder]:
     folders = {"": photos} if isinstance(photos, Path) else photos or {}
-    return {name: PhotoFolder(folder, FURTHER_SUFFIXES) for name, folder in folders.items()}
+    return {name: PhotoFolder(folder, FURTHER_PHOTOS) for name, folder in folders.items()}
 
 
 def _images(
@@ -323,26 +296,19 @@ def _prepare_app(reviewer: str) -> None:
 
 def _digest(images: ReviewImages, stage: Stage, manifest: str, embeddings: Embeddings | None) -> str:
     """Return the digest of everything that the dataset shows; numbers as texts, for no float is ever hashed."""
-    rows = zip(images.ids, images.parts, images.pools, images.batches, strict=True)
-    proposals = [
-        None
-        if offer is None
-        else [offer.proposal, offer.reason, str(offer.rank), [[e.kind, e.detail, e.score] for e in offer.evidence]]
-        for offer in images.proposals
-    ]
-    boxes = zip(images.boxes.image.tolist(), images.boxes.labels, images.boxes.roles, strict=True)
+    boxes = images.boxes
     return sha256_of_value(
         {
             "fields": [field.name for field in FIELDS],
             "stage": stage,
             "manifest": manifest,
-            "images": [list(row) for row in rows],
+            "images": [list(row) for row in zip(images.ids, images.parts, images.pools, images.batches, strict=True)],
             "paths": [str(path) for path in images.paths],
             "nearest": [str(path or "") for path in images.nearest_paths],
             "classes": [list(row) for row in images.classes],
-            "proposals": proposals,
-            "boxes": [list(row) for row in boxes],
-            "xywh": images.boxes.xywh.astype("<f8").tobytes().hex() if len(images.boxes) else "",
+            "proposals": msgspec.to_builtins(images.proposals),
+            "boxes": [list(row) for row in zip(boxes.image.tolist(), boxes.labels, boxes.roles, strict=True)],
+            "xywh": boxes.xywh.astype("<f8").tobytes().hex(),
             "embeddings": "" if embeddings is None else embeddings.encoder.digest,
         }
     )
@@ -368,11 +334,9 @@ def _may_replace(info: Mapping[str, Any], name: str, log: Path, *, rebuild: bool
     if not info:
         message = "A dataset of this name exists that is not a review"
         raise ReviewError(message, where=name, hint="choose another --name")
-    theirs, reviewed = Path(str(info.get("log"))), None
+    theirs = Path(str(info.get("log")))
     # A folder that was moved away holds no review.
-    with suppress(CurationError, OSError, ValueError):
-        reviewed = read_record(theirs.parent).dataset
-    if theirs != log and reviewed == name:
+    if theirs != log and theirs.with_name(REVIEW).is_file():
         raise ReviewError(
             "A dataset of this name is the review of another folder",
             where=f"dataset {name}",

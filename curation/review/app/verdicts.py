@@ -7,8 +7,7 @@ the top, a plain row is pushed on a stack and an undo pops one; the top of the s
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -56,11 +55,6 @@ class Standing:
         words = {word_of(verdict) for verdict in self.verdicts}
         return CONFLICT if len(words) > 1 else next(iter(words), None)
 
-    @property
-    def last(self) -> Decision | None:
-        """The latest verdict, None without a verdict."""
-        return max(self.verdicts, key=lambda verdict: verdict.date, default=None)
-
     def texts(self) -> list[str]:
         """Return one line a reviewer: ``anna: near (zebra beside horse)``."""
         return [
@@ -80,16 +74,12 @@ class VerdictBook:
         The stage that new verdicts are given at.
     manifest : str
         Digest of the manifest under review, ``""`` for none.
-    among : collection of (str, str)
-        The images under review, which `count_decided` counts.
     """
 
-    def __init__(self, path: Path, *, stage: Stage, manifest: str = "", among: Collection[Key] = frozenset()) -> None:
+    def __init__(self, path: Path, *, stage: Stage, manifest: str = "") -> None:
         self.path = path
         self.stage: Stage = stage
         self.manifest = manifest
-        self._among = among
-        self._decided: Counter[str] = Counter()
         self.seen: tuple[int, ...] | None = None
         """What the log was when it was last read: another value where it changed since."""
         self._rows: dict[Key, dict[str, _Stack]] = {}
@@ -101,7 +91,7 @@ class VerdictBook:
         state = self._state()
         if state == self.seen:
             return
-        self._rows, self._calls, self._decided, self._latest = {}, {}, Counter(), {}
+        self._rows, self._calls, self._latest = {}, {}, {}
         if state is not None:
             for decision in read_decisions(self.path).decisions:
                 self._lay(decision)
@@ -110,10 +100,6 @@ class VerdictBook:
     def has_decided(self, key: Key, reviewer: str) -> bool:
         """Return whether this reviewer has a current verdict on an image."""
         return bool(self._rows.get(key, {}).get(reviewer))
-
-    def count_decided(self, reviewer: str) -> int:
-        """Return how many images under review have a current verdict of this reviewer; counted as rows come in."""
-        return self._decided[reviewer]
 
     def standing(self, key: Key) -> Standing:
         """Return the current verdicts on an image."""
@@ -218,13 +204,10 @@ class VerdictBook:
         call = self._calls.setdefault(call_key, len(self._calls))
         key = (row.dataset, row.image_id)
         stack = self._rows.setdefault(key, {}).setdefault(row.reviewer, [])
-        before = bool(stack)
         if is_undo(row):
             del stack[-1:]
         else:
             stack.append((call, row))
-        if key in self._among:
-            self._decided[row.reviewer] += bool(stack) - before
 
     def _state(self) -> tuple[int, ...] | None:
         try:

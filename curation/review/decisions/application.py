@@ -6,17 +6,20 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 import msgspec
 
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import DecisionError, UsageError
-from curation.core.wording import counted, examples
+from curation.core.tables import grouped
+from curation.core.wording import counted, examples, slug
 from curation.manifest.header import (
     PART_NAME,
     VERSION,
     Figure,
     Header,
+    ParameterValue,
     PartEntry,
     Supersedes,
     classes_in,
@@ -25,19 +28,186 @@ from curation.manifest.header import (
 from curation.manifest.manifest import Manifest
 from curation.manifest.validation import check_header
 from curation.manifest.views import count_annotated, locate_images, select_objects
-from curation.review.decisions.cleaned_lists import (
-    Coverage,
-    Variant,
-    as_cleaned,
-    coverage_on,
-    left_out_by,
-    parts_spoken_of,
-)
 from curation.review.decisions.decision import Action, Decision, Stage
 from curation.review.decisions.resolution import Resolution
 from curation.sources.source import Source
 
 _SHOWN = 3
+
+
+Variant = Literal["minus-remove", "minus-remove-and-unsure", "judged-keep-only"]
+VARIANTS: tuple[Variant, ...] = get_args(Variant)
+
+UNJUDGED = "Unjudged is not clean"
+"""Said wherever verdicts have left images out."""
+FOR_WHOM = "A verdict holds for the ID classes that its reviewer had in mind, not for others."
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """The verdicts on the images of a part, each image once.
+
+    Attributes
+    ----------
+    judged : dict of str to list of str
+        Images by action, in the order of the part: ``remove`` if a valid verdict removes the image, else ``unsure`` if
+        verdicts differ and no rule decides, else the action.
+    """
+
+    part: str
+    images: int
+    judged: Mapping[str, list[str]]
+
+    def of(self, action: str) -> int:
+        """Return how many images have an action."""
+        return len(self.judged.get(action, ()))
+
+    @property
+    def total(self) -> int:
+        """Judged images."""
+        return sum(map(len, self.judged.values()))
+
+    @property
+    def unjudged(self) -> int:
+        """The others."""
+        return self.images - self.total
+
+    def left(self, variant: Variant) -> int:
+        """Return how many images a variant of the list has."""
+        if variant == "judged-keep-only":
+            return self.of("keep")
+        unsure = self.of("unsure") if variant == "minus-remove-and-unsure" else 0
+        return self.images - self.of("remove") - unsure
+
+    def data(self) -> dict[str, str | int]:
+        """Return it as plain data: counts alone."""
+        return {
+            "part": self.part,
+            "images": self.images,
+            "judged": self.total,
+            "unjudged": self.unjudged,
+            **{action: self.of(action) for action in ("keep", "remove", "unsure")},
+            **{variant: self.left(variant) for variant in VARIANTS},
+        }
+
+    def text(self) -> str:
+        """Return it as one sentence."""
+        counts = ", ".join(f"{len(images):,} {action}" for action, images in sorted(self.judged.items()))
+        return (
+            f"{UNJUDGED}: {self.total:,} of {self.images:,} images of {self.part} were judged ({counts or 'none'}), "
+            f"{self.unjudged:,} were not."
+        )
+
+
+def parts_spoken_of(header: Header, dataset: str) -> tuple[str, ...]:
+    """Return the parts that a decision's `dataset` refers to, in the order of the header.
+
+    The part of that name; else the parts of a pool (``coco-near`` and ``coco-far`` of ``coco``); else those with a
+    source of that data set or namespace. ``""`` means all.
+    """
+    names = tuple(part.name for part in header.parts)
+    if dataset in names:
+        return (dataset,)
+    if not dataset:
+        return names
+    if pool := tuple(name for name in names if name.startswith(f"{dataset}-")):
+        return pool
+    slots = {source.name for source in header.sources if dataset in (source.dataset, source.namespace)}
+    return tuple(part.name for part in header.parts if slots & set(part.sources))
+
+
+def coverage_on(manifest: Manifest, resolution: Resolution) -> tuple[Coverage, ...]:
+    """Return how far verdicts cover each part of a manifest that they apply to, candidates for addition aside."""
+    datasets = {row.dataset for row in resolution.decisions} | {row.dataset for row in resolution.undecided}
+    spoken = {dataset: parts_spoken_of(manifest.header, dataset) for dataset in datasets}
+    unsure = [(row.dataset, row.image_id, "unsure") for row in resolution.undecided]
+    decided = [(row.dataset, row.image_id, row.action) for row in resolution.decisions if row.stage != "candidate"]
+    # The last word counts: a verdict before an open question, and a removal before any other verdict.
+    action_of = {
+        (part, image): action
+        for dataset, image, action in [*unsure, *sorted(decided, key=lambda row: row[2] == "remove")]
+        for part in spoken[dataset]
+    }
+    coverage = []
+    for part, ids in manifest.lists.items():
+        if any(part in parts for parts in spoken.values()):
+            images = dict.fromkeys(ids)
+            judged = grouped((id_ for id_ in images if (part, id_) in action_of), lambda id_: action_of[part, id_])  # noqa: B023
+            coverage.append(Coverage(part, len(images), judged))
+    return tuple(coverage)
+
+
+def left_out_by(variant: Variant, coverage: Coverage, now: Collection[str]) -> set[str]:
+    """Return what a variant leaves out of a part beyond the images that decisions remove."""
+    if variant == "minus-remove":
+        return set()
+    if variant == "minus-remove-and-unsure":
+        return set(coverage.judged.get("unsure", ()))
+    return set(now) - set(coverage.judged.get("keep", ()))
+
+
+def as_cleaned(
+    made: Manifest,
+    base: Manifest,
+    coverage: Sequence[Coverage],
+    variant: Variant,
+    *,
+    name: str,
+    reviewers: Sequence[str],
+) -> Manifest:
+    """Return a reviewed manifest as a separate list: a name that says what was left out, and what was judged.
+
+    Unjudged is not clean. Of 5,160 images a reviewer judged 373 and removed 72: without these 72 the list is shorter,
+    and of its 5,088 images 4,787 are still unjudged.
+
+    Parameters
+    ----------
+    made : Manifest
+        With the images left out.
+    base : Manifest
+        The one that was cleaned: it stays, and is not superseded.
+    name : str
+        ``""``: made from that of `base`, the reviewer and what is left out, ``textures-ninco-minus-72``.
+    """
+    header = made.header
+    review_parameters: dict[str, ParameterValue] = {
+        "review_variant": variant,
+        "review_of": (f"{base.header.name}@{base.header.version}", base.digest),
+        "review_judged": tuple(f"{row.part}={row.total}" for row in coverage),
+        "review_unjudged": tuple(f"{row.part}={row.unjudged}" for row in coverage),
+    }
+    removed, unsure, to_keep = (sum(row.of(action) for row in coverage) for action in ("remove", "unsure", "keep"))
+    without = f"without {removed:,} images removed"
+    ending, words = {
+        "minus-remove": (f"minus-{removed}", without),
+        "minus-remove-and-unsure": (f"minus-{removed}-and-{unsure}-unsure", f"{without} and {unsure:,} unsure ones"),
+        "judged-keep-only": (f"judged-keep-{to_keep}", f"the {to_keep:,} images judged to stay"),
+    }[variant]
+    meaning = "This list is not clean: what the verdicts remove is gone, and images that nobody judged are in it."
+    if variant == "judged-keep-only":
+        meaning = (
+            "Every image left in a judged part was judged to stay: it is clean by these verdicts, and by no others."
+        )
+    who = ", ".join(reviewers) or "reviewers who are not named"
+    by = slug(reviewers[0], "-") if len(reviewers) == 1 else ""
+    return Manifest(
+        msgspec.structs.replace(
+            header,
+            name=name or f"{base.header.name}-{by or 'reviewed'}-{ending}",
+            title=f"{header.title}: {words} by verdicts of {who}",
+            rule=msgspec.structs.replace(header.rule, parameters=header.rule.parameters | review_parameters),
+            notes=(*header.notes, *(row.text() for row in coverage), meaning, FOR_WHOM),
+            supersedes=None,
+        ),
+        made.lists,
+    )
+
+
+def judged_counts(header: Header) -> dict[str, int]:
+    """Return how many images of each part were judged, as a cleaned list says; nothing for other manifests."""
+    entries = header.rule.parameters.get("review_judged")
+    texts = [str(text).rpartition("=") for text in entries] if isinstance(entries, tuple) else []
+    return {part: int(count) for part, _, count in texts if count.isascii() and count.isdigit() and len(count) < 19}
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,7 +522,9 @@ class Application:
 
     Attributes
     ----------
-    manifest : Manifest
+    base, manifest : Manifest
+        Before and after.
+    resolution : Resolution
     changes : tuple of Change
         In the order of the parts; unchanged ones not among them.
     ineffective : tuple of Ineffective
@@ -364,12 +536,29 @@ class Application:
         How many images of each part that decisions speak of were judged, before anything was left out.
     """
 
+    base: Manifest
     manifest: Manifest
+    resolution: Resolution
     changes: tuple[Change, ...]
     ineffective: tuple[Ineffective, ...]
     staleness: Staleness
     shared: tuple[str, ...]
     coverage: tuple[Coverage, ...]
+
+    def data(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "name": self.manifest.header.name,
+            "version": self.manifest.header.version,
+            "digest": self.manifest.digest,
+            "supersedes": {"version": self.base.header.version, "digest": self.base.digest},
+            "changes": msgspec.to_builtins(self.changes),
+            "ineffective": msgspec.to_builtins(self.ineffective),
+            "shared": list(self.shared),
+            "staleness": msgspec.to_builtins(self.staleness),
+            "coverage": {"note": UNJUDGED, "parts": [part.data() for part in self.coverage]},
+            "resolution": self.resolution.data(),
+        }
 
 
 def apply_decisions(
@@ -446,7 +635,7 @@ def apply_decisions(
         reviewers = sorted({row.reviewer for row in resolution.decisions if row.reviewer})
         made = as_cleaned(made, manifest, coverage, variant, name=name, reviewers=reviewers)
         check_header(made.header, where=made.header.name)
-    return Application(made, changes, tuple(work.ineffective), staleness, shared, coverage)
+    return Application(manifest, made, resolution, changes, tuple(work.ineffective), staleness, shared, coverage)
 
 
 def _require_judged(manifest: Manifest, coverage: Sequence[Coverage], staleness: Staleness) -> None:

@@ -1,15 +1,13 @@
 """Decisions on disk: JSON Lines, CSV, the authors' selection as YAML or JSON, and the append-only log.
 
-The authors' lists of image ids (``manual_selection`` of FindMeIfYouCan) become decisions without reviewer and date. In
-YAML an id without quotes can turn into a number (``0010e235`` is 0): the tag of every id is read before its value.
+The authors' lists of image ids (``manual_selection`` of FindMeIfYouCan) become decisions without reviewer and date.
+Ids of a YAML file are read as written, quoted or not; other readers turn ``0010e235`` into a number.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +20,7 @@ from curation.core.errors import CurationError, DecisionError, UsageError
 from curation.core.ids import coco_native, native_of
 from curation.core.json_text import decode_json
 from curation.core.reading import InputFile, utf8_text
-from curation.core.tables import as_csv, cell_text, printable
+from curation.core.tables import as_csv, cell_text, csv_rows, printable
 from curation.core.writing import write_bytes
 from curation.review.decisions.decision import (
     STAGES,
@@ -65,8 +63,8 @@ class DecisionFile:
         The beginning of a last line that a kill or a full disk cut off, which was left out; ``""`` for none.
     codes : tuple of CodeCount
         Of a table: every row is in one of them; the most frequent first.
-    repeated, contradicted : tuple of str
-        Images that several rows of a table judge, and that rows of tables judge differently; sorted.
+    repeated : tuple of str
+        Images that several rows of a table judge; sorted.
     """
 
     decisions: tuple[Decision, ...]
@@ -77,7 +75,6 @@ class DecisionFile:
     torn: str = ""
     codes: tuple[CodeCount, ...] = ()
     repeated: tuple[str, ...] = ()
-    contradicted: tuple[str, ...] = ()
 
     def notes(self) -> list[str]:
         """Return notes on what was left out."""
@@ -112,18 +109,13 @@ def read_decision_files(
     paths: Sequence[Path], read: Callable[[Path], DecisionFile] = read_decisions
 ) -> list[DecisionFile]:
     """Return the decisions of some files; one that is named twice, or holds only a torn line, is an error."""
-    require_different(paths)
+    if len({path.absolute() for path in paths}) < len(paths):
+        raise UsageError("A file is named twice", where=", ".join(map(str, paths))[:300])
     files = [read(path) for path in paths]
     for file in files:
         if file.torn and not file.decisions:
             raise DecisionError("No complete record in the file", where=file.name, found=ascii(file.torn))
     return files
-
-
-def require_different(paths: Sequence[Path]) -> None:
-    """Raise `UsageError` where a file is named twice."""
-    if len({path.absolute() for path in paths}) < len(paths):
-        raise UsageError("A file is named twice", where=", ".join(map(str, paths))[:300])
 
 
 def parse_jsonl(data: bytes, name: str) -> tuple[list[Decision], str]:
@@ -142,7 +134,7 @@ def parse_jsonl(data: bytes, name: str) -> tuple[list[Decision], str]:
 
 
 def parse_csv(data: bytes, name: str) -> list[Decision]:
-    """Return the decisions of a CSV file whose first line names its columns.
+    """Return the decisions of a CSV file whose first row names its columns.
 
     Raises
     ------
@@ -150,61 +142,38 @@ def parse_csv(data: bytes, name: str) -> list[Decision]:
         It is not CSV in UTF-8, has unknown, repeated or missing columns, or a row is not a decision.
     """
     columns, rows = read_table(data, name)
-    problems = [
-        *(f"unknown column {column[:40]!r}" for column in columns if column not in FIELDS),
-        *(f"column {field!r} twice" for field in FIELDS if columns.count(field) > 1),
-        *(f"no column {field!r}" for field in REQUIRED if field not in columns),
-    ]
-    if problems:
+    if len(set(columns)) < len(columns) or not {*REQUIRED} <= {*columns} <= {*FIELDS}:
         raise DecisionError(
             "The columns are not those of a decisions file",
-            where=f"{name}, line 1",
+            where=f"{name}, row 1",
             expected=", ".join(FIELDS),
-            found=printable("; ".join(problems[:3]), "?")[:200],
+            found=printable(", ".join(columns), "?")[:200],
             hint="curation review summary FILE --key image_id=COLUMN,action=COLUMN --codes CODE=ACTION,… reads any "
             "other table",
         )
     decisions = []
-    for line, cells in rows:
-        where, fields = f"{name}, line {line}", dict(zip(columns, cells, strict=True))
+    for number, cells in rows:
+        where, fields = f"{name}, row {number}", dict(zip(columns, cells, strict=True))
         refuse_number(fields["image_id"], "image_id", where)
         decisions.append(checked_decision(fields, where))
     return decisions
 
 
-def read_table(data: bytes, name: str, separator: str = ",") -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
-    """Return the cells of the first row of a table, and line and cells of each other row; blank rows are passed over.
+def read_table(data: bytes, name: str, separator: str = ",") -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """Return the cells of the first row of a table, and number and cells of each other row that is not blank.
 
     Raises
     ------
     DecisionError
-        The table is not CSV in UTF-8, holds a NUL character, or a row has another number of cells than the first.
+        The table is not CSV in UTF-8, or a row has another number of cells than the first.
     """
-    rows = _rows(data, name, separator)
-    head = next(rows, (1, []))[1]
-    return head, rows
-
-
-def _rows(data: bytes, name: str, separator: str) -> Iterator[tuple[int, list[str]]]:
-    line, width = 1, 0
-    if (nul := data.find(b"\0")) >= 0:
-        line += data.count(b"\n", 0, nul)
-        raise DecisionError("A line holds a NUL character", where=f"{name}, line {line}")
-    try:
-        reader = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), delimiter=separator, strict=True)
-        for cells in reader:
-            width = width or len(cells)
-            if len(cells) not in (0, width):
-                message = "A row has another number of cells than the first line"
-                raise DecisionError(message, where=f"{name}, line {line}", expected=str(width), found=str(len(cells)))
-            if cells:
-                yield line, [cell_text(cell) for cell in cells]
-            line = reader.line_num + 1
-    except UnicodeDecodeError as error:
-        line += data.count(b"\n", 0, error.start)
-        raise DecisionError("The file is not UTF-8", where=f"{name}, line {line}", found=str(error)) from None
-    except csv.Error as error:
-        raise DecisionError("A line is not CSV", where=f"{name}, line {line}", found=str(error)[:200]) from None
+    rows = csv_rows(data, DecisionError, "The table is not CSV", where=name, delimiter=separator, strict=True)
+    (_, head), *others = [(number, row) for number, row in enumerate(rows, 1) if row] or [(1, [])]
+    for number, cells in others:
+        if len(cells) != len(head):
+            message, where = "A row has another number of cells than the first", f"{name}, row {number}"
+            raise DecisionError(message, where=where, expected=str(len(head)), found=str(len(cells)))
+    return head, [(number, [cell_text(cell) for cell in cells]) for number, cells in others]
 
 
 def refuse_number(image: str, column: str, where: str) -> None:
@@ -227,13 +196,6 @@ def checked_decision(fields: Any, where: str) -> Decision:
     DecisionError
         A field is unknown, missing, of another type, or malformed.
     """
-    if isinstance(fields, dict) and fields.get("row") in ("edit", "outcome", "complete", "reopen"):
-        raise DecisionError(
-            "Edits of boxes are not decisions on images, and are not read any more",
-            where=where,
-            expected="decisions.jsonl of the review",
-            hint="correct the boxes in FiftyOne or another tool, and build from that COCO JSON file as a new source",
-        )
     try:
         decision = msgspec.convert(fields, type=Decision)
     except msgspec.ValidationError as error:
@@ -252,7 +214,7 @@ def checked_decision(fields: Any, where: str) -> Decision:
     return decision
 
 
-def write_decisions(path: Path, decisions: Iterable[Decision], *, guarded: bool = True) -> None:
+def write_decisions(path: Path, decisions: Iterable[Decision]) -> None:
     """Write decisions as JSON Lines or CSV, by the suffix, in the order given (see `curation.core.writing.replacing`).
 
     Raises
@@ -265,10 +227,10 @@ def write_decisions(path: Path, decisions: Iterable[Decision], *, guarded: bool 
         check_decision(row, where=f"decision {number}")
     match path.suffix.lower():
         case ".jsonl":
-            write_bytes(path, json_lines(rows), guarded=guarded)
+            write_bytes(path, json_lines(rows))
         case ".csv":
             data = as_csv(FIELDS, (tuple(row_of(row).values()) for row in rows)).encode()
-            write_bytes(path, data, guarded=guarded)
+            write_bytes(path, data)
         case _:
             raise _wrong_suffix(path, ".jsonl or .csv")
 
@@ -330,8 +292,6 @@ LISTS: dict[str, tuple[Stage, Action]] = {
 Ids = list[str | int]
 Selection = dict[str, dict[str, Ids | dict[str, Ids]]]
 _DEEPEST = 6
-_NEVER_TEXT = re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+")
-"""A number for readers of YAML 1.2 where it has no quotes, a text for ours, which reads YAML 1.1."""
 _ID_FORMS = {"coco": "[1-9][0-9]{0,11}|0", "openimages": "[0-9a-f]{16}"}
 
 
@@ -341,8 +301,7 @@ def parse_selection(data: bytes, name: str) -> list[Decision]:
     Raises
     ------
     DecisionError
-        It is not such a file (see `parse_tree`), or an id is unquoted and would be read as a number where texts are
-        expected. The message names the line of YAML, or the place in JSON.
+        It is not such a file (see `parse_tree`), or an id is not one of its data set.
     """
     layout = f"{CANDIDATES}, {', '.join(LISTS)}: each by data set, then ids, or ids by reason"
     try:
@@ -390,8 +349,8 @@ def parse_tree(data: bytes, name: str) -> Any:
     Raises
     ------
     DecisionError
-        It is neither, empty, too large or too deep; it uses anchors, aliases, tags or several documents; a key is
-        repeated or not a text; or a scalar without quotes is neither a text nor a plain whole number in every YAML.
+        It is neither, empty, too large or too deep; it uses anchors, aliases, tags or several documents; or a key is
+        repeated or not a text.
     """
     if len(data) > MAX_TREE_BYTES:
         message = "The file is too large to be a list of images"
@@ -435,23 +394,12 @@ def _refuse_tricks(text: str, name: str, loader: Any) -> None:
 def _plain(node: Any, name: str) -> Any:
     import yaml
 
-    where = f"{name}, line {node.start_mark.line + 1}"
     if isinstance(node, yaml.SequenceNode):
         return [_plain(child, name) for child in node.value]
     if isinstance(node, yaml.MappingNode):
         children = {key.value: _plain(value, name) for key, value in node.value if isinstance(key, yaml.ScalarNode)}
         if len(children) < len(node.value):
+            where = f"{name}, line {node.start_mark.line + 1}"
             raise DecisionError("Duplicate key, or a key that is not a text", where=where)
         return children
-    kind, text = node.tag.rpartition(":")[2], node.value
-    if kind == "int" and re.fullmatch("[1-9][0-9]*|0", text):
-        return int(text[:30])
-    if kind == "str" and (node.style or not _NEVER_TEXT.fullmatch(text)):
-        return text
-    raise DecisionError(
-        f"A value would be read as a number or another value ({kind})",
-        where=where,
-        expected="a text in quotes",
-        found=ascii(text)[:60],
-        hint=f'write "{text[:20]}"' if text.isalnum() else None,
-    )
+    return node.value

@@ -13,19 +13,18 @@ import msgspec
 
 from curation.core.arguments import checked
 from curation.core.errors import CurationWarning, DecisionError, UsageError
-from curation.manifest.diff import diff_manifests
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.review.decisions.agreement import ListCount, StageAgreement, agreement, count_lists
-from curation.review.decisions.application import Application, Staleness, apply_decisions, find_stale
-from curation.review.decisions.cleaned_lists import (
+from curation.review.decisions.application import (
     UNJUDGED,
+    Application,
     Coverage,
+    Staleness,
     Variant,
+    apply_decisions,
     coverage_on,
-    is_list_file,
-    lines_left,
-    manifest_of_list,
+    find_stale,
     parts_spoken_of,
 )
 from curation.review.decisions.decision import is_line, namespace_of_pool
@@ -34,7 +33,6 @@ from curation.review.decisions.resolution import Resolution, refuse_conflicts, r
 from curation.review.decisions.verdict_tables import TableOptions, read_verdicts
 from curation.sources.source_specs import Reading, Sources
 
-_RANK = {"none": 0, "patch": 1, "minor": 2, "major": 3}
 NOTHING: Mapping[str, Any] = {}
 
 
@@ -74,13 +72,6 @@ class DecisionReport:
         problems = [note for file in self.files for note in file.notes()]
         open_ones = self.resolution.undecided or (() if self.allowed else self.resolution.both)
         problems += [f"open conflict: {conflict.text()}" for conflict in open_ones]
-        conflicts = {conflict.image_id for conflict in self.resolution.conflicts}
-        problems += [
-            f"{file.name}: rows of the table judge {image} differently"
-            for file in self.files
-            for image in file.contradicted
-            if image not in conflicts
-        ]
         return problems + (self.staleness.notes() if self.staleness else [])
 
     def data(self) -> dict[str, Any]:
@@ -126,14 +117,12 @@ def report_decisions(
     files
         .jsonl or .csv, or the FindMeIfYouCan authors' manual_selection as .yaml or .json; with --key any table
     manifest
-        report decisions that do not fit this manifest or published list, and how many of its images were judged
+        report decisions that do not fit this manifest, and how many of its images were judged
     """
     rule = rule or ConflictRule()
-    held = load_manifest(manifest) if manifest and not is_list_file(manifest) else None
+    held = load_manifest(manifest) if manifest else None
     read = read_verdicts(files, table or TableOptions(), partial(_namespace_in, held))
     rows = [row for file in read for row in file.decisions]
-    if manifest and held is None:
-        held = manifest_of_list(Path(manifest), rows)
     resolution = resolve(rows, rule.rule, seniors=rule.senior, allow_conflicts=True)
     return DecisionReport(
         files=read,
@@ -156,46 +145,6 @@ def _namespace_in(manifest: Manifest | None, dataset: str) -> str:
     return namespace_of_pool(dataset)
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedDecisions:
-    """Decisions applied to a manifest: the manifest before, what was done, and how conflicts were resolved."""
-
-    base: Manifest
-    applied: Application
-    resolution: Resolution
-    file: Path | None = None
-    """The published list that was cleaned."""
-
-    def lines(self) -> bytes:
-        """Return the lines of a published list without those whose images are left out.
-
-        Raises
-        ------
-        UsageError
-            A manifest was given, or the list is JSON.
-        """
-        if self.file is None:
-            hint = "`curation export` writes the parts of a manifest"
-            raise UsageError("Only a published list has lines", where="--lines", hint=hint)
-        return lines_left(self.file, self.applied.manifest)
-
-    def data(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        made, applied = self.applied.manifest, self.applied
-        return {
-            "name": made.header.name,
-            "version": made.header.version,
-            "digest": made.digest,
-            "supersedes": {"version": self.base.header.version, "digest": self.base.digest},
-            "changes": msgspec.to_builtins(applied.changes),
-            "ineffective": msgspec.to_builtins(applied.ineffective),
-            "shared": list(applied.shared),
-            "staleness": msgspec.to_builtins(applied.staleness),
-            "coverage": {"note": UNJUDGED, "parts": [part.data() for part in applied.coverage]},
-            "resolution": self.resolution.data(),
-        }
-
-
 @checked
 def apply_from_files(
     manifest: str,
@@ -212,13 +161,13 @@ def apply_from_files(
     rule: ConflictRule | None = None,
     sources: Sources = NOTHING,
     reading: Reading | None = None,
-) -> AppliedDecisions:
+) -> Application:
     """Apply decisions to a manifest: a new version that records their digest.
 
     Parameters
     ----------
     manifest
-        a folder, NAME@VERSION of an available manifest, or a published list of images in any format
+        a folder, or NAME@VERSION of an available manifest
     decisions
         .jsonl, .csv, or the FindMeIfYouCan authors' manual_selection as .yaml or .json
     near
@@ -229,8 +178,7 @@ def apply_from_files(
         of the new manifest: MAJOR.MINOR.PATCH (default: 1.0.0 of a cleaned list)
     variant
         make a separate cleaned list rather than a new version: without images that decisions remove, without
-        unsure ones too, or only images judged to stay (default for a published list: minus-remove); unjudged is
-        not clean
+        unsure ones too, or only images judged to stay; unjudged is not clean
     name
         of the cleaned list (default: from what is left out, such as textures-ninco-minus-72)
     reason
@@ -253,9 +201,7 @@ def apply_from_files(
     if torn and strict:
         raise DecisionError("A file is truncated or incomplete", where=torn[0], hint="leave out --strict")
     rows = [row for file in files for row in file.decisions]
-    is_list = is_list_file(manifest)
-    base = manifest_of_list(Path(manifest), rows) if is_list else load_manifest(manifest)
-    variant = variant or ("minus-remove" if is_list else None)
+    base = load_manifest(manifest)
     if variant is None and (name or version is None):
         hint = "--version MAJOR.MINOR.PATCH; or --cleaned, for a separate cleaned list, with --name"
         raise UsageError("A new version of a manifest needs a version number, and keeps the name", hint=hint)
@@ -273,21 +219,11 @@ def apply_from_files(
         reason=reason,
         strict=strict,
     )
-    for note in (*torn, *_doubts(base, applied)):
-        warnings.warn(note, CurationWarning, stacklevel=3)
-    return AppliedDecisions(base, applied, resolution, Path(manifest) if is_list else None)
-
-
-def _doubts(base: Manifest, applied: Application) -> list[str]:
-    """Return warnings about the result."""
-    notes = [*applied.staleness.notes(), *(row.text() for row in applied.ineffective)]
+    doubts = [*applied.staleness.notes(), *(row.text() for row in applied.ineffective)]
     if applied.shared:
-        notes.append(f"near and far share {len(applied.shared)} images, such as {applied.shared[0]}.")
+        doubts.append(f"near and far share {len(applied.shared)} images, such as {applied.shared[0]}.")
     if not applied.changes:
-        notes.append("no list changed.")
-    if applied.manifest.header.supersedes is None:
-        return notes
-    step = diff_manifests(base, applied.manifest)
-    if step.stated_step is not None and _RANK[step.stated_step] < _RANK[step.verdict]:
-        notes.append(f"the change deserves a {step.verdict} version ({step.reason}), not a {step.stated_step} one.")
-    return notes
+        doubts.append("no list changed.")
+    for note in (*torn, *doubts):
+        warnings.warn(note, CurationWarning, stacklevel=3)
+    return applied

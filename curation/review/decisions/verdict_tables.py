@@ -9,15 +9,11 @@ With the columns ``image_id=image_location`` and ``action=decision`` and the cod
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence, Set
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import compress
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -27,7 +23,7 @@ import numpy as np
 from curation.core.arguments import pairs
 from curation.core.errors import CurationError, DecisionError, UsageError
 from curation.core.reading import InputFile
-from curation.core.wording import slug
+from curation.core.wording import examples, slug
 from curation.review.decisions.decision import ACTIONS_OF, Decision, Stage
 from curation.review.decisions.files import (
     FIELDS,
@@ -47,7 +43,6 @@ SKIP = "skip"
 """The meaning of a code that is not a verdict."""
 _OWN_FORMS = (".jsonl", ".json", ".yaml", ".yml")
 _STABLE_ID = re.compile(r"[a-z][a-z0-9_]{0,31}:(?![/\\])")
-_SHOWN = 8
 _HEAD = 1 << 16
 Namespaces = Callable[[str], str]
 """The name space of the ids of a data set."""
@@ -148,9 +143,9 @@ def _read_table(
     rows = _mapped_rows(file.data, path.name, columns)
     codes = Counter(fields["action"] for _, fields in rows)
     _require_known(rows, codes, actions, path.name, columns["action"])
-    judged = [(line, fields) for line, fields in rows if actions[fields["action"]] != SKIP]
+    judged = [(row, fields) for row, fields in rows if actions[fields["action"]] != SKIP]
     for _, fields in judged:
-        code, reason = fields["action"], fields.get("reason", "").strip()
+        code, reason = fields["action"], fields.get("reason", "")
         fields["reason"] = ": ".join(filter(None, (code if options.codes else "", reason)))
         fields["action"] = actions[code]
         fields["dataset"] = (
@@ -161,8 +156,8 @@ def _read_table(
     ids = _stable_ids(judged, path.name, namespaces)
     common = {"stage": options.stage, "reviewer": options.reviewer}
     decisions = tuple(
-        checked_decision(common | fields | {"image_id": image}, f"{path.name}, line {line}")
-        for (line, fields), image in zip(judged, ids, strict=True)
+        checked_decision(common | fields | {"image_id": image}, f"{path.name}, row {row}")
+        for (row, fields), image in zip(judged, ids, strict=True)
     )
     times = Counter((row.dataset, row.image_id) for row in decisions)
     return DecisionFile(
@@ -179,52 +174,33 @@ def _read_table(
 
 
 def _mapped_rows(data: bytes, name: str, columns: Mapping[str, str]) -> list[tuple[int, dict[str, str]]]:
-    """Return line and mapped cells by field of each row."""
-    cells, rows = read_table(data, name, _separator(data, set(columns.values())))
+    """Return number and mapped cells by field of each row."""
+    first = data[:_HEAD].partition(b"\n")[0].decode("utf-8", "replace")
+    cells, rows = read_table(data, name, max(",;\t", key=first.count))
     head = [cell.strip() for cell in cells]
     for column in columns.values():
         if head.count(column) != 1:
             message = "The table names a column twice" if column in head else "The table has no such column"
             excerpt = ascii(", ".join(head))[:200]
-            raise DecisionError(message, where=f"{name}, line 1", expected=ascii(column)[:60], found=excerpt)
-    indices = {field: head.index(column) for field, column in columns.items()}
-    found_rows = [(line, {field: cells[index] for field, index in indices.items()}) for line, cells in rows]
-    if not found_rows:
+            raise DecisionError(message, where=f"{name}, row 1", expected=ascii(column)[:60], found=excerpt)
+    if not rows:
         raise DecisionError("The table has no rows", where=name)
-    for _, fields in found_rows:
-        fields |= {"action": fields["action"].strip(), "image_id": fields["image_id"].strip()}
-    return found_rows
-
-
-def _separator(data: bytes, columns: Set[str]) -> str:
-    """Return what separates the cells: that under which the first row has the wanted columns, else the comma."""
-    first = data[:_HEAD].decode("utf-8-sig", "replace")
-    for separator in ",;\t":
-        # Quotes depend on the separator: with a wrong separator, text after a quote is not an error of the table.
-        with suppress(csv.Error):
-            head = next(filter(None, csv.reader(io.StringIO(first, newline=""), delimiter=separator)), [])
-            if columns <= {cell.strip() for cell in head}:
-                return separator
-    return ","
+    indices = {field: head.index(column) for field, column in columns.items()}
+    return [(number, {field: cells[index].strip() for field, index in indices.items()}) for number, cells in rows]
 
 
 def _require_known(
     rows: Sequence[tuple[int, dict[str, str]]], codes: Counter[str], actions: Mapping[str, str], name: str, column: str
 ) -> None:
-    """Raise `DecisionError` where codes are unknown; all of them are named, each with its first line."""
-    unknown: dict[str, int] = {}
-    for line, fields in rows:
-        if fields["action"] not in actions:
-            unknown.setdefault(fields["action"], line)
+    """Raise `DecisionError` where codes are unknown; all of them are named, and the first row with one."""
+    unknown = {code: n for code, n in codes.items() if code not in actions}
     if unknown:
-        examples = [f"{ascii(code)[:40]} on line {line} ({codes[code]:,} rows)" for code, line in unknown.items()]
-        first, line = next(iter(unknown.items()))
+        row, first = next((row, fields["action"]) for row, fields in rows if fields["action"] in unknown)
         raise DecisionError(
             "Unknown code in the table" if first else "A row of the table has no code",
-            where=f"{name}, line {line}: {column}",
+            where=f"{name}, row {row}: {column}",
             expected=", ".join(actions),
-            found="; ".join(examples[:_SHOWN])
-            + (f"; and {len(examples) - _SHOWN} more" if len(examples) > _SHOWN else ""),
+            found=examples([f"{ascii(code)[:40]} ({n:,} rows)" for code, n in unknown.items()]),
             hint=f"--codes {first[:40]}=ACTION, or {first[:40]}={SKIP}" if first else "--on-error blank=skip",
         )
 
@@ -233,8 +209,8 @@ def _stable_ids(rows: Sequence[tuple[int, dict[str, str]]], name: str, namespace
     """Return the stable id of the image of each row: one that is such already, or that of a path."""
     ids = [fields["image_id"] for _, fields in rows]
     paths: dict[str, list[int]] = defaultdict(list)
-    for position, (line, fields) in enumerate(rows):
-        image, where = ids[position], f"{name}, line {line}"
+    for position, (row, fields) in enumerate(rows):
+        image, where = ids[position], f"{name}, row {row}"
         if not image or not image.isprintable():
             raise DecisionError(
                 "A row names no image", where=where, expected="a path or an id", found=ascii(image)[:60]
@@ -260,16 +236,18 @@ def _without_order(files: Sequence[DecisionFile]) -> list[DecisionFile]:
     actions_on: dict[tuple[str, ...], set[str]] = defaultdict(set)
     for row in (row for file in files if file.format == "table" for row in file.decisions):
         actions_on[_slot(row)].add(row.action)
-    ordered_files = []
-    for file in files:
-        differs = [file.format == "table" and len(actions_on[_slot(row)]) > 1 for row in file.decisions]
-        rows = [
-            msgspec.structs.replace(row, reviewer="") if is_contradicted else row
-            for row, is_contradicted in zip(file.decisions, differs, strict=True)
-        ]
-        images = {row.image_id for row in compress(file.decisions, differs)}
-        ordered_files.append(replace(file, decisions=tuple(rows), contradicted=tuple(sorted(images))))
-    return ordered_files
+    return [
+        replace(
+            file,
+            decisions=tuple(
+                msgspec.structs.replace(row, reviewer="") if len(actions_on[_slot(row)]) > 1 else row
+                for row in file.decisions
+            ),
+        )
+        if file.format == "table"
+        else file
+        for file in files
+    ]
 
 
 def _slot(row: Decision) -> tuple[str, ...]:

@@ -224,13 +224,6 @@ def is_near(score: float, near_wup: Decimal) -> bool:
     return Decimal(decimal_text(score)) >= near_wup
 
 
-def category_counts(source: Source) -> tuple[list[int], list[int]]:
-    """Return for each category how many images and how many objects have it (0 objects: presence only)."""
-    counts = _counted(source).groupby("category")["objects"].agg(["size", "sum"])
-    every = counts.reindex(range(len(source.categories)), fill_value=0)
-    return every["size"].tolist(), every["sum"].tolist()
-
-
 def _counted(source: Source) -> pd.DataFrame:
     """Return the pairs of image and category, sorted, and how many objects each has; 0 where only presence is known."""
     import pandas as pd
@@ -244,20 +237,19 @@ def category_table(
     pool: str, judged: Sequence[Judged], source: Source, synsets: Mapping[str, str]
 ) -> tuple[CategoryJudgement, ...]:
     """Return the judgements as records, the categories with the most images first."""
-    images, objects = category_counts(source)
+    images = np.bincount(_counted(source)["category"], minlength=len(source.categories)).tolist()
     rows = (
         CategoryJudgement(
             pool=pool,
             category=row.category,
             images=n_images,
-            objects=n_objects,
             judgement=row.judgement,
             reason=row.phrase,
             id_class=row.id_class,
             synset=synsets.get(row.category, ""),
             kinship=_kinship_text(row),
         )
-        for row, n_images, n_objects in zip(judged, images, objects, strict=True)
+        for row, n_images in zip(judged, images, strict=True)
     )
     return tuple(sorted(rows, key=lambda row: (-row.images, row.category)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from curation.core.errors import ProposalError
-from curation.core.files import read_bytes
 from curation.core.reading import filled_lines, read_declaration, read_plain
-from curation.core.tables import csv_rows
-from curation.signals.hierarchy import open_wordnet
 from curation.signals.hierarchy.class_lists import DATASETS, synset_map
 
 if TYPE_CHECKING:
@@ -121,7 +118,7 @@ def owners(classes: Sequence[IdClass]) -> dict[str, tuple[str, bool]]:
     return names | {name_key(entry.name): (entry.name, True) for entry in classes}
 
 
-def synsets_of(names: Iterable[str], *, dataset: str = "", given: Mapping[str, str] | None = None) -> dict[str, str]:
+def synsets_of(names: Iterable[str], *, dataset: str = "") -> dict[str, str]:
     """Return the synset of each name that has one, by the maps made by hand: never the first sense of a word.
 
     Parameters
@@ -130,53 +127,13 @@ def synsets_of(names: Iterable[str], *, dataset: str = "", given: Mapping[str, s
     dataset : str
         ``coco``, ``voc`` or ``openimages``: its map goes before the others, which lend theirs where a name is the same
         but for case and blanks.
-    given : mapping of str to str, optional
-        The user's synsets by name, before all others; ``""`` says that a name has none.
     """
-    mine = {name_key(name): synset for name, synset in (given or {}).items()}
     order = sorted(DATASETS, key=lambda name: name != dataset)
     synsets: dict[str, str] = {}
     for name in names:
-        key = name_key(name)
-        synset = mine[key] if key in mine else next((s for other in order if (s := _by_key(other).get(key))), "")
-        if synset:
+        if synset := next((synset for other in order if (synset := _by_key(other).get(name_key(name)))), ""):
             synsets[name] = synset
     return synsets
-
-
-def read_synset_map(path: Path) -> dict[str, str]:
-    """Return the name-to-synset rows of a CSV or TSV file (``name,n02084071``; an empty synset says none).
-
-    Raises
-    ------
-    MissingFileError
-        No such file.
-    ProposalError
-        A row is malformed, a name is repeated, or a synset is not a noun of WordNet 3.0; the message names the row.
-    """
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
-    data = read_bytes(path, kind="synset map")
-    rows = csv_rows(data, ProposalError, "The synset map is not a table", where=str(path), delimiter=delimiter)
-    filled_rows = [(number, row) for number, row in enumerate(rows, 1) if row and not row[0].startswith("#")]
-    if filled_rows and [cell.strip().lower() for cell in filled_rows[0][1]] == ["name", "synset"]:
-        del filled_rows[0]
-    if not filled_rows:
-        raise ProposalError("The synset map is empty", where=str(path), expected="rows name,n02084071")
-    mapped: dict[str, str] = {}
-    keys = set[str]()
-    for number, row in filled_rows:
-        where, key = f"{path}: row {number}", name_key(row[0])
-        if len(row) != 2 or not key or key in keys:
-            message = "Duplicate name in the synset map" if key in keys else "A row of the synset map is malformed"
-            raise ProposalError(message, where=where, expected="name,n02084071", found=ascii(row)[:80])
-        keys.add(key)
-        mapped[row[0].strip()] = synset = row[1].strip()
-        if synset and synset not in open_wordnet():
-            message = "Not a noun synset of WordNet 3.0"
-            raise ProposalError(
-                message, where=where, expected="n and eight digits, as n02084071 for dog", found=synset[:40]
-            )
-    return mapped
 
 
 @cache

@@ -31,9 +31,6 @@ class Thresholds:
     ----------
     near_wup : Decimal
         A category is near if its Wu-Palmer similarity to the nearest ID class is at least this (0 to 1).
-    text_margin : Decimal
-        An image is suspect if its cosine similarity to the best ID prompt exceeds that to the best other prompt by at
-        least this (0 to 2).
     look_sigma : Decimal
         An image is suspect if its similarity to the nearest ID image is at least the median of ID images among
         themselves plus this many robust deviations (-100 to 100).
@@ -41,16 +38,12 @@ class Thresholds:
         A detection of an ID class counts from this confidence.
     agreeing : int
         So many kinds of suspicion propose removal; fewer leave an image undecided.
-    standard_errors : Decimal
-        A set is farther only if its mean similarity is lower by more than this many standard errors.
     """
 
     near_wup: Decimal = Decimal("0.82")
-    text_margin: Decimal = Decimal("0.01")
     look_sigma: Decimal = Decimal("0")
     detector_score: Decimal = Decimal("0.5")
     agreeing: int = 2
-    standard_errors: Decimal = Decimal("2")
 
     def as_texts(self) -> dict[str, str]:
         """Return every threshold as a decimal string."""
@@ -59,11 +52,9 @@ class Thresholds:
 
 _BOUNDS: dict[str, tuple[int, int]] = {
     "near_wup": (0, 1),
-    "text_margin": (0, 2),
     "look_sigma": (-100, 100),
     "detector_score": (0, 1),
-    "agreeing": (1, 5),
-    "standard_errors": (0, 100),
+    "agreeing": (1, 4),
 }
 
 
@@ -108,8 +99,7 @@ NOTE = "a proposal, not a decision: membership comes from replayed human decisio
 _HINT = "curation review propose … --out FILE"
 Form = TypeVar("Form")
 
-Verdict = Literal["remove", "near", "far", "farther", "undecided"]
-Group = Literal["near", "far", "all"]
+Verdict = Literal["remove", "near", "far", "undecided"]
 Judgement = Literal["overlap", "part", "broader", "near", "far", "unjudged"]
 
 KINDS: dict[str, str] = {
@@ -119,7 +109,6 @@ KINDS: dict[str, str] = {
     "label_kind": "an annotation is of a kind of an ID class",
     "label_part": "an annotation is of a part of an ID class",
     "detector": "a detector is confident of an ID class",
-    "image_text": "the image is nearer to the prompt of an ID class than to that of any other class",
     "image_image": "the image looks as like an ID image as ID images look like each other",
     "label_broader": "an annotation is of a class that an ID class is a kind of",
     "near_listed": "an annotation is of a category listed as near",
@@ -134,10 +123,8 @@ STRENGTH: dict[str, int] = {kind: number for number, kind in enumerate(KINDS)}
 
 OVERLAPS = ("label_name", "label_alias", "label_synonym", "label_kind")
 """Kinds of which one is enough to propose that an image be removed."""
-SUSPICIONS = ("label_part", "detector", "image_text", "image_image", "label_broader")
+SUSPICIONS = ("label_part", "detector", "image_image", "label_broader")
 """Kinds of which several must agree: each alone is wrong too often."""
-SEEN_BY_MACHINE = ("detector", "image_text", "image_image")
-"""Kinds that come from pixels, not from annotations."""
 
 
 class _Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -175,7 +162,7 @@ class Proposal(_Record, frozen=True):
     ----------
     image_id : str
         ``namespace:native``.
-    proposal : {"remove", "near", "far", "farther", "undecided"}
+    proposal : {"remove", "near", "far", "undecided"}
     reason : str
         One short phrase, the same for images proposed for the same reason: ``"remove: cat"``. Review shows a view for
         each.
@@ -193,41 +180,6 @@ class Proposal(_Record, frozen=True):
     evidence: Annotated[tuple[Evidence, ...], msgspec.Meta(min_length=1)]
     rank: int
     pool: str = ""
-
-
-class SetProposal(_Record, frozen=True):
-    """How far a set of images lies from the ID images: a proposal, not a decision.
-
-    Attributes
-    ----------
-    name : str
-        ``POOL GROUP``.
-    group : {"near", "far", "all"}
-        The images that are near by their annotations, those that are far, or all that annotations do not propose for
-        removal. What detector and embeddings say does not count here: it would make the sets what they measure.
-    proposal : {"near", "far", "farther", "undecided"}
-    reason : str
-    images : int
-        With an embedding.
-    mean_similarity, standard_error : str or None
-        Of the cosine similarity s_j of each image to its nearest ID image, decimal strings; the standard error is the
-        sample deviation over the square root of the number. None without embeddings, or (error) with fewer than two.
-    mean_kinship : str or None
-        Mean over the set's annotated categories of the Wu-Palmer similarity to the nearest ID class; None where no
-        category has a synset.
-    encoder : str
-        Digest of the encoder: only sets with the same encoder may be compared. ``""`` without embeddings.
-    """
-
-    name: str
-    group: Group
-    proposal: Verdict
-    reason: str
-    images: int
-    mean_similarity: str | None = None
-    standard_error: str | None = None
-    mean_kinship: str | None = None
-    encoder: str = ""
 
 
 class Input(_Record, frozen=True):
@@ -254,8 +206,8 @@ class CategoryJudgement(_Record, frozen=True):
     Attributes
     ----------
     pool, category : str
-    images, objects : int
-        With an annotation of the category, crowd included; objects are 0 for a presence-only source.
+    images : int
+        With an annotation of the category, crowd included.
     judgement : {"overlap", "part", "broader", "near", "far", "unjudged"}
     reason : str
     id_class : str
@@ -270,7 +222,6 @@ class CategoryJudgement(_Record, frozen=True):
     pool: str
     category: str
     images: int
-    objects: int
     judgement: Judgement
     reason: str
     id_class: str = ""
@@ -283,7 +234,6 @@ class _Made(_Record, frozen=True, kw_only=True):
     thresholds: dict[str, str]
     inputs: tuple[Input, ...]
     categories: tuple[CategoryJudgement, ...] = ()
-    sets: tuple[SetProposal, ...] = ()
     reference: dict[str, str] = {}
     left_out: dict[str, int] = {}
     note: str = NOTE
@@ -291,7 +241,7 @@ class _Made(_Record, frozen=True, kw_only=True):
 
 class _Head(_Made, frozen=True, kw_only=True):
     format: Literal["curation-proposals"]
-    version: Literal[1]
+    version: Literal[2]
     count: int
 
 
@@ -305,7 +255,6 @@ class ProposalSet(_Made, frozen=True, kw_only=True, dict=True):
         Every number that was chosen, as decimal strings: see `Thresholds`.
     inputs : tuple of Input
     categories : tuple of CategoryJudgement
-    sets : tuple of SetProposal
     reference : dict of str to str
         Nearest-neighbour similarity of ID images among themselves: ``images``, ``median``, ``sigma``. Empty without
         embeddings.
@@ -322,7 +271,7 @@ class ProposalSet(_Made, frozen=True, kw_only=True, dict=True):
     def header(self) -> dict[str, Any]:
         """Return everything but the proposals as plain data: the first line of a file."""
         data = {name: msgspec.to_builtins(getattr(self, name)) for name in _Made.__struct_fields__}
-        return {"format": "curation-proposals", "version": 1, "count": len(self.proposals), **data}
+        return {"format": "curation-proposals", "version": 2, "count": len(self.proposals), **data}
 
     def lines(self) -> list[bytes]:
         """Return header and proposals as lines of JSON, keys sorted, without line feeds: the file's content."""
@@ -335,7 +284,7 @@ class ProposalSet(_Made, frozen=True, kw_only=True, dict=True):
         return sha256_of_bytes(b"\n".join([*self.lines(), b""]))
 
     def counts(self) -> dict[str, int]:
-        """Return the number of proposals by verdict, in the order remove, near, far, farther, undecided."""
+        """Return the number of proposals by verdict, in the order remove, near, far, undecided."""
         counts = Counter(proposal.proposal for proposal in self.proposals)
         return {verdict: counts[verdict] for verdict in get_args(Verdict)}
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Annotated, Any
 
-import numpy as np
-
-from curation.core.errors import ProposalError
-from curation.core.tables import grouped
+from curation.core.arguments import checked
+from curation.core.canonical import sha256_of_bytes
+from curation.core.errors import ProposalError, UsageError
+from curation.core.files import read_bytes
+from curation.core.process import stage, steps
+from curation.manifest.locate import load_manifest
 from curation.review.proposals.categories import (
-    Judged,
     Lists,
     category_relations,
     category_table,
@@ -22,30 +22,28 @@ from curation.review.proposals.categories import (
     label_evidence,
     nearest_classes,
 )
-from curation.review.proposals.evidence import detector_evidence, look_evidence, text_evidence
-from curation.review.proposals.id_classes import IdClass, synsets_of
+from curation.review.proposals.evidence import detector_evidence, digest_of, look_cut, look_evidence, read_categories
+from curation.review.proposals.id_classes import IdClass, classes_of, read_id_classes, synsets_of
 from curation.review.proposals.proposal import (
     OVERLAPS,
-    SEEN_BY_MACHINE,
     STRENGTH,
     SUSPICIONS,
     CategoryJudgement,
     Evidence,
-    Group,
     Input,
     Proposal,
     ProposalSet,
-    SetProposal,
     Thresholds,
     Verdict,
     decimal_text,
+    thresholds_from,
 )
-from curation.signals.similarity.neighbors import Reference, SetSimilarity, reference_statistics, set_similarity
+from curation.signals.similarity.embeddings import Embeddings, open_embeddings
+from curation.signals.similarity.neighbors import reference_statistics, set_similarity
 from curation.sources.datasets import family
-
-if TYPE_CHECKING:
-    from curation.signals.similarity.embeddings import Embeddings
-    from curation.sources.source import Source
+from curation.sources.opening import as_source, parts_at
+from curation.sources.source import Source
+from curation.sources.source_specs import BadBoxes
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +99,7 @@ def finding(evidence: Sequence[Evidence], *, agreeing: int) -> Finding:
     return Finding("far", "far", 5)
 
 
-def combine(suspects: Sequence[Suspect], *, agreeing: int, farther: Collection[str] = ()) -> tuple[Proposal, ...]:
+def combine(suspects: Sequence[Suspect], *, agreeing: int) -> tuple[Proposal, ...]:
     """Return a proposal for each image, ranked by urgency, number of kinds of evidence, strongest kind, score, and id.
 
     Parameters
@@ -110,8 +108,6 @@ def combine(suspects: Sequence[Suspect], *, agreeing: int, farther: Collection[s
         Each image once.
     agreeing : int
         Kinds of suspicion that propose removal.
-    farther : collection of str
-        Pools whose far images are called farther.
 
     Raises
     ------
@@ -136,17 +132,17 @@ def combine(suspects: Sequence[Suspect], *, agreeing: int, farther: Collection[s
         strength, score = (STRENGTH[first.kind], _number(first.score)) if first else (len(STRENGTH), Decimal(0))
         kinds = len({piece.kind for piece in against})
         rows.append(((conclusion.urgency, -kinds, strength, -score, suspect.image_id), suspect, evidence, conclusion))
-    proposals = []
-    for rank, (_, case, evidence, conclusion) in enumerate(sorted(rows, key=lambda row: row[0]), 1):
-        verdict, reason = conclusion.verdict, conclusion.reason
-        if verdict == "far" and case.pool in farther:
-            verdict, reason = "farther", "farther"
-        proposals.append(
-            Proposal(
-                image_id=case.image_id, proposal=verdict, reason=reason, evidence=evidence, rank=rank, pool=case.pool
-            )
+    return tuple(
+        Proposal(
+            image_id=suspect.image_id,
+            proposal=conclusion.verdict,
+            reason=conclusion.reason,
+            evidence=evidence,
+            rank=rank,
+            pool=suspect.pool,
         )
-    return tuple(proposals)
+        for rank, (_, suspect, evidence, conclusion) in enumerate(sorted(rows, key=lambda row: row[0]), 1)
+    )
 
 
 def ordered(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
@@ -169,8 +165,6 @@ class OodPool:
     source : Source
     lists : Lists
         Categories that the user calls near or far himself.
-    synsets : mapping of str to str
-        The user's own synsets of category names; they go before the maps made by hand.
     embeddings : Embeddings or None
     detections : Path or None
         COCO results of a detector of the ID classes.
@@ -181,39 +175,17 @@ class OodPool:
     name: str
     source: Source
     lists: Lists = field(default_factory=Lists)
-    synsets: Mapping[str, str] = field(default_factory=dict)
     embeddings: Embeddings | None = None
     detections: Path | None = None
     detector_classes: Mapping[int, str] = field(default_factory=dict)
-
-
-class _Reference(NamedTuple):
-    """The embedded ID images, and how similar they are among themselves."""
-
-    embeddings: Embeddings
-    found: Reference
-
-    @property
-    def encoder(self) -> str:
-        return self.embeddings.encoder.digest
-
-    def as_texts(self) -> dict[str, str]:
-        """Return the figures as texts, for the header of a proposals file."""
-        texts = {"images": str(self.found.n), "encoder": self.encoder}
-        if self.found.median is not None and self.found.sigma is not None:
-            texts |= {"median": decimal_text(self.found.median), "sigma": decimal_text(self.found.sigma)}
-        return texts
 
 
 @dataclass(frozen=True)
 class _Seen:
     """What was found in one pool."""
 
-    pool: OodPool
-    judged: tuple[Judged, ...]
     categories: tuple[CategoryJudgement, ...]
-    evidence: dict[str, tuple[Evidence, ...]]
-    look: SetSimilarity | None
+    suspects: list[Suspect]
     left_out: dict[str, int]
     inputs: tuple[Input, ...]
 
@@ -223,9 +195,7 @@ def propose(
     pools: Sequence[OodPool],
     *,
     references: Embeddings | None = None,
-    prompts: Embeddings | None = None,
     thresholds: Thresholds | None = None,
-    id_synsets: Mapping[str, str] | None = None,
     inputs: Iterable[Input] = (),
 ) -> ProposalSet:
     """Return ranked proposals for every image of the pools: proposals, not decisions (spec 3.3).
@@ -237,11 +207,7 @@ def propose(
         Of different names, sharing no image.
     references : Embeddings, optional
         Of ID images.
-    prompts : Embeddings, optional
-        Of texts of ID and other classes.
     thresholds : Thresholds, optional
-    id_synsets : mapping of str to str, optional
-        The user's own synsets of ID classes, before those of the maps.
     inputs : iterable of Input
         Files that the caller read.
 
@@ -259,26 +225,28 @@ def propose(
     if not names or len(set(names)) < len(names):
         listed_names = ", ".join(names) or "none"
         raise ProposalError("Every OOD source needs a unique name", expected="one or more names", found=listed_names)
-    known = synsets_of([entry.name for entry in classes], given=id_synsets)
-    reference = _Reference(references, reference_statistics(references)) if references else None
+    known = synsets_of([entry.name for entry in classes])
+    statistics = reference_statistics(references) if references else None
+    cut = None
+    reference: dict[str, str] = {}
+    if references and statistics:
+        reference = {"images": str(statistics.n), "encoder": references.encoder.digest}
+        if statistics.median is not None and statistics.sigma is not None:
+            reference |= {"median": decimal_text(statistics.median), "sigma": decimal_text(statistics.sigma)}
+            cut = look_cut(statistics.median, statistics.sigma, chosen.look_sigma)
     seen = [
-        _look_into(pool, classes, known, reference, prompts, chosen)
+        _look_into(pool, classes, known, references, cut, chosen)
         for pool in tqdm(pools, desc="looking into OOD sources", disable=None, leave=False)
     ]
-    sets = propose_sets(
-        [row for pool in seen for row in _statistics(pool, chosen)], chosen, reference.encoder if reference else ""
-    )
-    suspects = [Suspect(pool.pool.name, image, evidence) for pool in seen for image, evidence in pool.evidence.items()]
-    unmapped = len(classes) - len(known.keys() & {entry.name for entry in classes})
-    left_out = {"ID classes without a synset": unmapped} | {key: n for pool in seen for key, n in pool.left_out.items()}
+    left_out = {"ID classes without a synset": len(classes) - len(known)}
+    left_out |= {key: n for pool in seen for key, n in pool.left_out.items()}
     return ProposalSet(
         id_classes=tuple(entry.name for entry in classes),
         thresholds=chosen.as_texts(),
         inputs=(*inputs, *(entry for pool in seen for entry in pool.inputs)),
-        proposals=combine(suspects, agreeing=chosen.agreeing, farther=farther_pools(sets)),
+        proposals=combine([suspect for pool in seen for suspect in pool.suspects], agreeing=chosen.agreeing),
         categories=tuple(row for pool in seen for row in pool.categories),
-        sets=sets,
-        reference=reference.as_texts() if reference else {},
+        reference=reference,
         left_out={key: n for key, n in left_out.items() if n},
     )
 
@@ -287,29 +255,22 @@ def _look_into(
     pool: OodPool,
     classes: Sequence[IdClass],
     id_synsets: Mapping[str, str],
-    reference: _Reference | None,
-    prompts: Embeddings | None,
+    references: Embeddings | None,
+    cut: Decimal | None,
     thresholds: Thresholds,
 ) -> _Seen:
     source, names = pool.source, pool.source.categories.names
-    synsets = synsets_of(names, dataset=family(source.dataset), given=pool.synsets)
+    synsets = synsets_of(names, dataset=family(source.dataset))
     relations = category_relations(names, classes, synsets=synsets, id_synsets=id_synsets)
     near = nearest_classes(synsets, id_synsets)
     judged = judge_categories(names, relations, near, near_wup=thresholds.near_wup, lists=pool.lists)
     labels = label_evidence(source, judged, near_wup=thresholds.near_wup)
     evidence = dict(zip(source.image_ids.tolist(), labels, strict=True))
-    embeddings, left_out = _of_pool(pool, evidence)
+    embeddings, left_out = _embeddings_of(pool, evidence)
     inputs: list[Input] = []
-    look = set_similarity(embeddings, reference.embeddings) if embeddings and reference else None
-    by_signal: list[Mapping[str, Evidence]] = []
-    if embeddings and prompts:
-        by_signal.append(text_evidence(embeddings, prompts, classes, margin=thresholds.text_margin))
-    if look and reference:
-        median, sigma = reference.found.median, reference.found.sigma
-        if median is not None and sigma is not None:
-            by_signal.append(look_evidence(look, median=median, sigma=sigma, sigmas=thresholds.look_sigma))
-    for image, piece in (pair for by_image in by_signal for pair in by_image.items()):
-        evidence[image] = (*evidence[image], piece)
+    if embeddings and references and cut is not None:
+        for image, piece in look_evidence(set_similarity(embeddings, references), cut).items():
+            evidence[image] = (*evidence[image], piece)
     if pool.detections is not None:
         detector = detector_evidence(
             pool.detections, source, pool.detector_classes, threshold=thresholds.detector_score, pool=pool.name
@@ -318,11 +279,11 @@ def _look_into(
             evidence[image] = (*evidence[image], *pieces)
         left_out |= {f"{pool.name}: {reason}": n for reason, n in detector.left_out.items()}
         inputs.append(detector.file)
-    table = category_table(pool.name, judged, source, synsets)
-    return _Seen(pool, judged, table, evidence, look, left_out, tuple(inputs))
+    suspects = [Suspect(pool.name, image, pieces) for image, pieces in evidence.items()]
+    return _Seen(category_table(pool.name, judged, source, synsets), suspects, left_out, tuple(inputs))
 
 
-def _of_pool(pool: OodPool, images: Collection[str]) -> tuple[Embeddings | None, dict[str, int]]:
+def _embeddings_of(pool: OodPool, images: Collection[str]) -> tuple[Embeddings | None, dict[str, int]]:
     """Return the embeddings of the pool's images, and how many images or embeddings have no counterpart."""
     if (embeddings := pool.embeddings) is None:
         return None, {}
@@ -341,171 +302,153 @@ def _of_pool(pool: OodPool, images: Collection[str]) -> tuple[Embeddings | None,
     return embeddings if len(rows) == len(embeddings) else embeddings.take(rows), left_out
 
 
-def _statistics(seen: _Seen, thresholds: Thresholds) -> list[SetStatistics]:
-    # By annotations alone: a group from which similar images were taken out is dissimilar by construction.
-    verdicts = {
-        image: finding(
-            [piece for piece in evidence if piece.kind not in SEEN_BY_MACHINE], agreeing=thresholds.agreeing
-        ).verdict
-        for image, evidence in seen.evidence.items()
-    }
-    scores = {row.category: row.nearest.score for row in seen.judged if row.nearest}
-    source, groups = seen.pool.source, grouped(verdicts, lambda image: verdicts[image])
-    groups_of: tuple[tuple[Group, list[str]], ...] = (
-        ("near", groups.get("near", [])),
-        ("far", groups.get("far", [])),
-        ("all", [image for image, verdict in verdicts.items() if verdict != "remove"]),
-    )
-    image, category = source.class_pairs()
-    statistics = []
-    for group, images in groups_of:
-        if images:
-            held = set(images)
-            chosen = np.array([id_ in held for id_ in source.image_ids.tolist()], np.bool_)
-            shown_names = {source.categories.names[index] for index in np.unique(category[chosen[image]]).tolist()}
-            kinships = [scores[name] for name in sorted(shown_names) if name in scores]
-            statistics.append(set_statistics(seen.pool.name, group, images, seen.look, kinships))
-    return statistics
+NOTHING: Mapping[str, Any] = {}
 
 
-_TOO_FEW = "too few embedded images"
-
-
-@dataclass(frozen=True, slots=True)
-class SetStatistics:
-    """What was measured on one set.
-
-    Attributes
-    ----------
-    pool : str
-    group : {"near", "far", "all"}
-    images : int
-        With an embedding.
-    mean, error : float or None
-        Mean of s_j, and its standard error (sample deviation over the square root of the number); None where there are
-        no, or fewer than two, images.
-    kinship : float or None
-        Mean over the categories annotated in the set of the Wu-Palmer similarity to the nearest ID class.
-    """
-
-    pool: str
-    group: Group
-    images: int
-    mean: float | None
-    error: float | None
-    kinship: float | None
-
-    @property
-    def name(self) -> str:
-        """``POOL GROUP``."""
-        return f"{self.pool} {self.group}"
-
-
-def set_statistics(
-    pool: str, group: Group, images: Collection[str], look: SetSimilarity | None, kinships: Iterable[float]
-) -> SetStatistics:
-    """Return the statistics of some images of a pool.
+@checked
+def propose_from_files(
+    *,
+    id_classes: Path | None = None,
+    manifest: Annotated[str | None, "M"] = None,
+    ood: Annotated[Mapping[str, Path], "NAME[@PART]=PATH"],
+    near_classes: Annotated[Mapping[str, str | Sequence[str]], "NAME=A,B"] = NOTHING,
+    far_classes: Annotated[Mapping[str, str | Sequence[str]], "NAME=A,B"] = NOTHING,
+    embeddings_id: Annotated[Path | None, "STORE"] = None,
+    embeddings_ood: Annotated[Mapping[str, Path] | Path, "[NAME=]STORE"] = NOTHING,
+    detections: Annotated[Mapping[str, Path] | Path, "[NAME=]FILE"] = NOTHING,
+    detector_categories: Annotated[Path | None, "JSON"] = None,
+    thresholds: Annotated[Mapping[str, str], "--set KEY=VALUE"] = NOTHING,
+    bad_boxes: BadBoxes = "error",
+) -> ProposalSet:
+    """Rank the images of an OOD source that may hold an ID class; near and far, as proposals.
 
     Parameters
     ----------
-    images : collection of str
-        Ids of the set.
-    look : SetSimilarity or None
-        Of the pool to the ID images; None without embeddings.
-    kinships : iterable of float
-        For each category annotated in the set, in a fixed order.
+    id_classes
+        the ID classes: JSON, TOML, or one a line
+    manifest
+        the ID classes are the known ones of a manifest
+    ood
+        an OOD source: root, annotation file, or table; NAME begins with its data set: coco,
+        coco-val2017
+    near_classes
+        categories that you declare near
+    far_classes
+        categories that you declare far
+    embeddings_id
+        embedded ID images (curation similarity embed)
+    embeddings_ood
+        embedded images of an OOD source
+    detections
+        COCO results of a detector of the ID classes on an OOD source
+    detector_categories
+        the detector's category numbers: an annotation file with categories (default: the numbers of the
+        manifest's classes)
+    thresholds
+        a threshold: near_wup (0.82), look_sigma (0), detector_score (0.5), agreeing (2)
+    bad_boxes
+        boxes that are not finite, negative or outside any image: refuse, or drop and count
+
+    Raises
+    ------
+    UsageError
+        Something is named that is not there, or a signal lacks its other half.
     """
-    held, kin = set(images), list(kinships)
-    scores = zip(look.ids, look.similarity.tolist(), strict=True) if look is not None else ()
-    near = np.array([score for id_, score in scores if id_ in held], np.float64)
-    return SetStatistics(
-        pool=pool,
-        group=group,
-        images=len(near),
-        mean=float(near.mean()) if len(near) else None,
-        error=float(near.std(ddof=1) / math.sqrt(len(near))) if len(near) > 1 else None,
-        kinship=math.fsum(kin) / len(kin) if kin else None,
-    )
-
-
-def propose_sets(sets: Sequence[SetStatistics], thresholds: Thresholds, encoder: str = "") -> tuple[SetProposal, ...]:
-    """Return a proposal for every set: near, far, farther or, wherever the evidence is thin, undecided.
-
-    A *near* group is near if it is more similar to the ID images than its pool's far group, by more standard errors of
-    the difference than `Thresholds.standard_errors`. Any other is *farther* if it is that much less similar than the
-    lowest far group of the other pools, and WordNet agrees in order.
-
-    The paper has an order (near, far, farther), not a cut: far of COCO lies nearer than near of Open Images. So a set
-    is called farther only beside other sets; otherwise it stays undecided (spec 3.3).
-
-    Parameters
-    ----------
-    encoder : str
-        Digest of the encoder of all embeddings.
-    """
-    made = []
-    for pool_set in sets:
-        if pool_set.group == "near":
-            far = next((two for two in sets if (two.pool, two.group) == (pool_set.pool, "far")), None)
-            verdict, reason = _near(pool_set, far, thresholds)
-        else:
-            rivals = [two for two in sets if two.group == "far" and two.pool != pool_set.pool]
-            verdict, reason = _against_sets(pool_set, rivals, thresholds)
-        mean, error, kinship = (
-            None if x is None else decimal_text(x) for x in (pool_set.mean, pool_set.error, pool_set.kinship)
+    limits = thresholds_from(thresholds)
+    classes, numbers, inputs = _classes(id_classes, manifest)
+    if bool(embeddings_ood) != bool(embeddings_id):
+        message = "There is nothing to compare: ID and OOD images must both be embedded"
+        raise UsageError(message, where="--embeddings", hint="--embeddings id=STORE --embeddings STORE")
+    with stage("reading embeddings of the ID classes"):
+        known_images = _embeddings(embeddings_id, "embeddings id", inputs) if embeddings_id else None
+    sources = _sources(ood, bad_boxes)
+    near = _of_pools(near_classes, "--near", sources)
+    far = _of_pools(far_classes, "--far", sources)
+    stores = _of_pools(embeddings_ood, "--embeddings", sources)
+    detection_files = _of_pools(detections, "--detections", sources)
+    if detection_files and detector_categories is not None:
+        inputs.append(_input("detector_categories", detector_categories))
+        numbers = read_categories(detector_categories, classes)
+    if detection_files and not numbers:
+        raise UsageError(
+            "Unknown category_id of the detections: no table says which class each is",
+            where="--detections",
+            hint="--detections categories=FILE, an annotation file that the detector was trained with",
         )
-        made.append(
-            SetProposal(
-                name=pool_set.name,
-                group=pool_set.group,
-                proposal=verdict,
-                reason=reason,
-                images=pool_set.images,
-                mean_similarity=mean,
-                standard_error=error,
-                mean_kinship=kinship,
-                encoder="" if pool_set.mean is None else encoder,
+    pools = []
+    for name, source in sources.items():
+        inputs += [Input(use=f"ood {name}", name=file.name, sha256=file.sha256) for file in source.files]
+        pools.append(
+            OodPool(
+                name=name,
+                source=source,
+                lists=Lists(_split(near.get(name, "")), _split(far.get(name, ""))),
+                embeddings=_embeddings(stores[name], f"embeddings {name}", inputs) if name in stores else None,
+                detections=detection_files.get(name),
+                detector_classes=numbers,
             )
         )
-    return tuple(made)
+    return propose(classes, pools, references=known_images, thresholds=limits, inputs=inputs)
 
 
-def farther_pools(sets: Sequence[SetProposal]) -> set[str]:
-    """Return the pools whose far group is proposed farther: their far images are called farther too."""
-    return {row.name.rpartition(" ")[0] for row in sets if row.group == "far" and row.proposal == "farther"}
+def _classes(id_classes: Path | None, manifest: str | None) -> tuple[tuple[IdClass, ...], dict[int, str], list[Input]]:
+    """Return the ID classes, the numbers a detector calls them by where that is known, and the inputs so far."""
+    if (id_classes is None) == (manifest is None):
+        raise UsageError("Name the ID classes once", expected="either --classes FILE or --manifest M")
+    if id_classes is not None:
+        return read_id_classes(id_classes), {}, [_input("id_classes", id_classes)]
+    locked = load_manifest(manifest or "")
+    header = locked.header
+    numbers = {known.index: known.name for known in header.classes if known.role == "known"}
+    entry = Input(use="manifest", name=f"{header.name}@{header.version}", sha256=locked.digest)
+    return classes_of(header), numbers, [entry]
 
 
-def _near(near: SetStatistics, far: SetStatistics | None, thresholds: Thresholds) -> tuple[Verdict, str]:
-    if far is None:
-        return "undecided", "there is no far group to compare with"
-    if (gap := _gap(near, far)) is None:
-        return "undecided", _TOO_FEW
-    reason = f"{gap:.1f} standard errors nearer than {far.name}"
-    return ("near", reason) if gap > thresholds.standard_errors else ("undecided", f"only {reason}")
+def _sources(ood: Mapping[str, Path], bad_boxes: BadBoxes) -> dict[str, Source]:
+    opened: dict[str, Source] = {}
+    for key, path in steps(ood.items(), "reading OOD sources"):
+        name, _, part = key.partition("@")
+        dataset, _, name_part = name.partition("-")
+        part = part or name_part
+        if not part and path.is_dir():
+            offered = parts_at(path, dataset)
+            if len(offered) > 1:
+                raise UsageError(
+                    "The root offers several parts",
+                    where=f"--source {key}={path}",
+                    found=", ".join(offered),
+                    hint=f"--source {name}@{offered[0]}={path}",
+                )
+            part = offered[0] if offered else ""
+        if name in opened or name == "id":
+            raise UsageError(
+                f"--source may not name {name!r}" + (" twice" if name in opened else ""), where=f"--source {key}"
+            )
+        opened[name] = as_source(path, dataset=dataset, part=part, bad_boxes=bad_boxes)
+    return opened
 
 
-def _against_sets(near: SetStatistics, rivals: Sequence[SetStatistics], thresholds: Thresholds) -> tuple[Verdict, str]:
-    known = [two for two in rivals if two.mean is not None and two.error is not None]
-    if not known:
-        return "undecided", "there is no other far set to compare with"
-    lowest = min(known, key=lambda two: (two.mean or 0.0, two.name))
-    if (gap := _gap(lowest, near)) is None:
-        return "undecided", _TOO_FEW
-    reason = f"{gap:.1f} standard errors below {lowest.name}"
-    if gap <= thresholds.standard_errors:
-        return "undecided", f"{reason}: not farther by similarity"
-    if near.kinship is None or lowest.kinship is None:
-        return "undecided", f"{reason}, but WordNet says nothing"
-    if near.kinship >= lowest.kinship:
-        return "undecided", f"{reason}, but WordNet has the other order"
-    return "farther", f"{reason}, and WordNet agrees"
+def _of_pools(values: Mapping[str, Any] | Path, option: str, sources: Mapping[str, object]) -> dict[str, Any]:
+    """Return what is given of each source; with a single source, its name may be left out."""
+    if isinstance(values, Path):
+        if len(sources) == 1:
+            return {next(iter(sources)): values}
+        where, expected = f"{option} {values!s:.200}", ", ".join(f"{name}=…" for name in sources)
+        raise UsageError(f"{option} needs NAME=VALUE where there are several sources", where=where, expected=expected)
+    if unknown := [name for name in values if name not in sources]:
+        raise UsageError("No such OOD source", where=f"{option} {unknown[0][:80]}", expected=", ".join(sources))
+    return dict(values)
 
 
-def _gap(higher: SetStatistics, lower: SetStatistics) -> float | None:
-    """Return the difference of two means in standard errors of the difference; None where it is undefined."""
-    if higher.mean is None or lower.mean is None or higher.error is None or lower.error is None:
-        return None
-    error, difference = math.hypot(higher.error, lower.error), higher.mean - lower.mean
-    if error > 0:
-        return difference / error
-    return math.copysign(math.inf, difference) if difference else 0.0
+def _embeddings(path: Path, use: str, inputs: list[Input]) -> Embeddings:
+    store = open_embeddings(path)
+    inputs.append(Input(use=use, name=path.name, sha256=digest_of(store)))
+    return store
+
+
+def _split(names: str | Sequence[str]) -> tuple[str, ...]:
+    return tuple(name.strip() for name in (names.split(",") if isinstance(names, str) else names) if name.strip())
+
+
+def _input(use: str, path: Path) -> Input:
+    return Input(use=use, name=path.name, sha256=sha256_of_bytes(read_bytes(path)))

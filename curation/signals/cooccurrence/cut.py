@@ -320,7 +320,6 @@ def group_classes(
     isolated: Literal["largest", "drop", "error"] = "largest",
     components: Literal["error", "cut", "giant"] = "error",
     restarts: Annotated[int, Meta(ge=0, le=100_000)] = 50,
-    no_cache: bool = False,
 ) -> ClassGroups:
     """Group weakly co-occurring classes: normalized cut of co-occurrence.
 
@@ -344,10 +343,8 @@ def group_classes(
         a graph that falls apart: refuse, cut it as it is, or cut its largest component
     restarts
         labellings from fixed hashes
-    no_cache
-        parse annotation files again, and store nothing
     """
-    source = as_source(file, dataset=dataset, part=part, cache=not no_cache)
+    source = as_source(file, dataset=dataset, part=part)
     counts = count_cooccurrence(source, None if classes is None else _class_list(classes))
     graph = class_graph(counts, weighting)
     cut = normalized_cut(graph, k, CutOptions(isolated, components, restarts))

@@ -11,18 +11,16 @@ Images has a tree in JSON.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import msgspec
 
-from curation.core.errors import HierarchyError, UsageError
+from curation.core.errors import HierarchyError
 from curation.core.files import read_bytes
 from curation.core.json_text import decode_json
-from curation.core.reading import read_declaration, utf8_text
+from curation.core.reading import utf8_text
 from curation.core.tables import csv_rows
 
 if TYPE_CHECKING:
@@ -95,7 +93,11 @@ def as_tree(graph: Graph, rule: ParentRule = "first", choices: Mapping[str, str]
         A choice names a node that does not exist, or a parent that the node does not have.
     """
     chosen = dict(choices or {})
-    _require_parents(graph, chosen.items())
+    for child, parent in chosen.items():
+        _require(graph, [child])
+        if parent not in graph.adj[child]:
+            expected = ", ".join(graph.adj[child]) or "none: it is a root"
+            raise HierarchyError("The node has no such parent", where=f"{child} -> {parent}", expected=expected)
     tree = graph.__class__(**graph.graph)
     tree.add_nodes_from(graph.nodes(data=True))
     for node in graph:
@@ -179,14 +181,6 @@ def _require(graph: Graph, nodes: Iterable[str]) -> None:
         )
 
 
-def _require_parents(graph: Graph, chosen: Iterable[tuple[str, str]]) -> None:
-    for child, parent in chosen:
-        _require(graph, [child])
-        if parent not in graph.adj[child]:
-            expected = ", ".join(graph.adj[child]) or "none: it is a root"
-            raise HierarchyError("The node has no such parent", where=f"{child} -> {parent}", expected=expected)
-
-
 def find_nodes(graph: Graph, word: str) -> list[str]:
     """Return the nodes that a word may mean, the likelier first.
 
@@ -239,66 +233,6 @@ def _plain(text: str) -> str:
     return text.strip().lower().replace(" ", "_")
 
 
-class ParentEdits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Other parents for some nodes.
-
-    Attributes
-    ----------
-    name, version : str
-        What to cite.
-    parents : mapping of str to tuple of str
-        The parents that a node is to have, in order. Each must be one that it has, so that an edit chooses or leaves
-        out; any other parent is an error unless the node is listed in `new`.
-    new : tuple of str
-        Nodes that are meant to get parents they did not have.
-    reason : str
-    """
-
-    name: str
-    version: str
-    parents: dict[str, tuple[str, ...]]
-    new: tuple[str, ...] = ()
-    reason: str = ""
-
-
-def read_edits(path: Path) -> ParentEdits:
-    """Return the edits of a TOML or JSON file.
-
-    Raises
-    ------
-    MissingFileError, HierarchyError
-        The file cannot be read, or is not such a file; nothing is edited; `new` names a node that is not edited.
-    """
-    edits = read_declaration(path, ParentEdits, HierarchyError)
-    unmatched = sorted(set(edits.new) - set(edits.parents))
-    if not edits.parents or unmatched:
-        expected = "parents of at least one node; new lists some of these nodes"
-        problem = ", ".join(unmatched)[:200] or "no parents"
-        raise HierarchyError("Inconsistent edits", where=str(path), expected=expected, found=problem)
-    return edits
-
-
-def edited(graph: Graph, edits: ParentEdits) -> Graph:
-    """Return the hierarchy with some edits, which are named in its ``origin``.
-
-    Raises
-    ------
-    HierarchyError
-        A node does not exist; a parent is neither one of the node nor listed as new; the edits create a cycle.
-    """
-    _require(graph, [node for child, new in edits.parents.items() for node in (child, *new)])
-    _require_parents(
-        graph, [(child, parent) for child, new in edits.parents.items() if child not in edits.new for parent in new]
-    )
-    result: Graph = graph.copy()
-    for child, new in edits.parents.items():
-        result.remove_edges_from([(child, parent) for parent in graph.adj[child]])
-        result.add_edges_from((child, parent) for parent in new)
-    require_acyclic(result, "the edits")
-    result.graph["origin"] = f"{graph.graph.get('origin', 'hierarchy')}, edits {edits.name} {edits.version}"
-    return result
-
-
 _MAX_BYTES = 256 << 20
 _LONGEST_ID = 255
 _LONGEST_NAME = 2_000
@@ -310,16 +244,6 @@ class LabelNode(msgspec.Struct, frozen=True):
     name: Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f\x7f]{1,255}\Z")] = msgspec.field(name="LabelName")
     kinds: list[LabelNode] = msgspec.field(default_factory=list, name="Subcategory")
     parts: list[LabelNode] = msgspec.field(default_factory=list, name="Part")
-
-
-SuperclassRule = Literal["leaves", "repeated_leaves", "descendants", "leaves_over_parts", "leaves_without_parts"]
-SUPERCLASS_RULES: dict[str, str] = {
-    "leaves": "every node without a subcategory, once (gives the paper's 96 animals and 24 vehicles)",
-    "repeated_leaves": "the same, once for each way down to it",
-    "descendants": "every node below, inner ones included",
-    "leaves_over_parts": "leaves when Part counts as kinship too: a wheel is then a vehicle",
-    "leaves_without_parts": "leaves that have no Part either: a bicycle has a wheel, so it is left out",
-}
 
 
 def read_edge_list(edges: Path, names: Path | None = None) -> Graph:
@@ -444,11 +368,11 @@ def read_open_images_names(path: Path) -> dict[str, str]:
     return {row[0]: row[1] for row in rows if len(row) >= 2 and row[1].isprintable()}
 
 
-def superclass(tree: Path, root: str, rule: SuperclassRule = "leaves") -> tuple[str, ...]:
-    """Return the label names below a node of an Open Images tree, sorted by code point.
+def superclass(tree: Path, root: str) -> tuple[str, ...]:
+    """Return the label names without a subcategory below a node of an Open Images tree, sorted by code point.
 
-    Matching is by label name (``/m/0jbk``) alone: names are for the eye, and one circulating copy lacks one. Under
-    ``repeated_leaves`` a label occurs as often as there are ways down to it.
+    These are the paper's 96 animals and 24 vehicles. Matching is by label name (``/m/0jbk``) alone: names are for the
+    eye, and one circulating copy lacks one.
 
     Raises
     ------
@@ -456,12 +380,8 @@ def superclass(tree: Path, root: str, rule: SuperclassRule = "leaves") -> tuple[
         The tree cannot be read.
     HierarchyError
         It is not such a tree, contains a cycle, or has no such node; or the node has no descendants.
-    UsageError
-        The rule has another name.
     """
-    if rule not in SUPERCLASS_RULES:
-        raise UsageError("Unknown rule", expected=", ".join(SUPERCLASS_RULES), found=repr(rule)[:80])
-    graph = read_open_images(tree, parts=rule == "leaves_over_parts")
+    graph = read_open_images(tree)
     if root not in graph:
         raise HierarchyError(
             "The tree has no such node",
@@ -469,31 +389,7 @@ def superclass(tree: Path, root: str, rule: SuperclassRule = "leaves") -> tuple[
             expected="a label name such as /m/0jbk (Animal) or /m/07yv9 (Vehicle)",
             found=repr(root)[:80],
         )
-    labels = _below(graph, root, rule, tree)
+    labels = leaves_under(graph, root)
     if not labels:
         raise HierarchyError("The node has no descendants", where=f"{tree.name}: {root}", expected="an inner node")
     return labels
-
-
-def _below(graph: Graph, root: str, rule: SuperclassRule, tree: Path) -> tuple[str, ...]:
-    if rule == "descendants":
-        return tuple(sorted(descendants(graph, [root]) - {root}))
-    if rule == "repeated_leaves":
-        return tuple(sorted(_ways(graph, root).elements()))
-    leaves = leaves_under(graph, root)
-    if rule == "leaves_without_parts":
-        with_parts = read_open_images(tree, parts=True)
-        without_parts = read_open_images(tree)
-        return tuple(leaf for leaf in leaves if set(children(with_parts, leaf)) <= set(children(without_parts, leaf)))
-    return leaves
-
-
-def _ways(graph: Graph, root: str) -> Counter[str]:
-    """Return each leaf below a node with the number of ways down to it."""
-
-    @cache
-    def below(node: str) -> Counter[str]:
-        kinds = children(graph, node)
-        return sum((below(kind) for kind in kinds), Counter()) if kinds else Counter({node: 1})
-
-    return below(root) if children(graph, root) else Counter()

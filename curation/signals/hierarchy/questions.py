@@ -36,16 +36,13 @@ class Hierarchy:
         another hierarchy than WordNet 3.0's nouns: parent and child on each line
     names
         names of its nodes: id, tab, names
-    edits
-        TOML or JSON: other parents for some nodes
     """
 
     edges: Path | None = None
     names: Path | None = None
-    edits: Path | None = None
 
     def graph(self, *, instances: bool = False, above: Collection[str] | None = None) -> Graph:
-        """Return the hierarchy with all parents kept, edits applied.
+        """Return the hierarchy with all parents kept.
 
         Raises
         ------
@@ -55,18 +52,13 @@ class Hierarchy:
         if self.names is not None and self.edges is None:
             raise UsageError("--set names belongs to --edges FILE")
         if self.edges is not None:
-            graph = read_edge_list(self.edges, self.names)
-        else:
-            chosen = open_wordnet()
-            has_all = above is None
-            graph = chosen.all_nouns(instances=instances) if has_all else chosen.nouns(above, instances=instances)
-        return graph if self.edits is None else hierarchy.edited(graph, hierarchy.read_edits(self.edits))
+            return read_edge_list(self.edges, self.names)
+        chosen = open_wordnet()
+        return chosen.all_nouns(instances=instances) if above is None else chosen.nouns(above, instances=instances)
 
     def whole(self) -> Wordnet | Graph:
-        """Return a WordNet without edits, or else the hierarchy with edits applied."""
-        if self.edges is None and self.edits is None and self.names is None:
-            return open_wordnet()
-        return self.graph()
+        """Return WordNet, or the hierarchy of the edges."""
+        return open_wordnet() if self.edges is None and self.names is None else self.graph()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,18 +171,18 @@ def nodes_of(word: str, /, *, of: Hierarchy | None = None) -> list[dict[str, str
 
 @dataclass(frozen=True, slots=True)
 class Nearness:
-    """How near two nodes are: labels of both and of the lowest common hypernym, and each similarity."""
+    """How near two nodes are: labels of both and of the lowest common hypernym, and Wu-Palmer similarity."""
 
     first: str
     second: str
     labels: tuple[str, str]
     lowest_common: str | None
-    values: Mapping[str, float | None]
+    wu_palmer: float | None
 
 
 @checked
 def nearness(first: Annotated[str, "A"], second: Annotated[str, "B"], /, *, of: Hierarchy | None = None) -> Nearness:
-    """Return how near two nodes are, as NLTK defines it.
+    """Return how near two nodes are by Wu-Palmer similarity, as NLTK defines it.
 
     Parameters
     ----------
@@ -199,25 +191,20 @@ def nearness(first: Annotated[str, "A"], second: Annotated[str, "B"], /, *, of: 
 
     Examples
     --------
-    >>> nearness("dog.n.01", "cat.n.01").values["path"]
-    0.2
+    >>> nearness("dog.n.01", "cat.n.01").wu_palmer
+    0.8571428571428571
     """
-    chosen = of or Hierarchy()
-    # NLTK's similarities follow instance pointers too.
-    graph = chosen.graph(instances=True)
+    # NLTK's similarity follows instance pointers too.
+    graph = (of or Hierarchy()).graph(instances=True)
     first, second = hierarchy.node_of(graph, first), hierarchy.node_of(graph, second)
     kin = related.kinship(graph, [first, second])
     lowest = int(related.lowest_common(kin, [first], [second])[0, 0])
-    pair = kin, [first], [second]
-    scores = {"path": related.path_similarity(*pair), "wu_palmer": related.wu_palmer(*pair)}
-    if chosen.edges is None:
-        scores["leacock_chodorow"] = related.leacock_chodorow(*pair)
     return Nearness(
         first,
         second,
         (hierarchy.label(graph, first), hierarchy.label(graph, second)),
         hierarchy.label(graph, kin.nodes[lowest]) if lowest >= 0 else None,
-        {name: float(score[0, 0]) if lowest >= 0 else None for name, score in scores.items()},
+        float(related.wu_palmer(kin, [first], [second])[0, 0]) if lowest >= 0 else None,
     )
 
 

@@ -1,6 +1,6 @@
 """Similarity of nodes of a hierarchy, and relations (same, below, above) between the classes of two lists.
 
-Path, Wu-Palmer and Leacock-Chodorow similarity are as NLTK defines them. Depth is counted in edges from the root.
+Wu-Palmer similarity is as NLTK defines it. Depth is counted in edges from the root.
 *Shallow* depth takes the shortest way up, *deep* depth the longest: in a hierarchy with several parents the two differ,
 and NLTK uses the shallow one to choose the common ancestor and the deep one to score it.
 """
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from curation.signals.hierarchy.hierarchy import Graph
 
 _FAR = np.int32(1 << 20)
-NOUN_DEPTH = 19
-"""Deep depth of the deepest noun of WordNet 3.0, instances included: NLTK's scale of Leacock-Chodorow."""
 
 Relation = Literal["same", "below", "above"]
 Kin = Literal["descendants", "all"]
@@ -129,13 +127,6 @@ def lowest_common(kin: Kinship, first: Sequence[str], second: Sequence[str]) -> 
     return lowest
 
 
-def distances(kin: Kinship, first: Sequence[str], second: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Return the edges of the shortest way between every pair over a common ancestor, shape (a, b); -1 for none."""
-    rows, columns = kin.positions(first), kin.positions(second)
-    shortest = _ways_to(kin, rows, np.broadcast_to(columns, (len(rows), len(columns))))
-    return np.where(shortest < _FAR, shortest, -1)
-
-
 def wu_palmer(kin: Kinship, first: Sequence[str], second: Sequence[str]) -> npt.NDArray[np.float64]:
     """Return Wu-Palmer similarity of every pair, shape (a, b), in (0, 1]; NaN without a common ancestor.
 
@@ -148,22 +139,6 @@ def wu_palmer(kin: Kinship, first: Sequence[str], second: Sequence[str]) -> npt.
     depth = (kin.deep[lowest] + 1).astype(np.float64)
     ways = _ways_to(kin, rows, lowest) + _ways_to(kin, columns, lowest.T).T
     return np.where(lowest >= 0, 2.0 * depth / (ways + 2 * depth), np.nan)
-
-
-def path_similarity(kin: Kinship, first: Sequence[str], second: Sequence[str]) -> npt.NDArray[np.float64]:
-    """Return ``1 / (distance + 1)`` of every pair, shape (a, b); NaN without a common ancestor."""
-    steps = distances(kin, first, second)
-    return np.where(steps >= 0, 1.0 / (steps + 1.0), np.nan)
-
-
-def leacock_chodorow(
-    kin: Kinship, first: Sequence[str], second: Sequence[str], *, depth: int = NOUN_DEPTH
-) -> npt.NDArray[np.float64]:
-    """Return ``-log((distance + 1) / (2 depth))`` of every pair, shape (a, b); NaN without a common ancestor."""
-    steps = distances(kin, first, second)
-    with np.errstate(divide="ignore"):
-        score = -np.log((steps + 1.0) / (2.0 * depth))
-    return np.where(steps >= 0, score, np.nan)
 
 
 def nearest_known(kin: Kinship, nodes: Sequence[str], known: Sequence[str]) -> list[tuple[str, float]]:

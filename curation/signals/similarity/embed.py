@@ -1,238 +1,413 @@
-"""Embedding: photos and texts into a store, by all cores and nothing twice; a corpus of any size into shards."""
+"""Embedding: photos and texts as vectors of an encoder, in a store that resumes."""
 
 from __future__ import annotations
 
 import json
-import os
-import time
 import warnings
-from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Protocol
 
+import msgspec
 import numpy as np
 
-from curation.core.canonical import sha256_of_bytes
-from curation.core.engines.running import EngineName, run_step
-from curation.core.engines.shards import Shards
-from curation.core.engines.step import Step
-from curation.core.errors import CurationError, DuplicateIdError, EmbeddingError, UsageError, WriteError
+from curation.core.arguments import Workers, checked
+from curation.core.canonical import sha256_of_bytes, sha256_of_lines
+from curation.core.engines.running import EngineName, cores, run_step
+from curation.core.engines.shards import Block, Shards, Step
+from curation.core.errors import CurationWarning, DuplicateIdError, EmbeddingError, UsageError
 from curation.core.ids import ImageId, native_of
+from curation.core.reading import read_plain
 from curation.core.writing import write_text
-from curation.signals.similarity.embeddings import (
-    HEADER,
-    EmbeddingStore,
-    Row,
-    StoreHeader,
-    Vectors,
-    alone,
-    batch_of,
-    remove_store,
-)
+from curation.signals.similarity.embeddings import EncoderIdentity, StoreHeader, Vectors
 from curation.signals.similarity.encoder import ColourEncoder, Encoder, Prepared, one_core_each, require_finite
-from curation.sources.corpus import corpus_blocks, photo_data
-from curation.sources.photos import NO_PHOTO, BrokenPhotoError, PhotoFolder, decode_photo, read_photo
+from curation.sources.corpus import corpus_blocks, listed_blocks, photo_data
+from curation.sources.photos import NO_PHOTO, BrokenPhotoError, PhotoFolder, decode_photo
 from curation.sources.source import Source
+from curation.sources.source_specs import Reading, Sources, named_slots
 
 if TYPE_CHECKING:
     import pyarrow
 
 BATCH = 32
-SHARD = 256
-"""Photos in a shard, about: no batch reaches beyond one, and those of two are in memory."""
-SECONDS = 5.0
-"""After so long, encoded batches are written even before the end of the shard: what a kill costs at most."""
+BLOCK = 256
+"""Photos in a shard: what a kill costs at most."""
 REPORT = "report.json"
-"""Beside the store: how many rows it has, and every photo that was left out, with the reason."""
-_MOST_THREADS = 16
+"""In the store: how many rows it has, and every photo that was left out, with the reason."""
 _LONGEST_TEXT = 1000
+_SHOWN = 5
+NOTHING: Mapping[str, Any] = {}
 
 Broken = Literal["skip", "refuse"]
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A photo that could not be embedded, and why."""
-
-    id: str
-    file: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class EmbedResult:
-    """How many photos or texts one call embedded.
+@dataclass(frozen=True, kw_only=True)
+class EncoderOptions:
+    """What makes the vectors.
 
     Attributes
     ----------
-    embedded : int
-        Rows of the finished store.
-    computed, reused : int
-        Of these, encoded now and found in the store.
-    dropped : int
-        Rows dropped from the store: of photos no longer in the list, or of bytes that have changed.
-    skipped : tuple of Skipped
-        In the order of the list.
+    encoder
+        histograms of colours and edges: no weights, no torch, no texts (the default without --model)
+    model
+        of open_clip: a name such as ViT-B-32, local-dir:DIR, hf-hub:ORG/NAME
+    pretrained
+        weights: a tag of open_clip, or a file
+    random_weights
+        no weights: for tests and for measuring speed
+    embedding
+        projected: the space of images and texts; pooled: the class token before projection, as in
+        FindMeIfYouCan
+    device
+        where to compute (auto: on a GPU where there is one)
+    precision
+        auto: float32 on a CPU, float16 on a GPU; images and texts to be compared need the same
     """
 
-    embedded: int
-    computed: int
-    reused: int
-    dropped: int
-    skipped: tuple[Skipped, ...] = ()
+    encoder: Literal["colour"] | None = None
+    model: Annotated[str | None, "NAME"] = None
+    pretrained: Annotated[str, "TAG|FILE"] = ""
+    random_weights: Annotated[int | None, "SEED"] = None
+    embedding: Literal["projected", "pooled"] = "projected"
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    precision: Literal["auto", "float32", "float16", "bfloat16"] = "auto"
+
+    def check(self) -> None:
+        """Refuse two encoders, and options of a model without --model."""
+        if self.encoder and self.model:
+            raise UsageError(
+                "Two encoders given", expected="--model NAME --pretrained TAG_OR_FILE, or --encoder colour"
+            )
+        for name in ("pretrained", "random_weights", "embedding", "precision"):
+            if not self.model and getattr(self, name) not in ("", None, "projected", "auto"):
+                raise UsageError(
+                    f"{'--' if name == 'pretrained' else '--set '}{name} requires --model", where="--encoder colour"
+                )
+
+    def open(self) -> Encoder:
+        """Return the encoder; without a model the one that needs no weights."""
+        if not self.model:
+            return ColourEncoder()
+        from curation.signals.similarity.open_clip import open_clip_encoder
+
+        return open_clip_encoder(
+            self.model,
+            self.pretrained,
+            random_weights=self.random_weights,
+            embedding=self.embedding,
+            device=self.device,
+            precision=self.precision,
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class Photo:
-    """A photo: its image id ``namespace:native``, and its path, None where no photo of the image is available."""
+class Photo(NamedTuple):
+    """A photo: its image id ``namespace:native``, and its path, None if no photo of the image is available."""
 
     id: str
     path: Path | None
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """A photo that is embedded: what it is of, and where that is new, the picture as its encoder wants it."""
+class Recipe(Protocol):
+    """Opens an encoder, in any process: `EncoderOptions`."""
 
-    row: Row
+    def __hash__(self) -> int:
+        """Return a hash: a recipe is opened once."""
+
+    def open(self) -> Encoder:
+        """Return the encoder."""
+
+
+@lru_cache(maxsize=1)
+def _opened(recipe: Recipe) -> Encoder:
+    return recipe.open()
+
+
+class _Picture(NamedTuple):
+    id: str
+    image: str | None = None
     prepared: Prepared | None = None
+    error: str | None = None
 
 
-@dataclass(slots=True)
-class _Progress:
-    """The rows so far."""
+@dataclass(frozen=True, eq=False)
+class EmbedPhotos(Step):
+    """Vectors of the photos of a table.
 
-    rows: list[Row] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
-    computed: int = 0
+    Attributes
+    ----------
+    recipe : Recipe
+    header : StoreHeader
+    threads : int
+        Threads that decode and, where the encoder allows it, encode.
+    broken : {"skip", "refuse"}
+    """
 
-    def skip(self, skipped: Skipped, broken: Broken) -> None:
-        """Leave out a photo, or refuse it."""
-        if broken == "refuse":
-            raise EmbeddingError(
-                "A photo cannot be embedded",
-                where=f"{skipped.id}: {skipped.file}" if skipped.file else skipped.id,
-                found=skipped.reason,
-                hint="mend or remove it, or --on-error photos=skip",
-            )
-        self.skipped.append(skipped)
+    name: ClassVar[str] = "embed"
+    version: ClassVar[int] = 3
+    recipe: Recipe
+    header: StoreHeader
+    threads: int = 1
+    broken: Broken = "skip"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The header: what the vectors depend on."""
+        return _parameters(self.header)
+
+    def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
+        """Return a row for each photo: id, image (digest of the file), vector, error."""
+        encoder, batch = _opened(self.recipe), self.header.batch
+        rows: list[tuple[str, str | None, str | None]] = []
+        vectors: list[Vectors | Future[Vectors]] = []
+        waiting: list[_Picture] = []
+        with quiet(), one_core_each(encoder) as side_by_side, ThreadPoolExecutor(self.threads) as pool:
+            for picture in self._pictures(pool, table, encoder):
+                rows.append((picture.id, picture.image, picture.error))
+                waiting += [] if picture.prepared is None else [picture]
+                if len(waiting) == batch:
+                    vectors.append(
+                        pool.submit(_encoded, encoder, waiting) if side_by_side else _encoded(encoder, waiting)
+                    )
+                    waiting = []
+            if waiting:
+                vectors.append(_encoded(encoder, waiting))
+            encoded = [part.result() if isinstance(part, Future) else part for part in vectors]
+        return _table(rows, encoded, self.header.dimension)
+
+    def _pictures(self, pool: ThreadPoolExecutor, table: pyarrow.Table, encoder: Encoder) -> Iterator[_Picture]:
+        """Yield the pictures of a table in order, while threads decode the next ones."""
+        running: deque[Future[_Picture]] = deque()
+        for name, data in photo_data(table):
+            running.append(pool.submit(self._picture, name, data, encoder))
+            if len(running) > 2 * self.header.batch:
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()
+
+    def _picture(self, name: str, data: bytes | BrokenPhotoError, encoder: Encoder) -> _Picture:
+        try:
+            if isinstance(data, BrokenPhotoError):
+                raise data
+            return _Picture(name, sha256_of_bytes(data), encoder.prepare(decode_photo(data)))
+        except BrokenPhotoError as error:
+            if self.broken == "refuse":
+                raise _refused(name, str(error)) from None
+            return _Picture(name, error=str(error))
+
+
+def _refused(name: str, reason: str) -> EmbeddingError:
+    return EmbeddingError(
+        "A photo cannot be embedded", where=name, found=reason, hint="mend or remove it, or --on-error photos=skip"
+    )
+
+
+def _encoded(encoder: Encoder, pictures: Sequence[_Picture]) -> Vectors:
+    vectors = encoder.encode_prepared([picture.prepared for picture in pictures if picture.prepared is not None])
+    require_finite(vectors, [picture.id for picture in pictures])
+    return vectors
+
+
+def _parameters(header: StoreHeader) -> dict[str, Any]:
+    parameters: dict[str, Any] = msgspec.to_builtins(header)
+    return parameters
+
+
+def _table(rows: Sequence[tuple[Any, Any, str | None]], vectors: Sequence[Vectors], dimension: int) -> pyarrow.Table:
+    """Return rows of id, image and error with the vectors of those without an error."""
+    import pyarrow
+
+    columns = zip(*rows, strict=True) if rows else [()] * 3
+    ids, images, errors = (pyarrow.array(column, pyarrow.string()) for column in columns)
+    has_vector = np.array([error is None for _, _, error in rows], bool)
+    offsets = np.concatenate([[0], np.cumsum(has_vector * dimension)]).astype(np.int64)
+    values = pyarrow.array(np.concatenate([np.empty((0, dimension), np.float32), *vectors]).ravel())
+    lists = pyarrow.LargeListArray.from_arrays(offsets, values, mask=pyarrow.array(~has_vector))
+    return pyarrow.table({"id": ids, "image": images, "vector": lists, "error": errors})
+
+
+@dataclass(frozen=True, eq=False)
+class EmbedTexts(Step):
+    """Vectors of the texts of a table, as prompts of the header's template."""
+
+    name: ClassVar[str] = "embed"
+    version: ClassVar[int] = 3
+    recipe: Recipe
+    header: StoreHeader
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The header: what the vectors depend on."""
+        return _parameters(self.header)
+
+    def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
+        """Return a row for each text: id (the text), image (digest of the prompt), vector, error."""
+        encoder, texts = _opened(self.recipe), table.column("id").to_pylist()
+        prompts = [self.header.template.replace("{}", text) for text in texts]
+        vectors = [
+            encoder.encode_texts(prompts[start : start + self.header.batch])
+            for start in range(0, len(prompts), self.header.batch)
+        ]
+        require_finite(np.concatenate(vectors), texts)
+        rows = [(text, sha256_of_bytes(prompt.encode()), None) for text, prompt in zip(texts, prompts, strict=True)]
+        return _table(rows, vectors, self.header.dimension)
+
+
+@dataclass(frozen=True)
+class _Texts:
+    texts: tuple[str, ...]
+    name: str = "texts"
+
+    @property
+    def key(self) -> str:
+        return sha256_of_lines(self.texts)
+
+    def tables(self) -> Iterator[pyarrow.Table]:
+        import pyarrow
+
+        yield pyarrow.table({"id": pyarrow.array(self.texts, pyarrow.string())})
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """What was embedded, by which encoder, into which store.
+
+    Attributes
+    ----------
+    store : Path
+    kind : str
+        ``images``, ``texts``, or ``shard I/N``.
+    encoder : EncoderIdentity
+    dimension : int
+    embedded, computed, reused : int
+        Vectors of the store; of these, encoded now and found in the store.
+    left_out : mapping of str to int
+        Photos without a vector, by reason.
+    """
+
+    store: Path
+    kind: str
+    encoder: EncoderIdentity
+    dimension: int
+    embedded: int
+    computed: int
+    reused: int
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    def data(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "store": str(self.store),
+            "kind": self.kind,
+            "encoder": asdict(self.encoder) | {"digest": self.encoder.digest},
+            "dimension": self.dimension,
+            "embedded": self.embedded,
+            "computed": self.computed,
+            "reused": self.reused,
+            "skipped": dict(sorted(self.left_out.items())),
+        }
 
 
 def embed_photos(
     photos: Sequence[Photo],
-    encoder: Encoder,
+    recipe: Recipe,
     folder: Path,
     *,
-    batch: int | None = None,
-    threads: int | None = None,
+    batch: int = BATCH,
+    workers: int | None = None,
     broken: Broken = "skip",
-    shard: int = SHARD,
-    seconds: float = SECONDS,
-) -> EmbedResult:
+) -> Embedded:
     """Embed photos into a store, going on where an earlier call was interrupted.
 
-    Every file is read and its digest taken, every time: that shows whether it has changed. Only what the store
-    does not hold is decoded and encoded. Batches never reach beyond a shard, skip what the store holds, and only whole
-    batches are written before a shard's end, so an interrupted store that is resumed has the bytes of one made in one
-    go, with any number of threads. Another batch size may change the last bits of a vector; a store keeps to one.
-
-    A store that this call began and cannot finish because of an error in the input is removed; one that was there
-    before stays as it was, and so does what a kill or Ctrl-C interrupted.
+    Blocks of 256 photos are shards: a block whose ids and files (size and time) are unchanged is not computed again.
 
     Raises
     ------
     EmbeddingError
-        The store is of something else; a photo is broken and `broken` is ``refuse``; or nothing could be embedded.
-    EncoderError
-        A vector is not finite.
+        A photo is broken and `broken` is ``refuse``; or nothing could be embedded.
+    EngineError
+        The folder holds something else, or a block fails.
     """
-    from tqdm import tqdm
+    missing = [photo.id for photo in photos if photo.path is None]
+    if missing and broken == "refuse":
+        raise _refused(missing[0], NO_PHOTO)
+    blocks = listed_blocks(((photo.id, photo.path) for photo in photos if photo.path is not None), BLOCK)
+    return _embedded(blocks, recipe, folder, batch=batch, workers=workers, broken=broken, missing=missing)
 
-    batch = batch or batch_of(folder) or BATCH
+
+def embed_corpus(
+    corpus: str | Path,
+    recipe: Recipe,
+    folder: Path,
+    *,
+    batch: int = BATCH,
+    engine: EngineName = "local",
+    workers: int | None = None,
+    shard: str | None = None,
+    broken: Broken = "skip",
+) -> Embedded:
+    """Embed the photos of a corpus of any size into a store (see `embed_photos`).
+
+    Parameters
+    ----------
+    corpus : str or Path
+        See `curation.sources.corpus.corpus_blocks`.
+    engine, workers, shard
+        See `curation.core.engines.running.run_step`.
+    """
+    blocks = corpus_blocks(corpus)
+    return _embedded(blocks, recipe, folder, batch=batch, engine=engine, workers=workers, shard=shard, broken=broken)
+
+
+def _embedded(
+    blocks: Iterable[Block],
+    recipe: Recipe,
+    folder: Path,
+    *,
+    batch: int,
+    engine: EngineName = "local",
+    workers: int | None = None,
+    shard: str | None = None,
+    broken: Broken = "skip",
+    missing: Sequence[str] = (),
+) -> Embedded:
+    encoder = _opened(recipe)
     header = StoreHeader(kind="images", encoder=encoder.identity, dimension=encoder.dimension, batch=batch)
-    pool = ThreadPoolExecutor(threads or usual_threads())
-    with (
-        _begun(folder, header) as store,
-        quiet(),
-        tqdm(total=len(photos), desc="images", unit=" images", disable=None) as bar,
-        one_core_each(encoder) as side_by_side,
-        ExitStack() as ended,
-    ):
-        # Threads stop as soon as the work ends, however it ends.
-        ended.callback(pool.shutdown, wait=True, cancel_futures=True)
-        before, progress = len(store), _Progress()
-        # A whole number of batches in each.
-        length = batch * max(1, round(shard / batch))
-        shards = (photos[start : start + length] for start in range(0, len(photos), length))
-
-        def prepared() -> Iterator[Picture | Skipped] | None:
-            some = next(shards, None)
-            return None if some is None else pool.map(lambda photo: _picture(photo, encoder, store), some)
-
-        pictures = prepared()
-        while pictures is not None:
-            waiting: list[Picture] = []
-            for done in pictures:
-                if isinstance(done, Skipped):
-                    progress.skip(done, broken)
-                else:
-                    progress.rows.append(done.row)
-                    waiting += [] if done.prepared is None else [done]
-                bar.update()
-            batches = [waiting[start : start + batch] for start in range(0, len(waiting), batch)]
-            inputs = ([picture.prepared for picture in some if picture.prepared is not None] for some in batches)
-            vectors = (pool.map if side_by_side else map)(encoder.encode_prepared, inputs)
-            # Threads decode the photos of the next shard while this one is encoded.
-            pictures = prepared()
-            _add(store, batches, vectors, seconds)
-            progress.computed += len(waiting)
-        return _finished(store, progress, before, "images")
+    # One process with an encoder and threads on all cores, or processes with an encoder and one core each.
+    is_one_process = engine == "local" and workers in (None, 1)
+    step = EmbedPhotos(recipe, header, cores() if is_one_process else 1, broken)
+    shards = run_step(step, blocks, out=folder, engine=engine, workers=1 if is_one_process else workers, shard=shard)
+    failed = [row for table in shards.tables(["id", "error"]) for row in table.to_pylist() if row["error"]]
+    skipped = [*((name, NO_PHOTO) for name in missing), *((row["id"], row["error"]) for row in failed)]
+    left_out = Counter(reason for _, reason in skipped)
+    kind = f"shard {shard}" if shard else "images"
+    result = _result(shards, header, kind, shards.rows - len(failed), left_out)
+    if not shard:
+        if not result.embedded:
+            reasons = [f"{count} times: {reason}" for reason, count in left_out.most_common(1)]
+            raise EmbeddingError("None of the images could be embedded", found=reasons[0] if reasons else "no images")
+        report = {"embedded": result.embedded, "skipped": [{"id": name, "reason": why} for name, why in skipped]}
+        write_text(folder / REPORT, json.dumps(report, indent=1) + "\n", guarded=False)
+    return result
 
 
-def _add(store: EmbeddingStore, batches: Sequence[list[Picture]], encoded: Iterable[Vectors], seconds: float) -> None:
-    """Write the batches of a shard: all at its end, and whole ones before if encoding takes long.
-
-    Only the last batch of a shard may be short, so a resumed run forms the same batches of the rest.
-    """
-    rows: list[Row] = []
-    vectors: list[Vectors] = []
-    written = time.monotonic()
-    for number, (pictures, found) in enumerate(zip(batches, encoded, strict=True), start=1):
-        require_finite(found, [picture.row.id for picture in pictures])
-        rows += [picture.row for picture in pictures]
-        vectors.append(found)
-        if number == len(batches) or time.monotonic() - written >= seconds:
-            store.add(rows, np.concatenate(vectors))
-            rows, vectors, written = [], [], time.monotonic()
-
-
-@contextmanager
-def _begun(folder: Path, header: StoreHeader) -> Iterator[EmbeddingStore]:
-    """Yield the store in a folder; one that is begun here is removed if an error in the input ends the work.
-
-    If the disk is full, finished shards stay, and the same command goes on with them. Another program that embeds into
-    the same folder waits until this one is done, and resumes what it left.
-    """
-    with alone(folder):
-        is_new = not (folder / HEADER).is_file()
-        store = EmbeddingStore(folder, header)
-        try:
-            yield store
-        except CurationError as error:
-            if is_new and not (isinstance(error, WriteError) and store.is_begun):
-                remove_store(folder)
-            raise
+def _result(
+    shards: Shards, header: StoreHeader, kind: str, vectors: int, left_out: Mapping[str, int] = NOTHING
+) -> Embedded:
+    computed = min(vectors, shards.computed_rows)
+    return Embedded(
+        shards.folder, kind, header.encoder, header.dimension, vectors, computed, vectors - computed, left_out
+    )
 
 
 def embed_texts(
-    texts: Sequence[str], encoder: Encoder, folder: Path, *, template: str = "{}", batch: int | None = None
-) -> EmbedResult:
-    """Embed texts as prompts into a store; the ids of its rows are the texts as given.
+    texts: Sequence[str], recipe: Recipe, folder: Path, *, template: str = "{}", batch: int = BATCH
+) -> Embedded:
+    """Embed texts as prompts into a store; the ids of its rows are the texts.
 
     Parameters
     ----------
@@ -248,58 +423,15 @@ def embed_texts(
     EmbeddingError, DuplicateIdError
         A text or the template is malformed; a text is repeated.
     """
-    from tqdm import tqdm
-
     _check_texts(texts, template)
-    prompts = [template.replace("{}", text) for text in texts]
-    rows = [Row(text, sha256_of_bytes(prompt.encode())) for text, prompt in zip(texts, prompts, strict=True)]
-    # Asked before a folder is made: an encoder may have no text tower.
-    encoder.encode_texts(prompts[:1])
-    batch = batch or batch_of(folder) or BATCH
+    encoder = _opened(recipe)
+    # Before a folder is made: an encoder may have no text tower.
+    encoder.encode_texts([template.replace("{}", texts[0])])
     header = StoreHeader(
         kind="texts", encoder=encoder.identity, dimension=encoder.dimension, batch=batch, template=template
     )
-    with _begun(folder, header) as store:
-        before = len(store)
-        new = [index for index, row in enumerate(rows) if row not in store]
-        for start in tqdm(range(0, len(new), batch), desc="texts", unit=" batches", disable=None):
-            chosen = new[start : start + batch]
-            vectors = encoder.encode_texts([prompts[index] for index in chosen])
-            require_finite(vectors, [texts[index] for index in chosen])
-            store.add([rows[index] for index in chosen], vectors)
-        return _finished(store, _Progress(rows, computed=len(new)), before, "texts")
-
-
-def _finished(store: EmbeddingStore, progress: _Progress, before: int, kind: str) -> EmbedResult:
-    """Join a store of what was embedded, write its report, and return what became of them."""
-    rows, computed = progress.rows, progress.computed
-    if not rows:
-        reasons = Counter(skipped.reason for skipped in progress.skipped).most_common(1)
-        raise EmbeddingError(
-            f"None of the {kind} could be embedded",
-            where=progress.skipped[0].file if progress.skipped else None,
-            found=f"{reasons[0][1]} times: {reasons[0][0]}" if reasons else f"no {kind}",
-        )
-    store.finish(rows)
-    reused = len(rows) - computed
-    report = {"embedded": len(rows), "skipped": [asdict(skipped) for skipped in progress.skipped]}
-    write_text(store.folder / REPORT, json.dumps(report, indent=1) + "\n", guarded=False)
-    return EmbedResult(len(rows), computed, reused, before - reused, tuple(progress.skipped))
-
-
-def _picture(photo: Photo, encoder: Encoder, known: Container[Row]) -> Picture | Skipped:
-    if photo.path is None:
-        return Skipped(photo.id, "", NO_PHOTO)
-    try:
-        return picture_of(photo.id, read_photo(photo.path), encoder, known)
-    except BrokenPhotoError as error:
-        return Skipped(photo.id, str(photo.path), str(error))
-
-
-def picture_of(name: str, data: bytes, encoder: Encoder, known: Container[Row] = ()) -> Picture:
-    """Return the picture of a photo: a known row as it is, a new one prepared; a broken one is a `BrokenPhotoError`."""
-    row = Row(name, sha256_of_bytes(data))
-    return Picture(row, None if row in known else encoder.prepare(decode_photo(data)))
+    shards = run_step(EmbedTexts(recipe, header), [_Texts(tuple(texts))], out=folder)
+    return _result(shards, header, "texts", len(texts))
 
 
 def _check_texts(texts: Sequence[str], template: str) -> None:
@@ -319,12 +451,6 @@ def _check_texts(texts: Sequence[str], template: str) -> None:
         if text in seen:
             raise DuplicateIdError("Duplicate text", where=f"text {number}: {text[:80]}")
         seen.add(text)
-
-
-def usual_threads() -> int:
-    """Return how many threads read, decode and encode: one a core that this process may use, at most 16."""
-    own = getattr(os, "sched_getaffinity", None)
-    return min(_MOST_THREADS, len(own(0)) if own else os.cpu_count() or 1)
 
 
 @contextmanager
@@ -399,153 +525,116 @@ def _require_unique(ids: Iterable[str]) -> None:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class EncoderOptions:
-    """What makes the vectors.
-
-    Attributes
-    ----------
-    encoder
-        histograms of colours and edges: no weights, no torch, no texts (the default without --model)
-    model
-        of open_clip: a name such as ViT-B-32, local-dir:DIR, hf-hub:ORG/NAME
-    pretrained
-        weights: a tag of open_clip, or a file
-    random_weights
-        no weights: for tests and for measuring speed
-    embedding
-        projected: the space of images and texts; pooled: the class token before projection, as in
-        FindMeIfYouCan
-    device
-        where to compute (auto: on a GPU where there is one)
-    precision
-        auto: float32 on a CPU, float16 on a GPU; images and texts to be compared need the same
-    """
-
-    encoder: Literal["colour"] | None = None
-    model: Annotated[str | None, "NAME"] = None
-    pretrained: Annotated[str, "TAG|FILE"] = ""
-    random_weights: Annotated[int | None, "SEED"] = None
-    embedding: Literal["projected", "pooled"] = "projected"
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    precision: Literal["auto", "float32", "float16", "bfloat16"] = "auto"
-
-    def check(self) -> None:
-        """Refuse two encoders, and options of a model without --model."""
-        if self.encoder and self.model:
-            raise UsageError(
-                "Two encoders given", expected="--model NAME --pretrained TAG_OR_FILE, or --encoder colour"
-            )
-        for name in ("pretrained", "random_weights", "embedding", "precision"):
-            if not self.model and getattr(self, name) not in ("", None, "projected", "auto"):
-                raise UsageError(
-                    f"{'--' if name == 'pretrained' else '--set '}{name} requires --model", where="--encoder colour"
-                )
-
-    def open(self) -> Encoder:
-        """Return the encoder; without a model the one that needs no weights."""
-        if not self.model:
-            return ColourEncoder()
-        from curation.signals.similarity.open_clip import open_clip_encoder
-
-        return open_clip_encoder(
-            self.model,
-            self.pretrained,
-            random_weights=self.random_weights,
-            embedding=self.embedding,
-            device=self.device,
-            precision=self.precision,
-        )
-
-
-@lru_cache(maxsize=1)
-def _encoder(recipe: EncoderOptions) -> Encoder:
-    return recipe.open()
-
-
-@dataclass(frozen=True)
-class EmbedPhotos(Step):
-    """Vectors of the photos of a table.
-
-    Attributes
-    ----------
-    recipe : EncoderOptions
-    encoder : str
-        Digest of the encoder's identity: what the output is known by.
-    dimension : int
-    batch : int
-        Photos encoded at a time.
-    """
-
-    name = "embed"
-    version = 2
-    recipe: EncoderOptions = field(repr=False)
-    encoder: str
-    dimension: int
-    batch: int = BATCH
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the vectors depend on: paths of weights, say, are not among it."""
-        return {"encoder": self.encoder, "batch": self.batch}
-
-    def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
-        """Return a row for each photo: id, image (digest of the file), vector, error."""
-        import pyarrow
-
-        encoder = _encoder(self.recipe)
-        rows: list[tuple[str, str | None, str | None]] = []
-        waiting: list[Picture] = []
-        vectors = [np.empty((0, self.dimension), np.float32)]
-        with quiet(), one_core_each(encoder):
-            for name, data in photo_data(table):
-                try:
-                    if isinstance(data, BrokenPhotoError):
-                        raise data
-                    waiting.append(picture_of(name, data, encoder))
-                except BrokenPhotoError as error:
-                    rows.append((name, None, str(error)))
-                    continue
-                rows.append((name, waiting[-1].row.image, None))
-                if len(waiting) == self.batch:
-                    vectors.append(_encoded(encoder, waiting))
-                    waiting.clear()
-            if waiting:
-                vectors.append(_encoded(encoder, waiting))
-        columns = zip(*rows, strict=True) if rows else [()] * 3
-        ids, images, errors = (pyarrow.array(column, pyarrow.string()) for column in columns)
-        found = np.array([why is None for _, _, why in rows], bool)
-        offsets = np.concatenate([[0], np.cumsum(found * self.dimension)]).astype(np.int64)
-        values = pyarrow.array(np.concatenate(vectors).ravel())
-        lists = pyarrow.LargeListArray.from_arrays(offsets, values, mask=pyarrow.array(~found))
-        return pyarrow.table({"id": ids, "image": images, "vector": lists, "error": errors})
-
-
-def _encoded(encoder: Encoder, pictures: Sequence[Picture]) -> Vectors:
-    vectors = encoder.encode_prepared([picture.prepared for picture in pictures if picture.prepared is not None])
-    require_finite(vectors, [picture.row.id for picture in pictures])
-    return vectors
-
-
-def embed_corpus(
-    corpus: str | Path,
-    recipe: EncoderOptions,
-    out: Path,
+@checked
+def embed(
     *,
-    encoder: Encoder,
-    batch: int | None = None,
+    out: Annotated[Path, "DIR"],
+    sources: Sources = NOTHING,
+    photos: Annotated[Mapping[str, Path] | Path, "[NAME=]DIR"] = NOTHING,
+    corpus: Annotated[str | Path | None, "CORPUS"] = None,
+    namespace: Annotated[str, "NAME"] = "photos",
+    texts: Path | None = None,
+    template: Annotated[str, "TEXT"] = "a photo of a {}",
+    encoder: EncoderOptions | None = None,
+    broken: Broken = "skip",
+    batch: Workers = BATCH,
+    reading: Reading | None = None,
     engine: EngineName = "local",
-    workers: int | None = None,
-    shard: str | None = None,
-) -> Shards:
-    """Embed the photos of a corpus of any size into shards with the columns that `EmbedPhotos` returns.
+    workers: Workers | None = None,
+    shard: Annotated[str | None, "I/N"] = None,
+) -> Embedded:
+    """Embed photos or texts as vectors of an encoder, kept in a store that resumes.
 
     Parameters
     ----------
-    corpus : str or Path
-        See `curation.sources.corpus.corpus_blocks`.
-    out, engine, workers, shard
-        See `curation.core.engines.running.run_step`.
+    sources
+        NAME begins with its data set: coco, coco-val2017
+    photos
+        the photos of a source, or of all (default: the source's own root; repeatable); without a source every photo
+        below a folder, without annotations
+    corpus
+        photos of any number: a folder, tar shards or Parquet files with paths
+    namespace
+        of the ids of --photos without a source: NAME:PATH-BELOW-DIR
+    texts
+        texts, one a line; ids are the texts
+    template
+        prompt that each text is put into
+    out
+        the store; an interrupted one is continued
+    broken
+        photos that are missing or broken: left out, counted and listed in DIR/report.json; or the first ends the
+        work
+    batch
+        images encoded at a time
+    encoder, reading
+        See `EncoderOptions` and `curation.sources.source_specs.Reading`.
+    engine
+        of --corpus: processes of this machine, or Ray (RAY_ADDRESS names a cluster); the same vectors
+    workers
+        processes with an encoder and a core each (default: one process with an encoder, and threads on all cores)
+    shard
+        of --corpus, for a task of an array: every N-th block from the I-th on; after all tasks, the same
+        command without --shard makes their shards one result
+
+    Raises
+    ------
+    UsageError
+        Nothing or several things are given to embed, or options that do not apply.
     """
-    step = EmbedPhotos(recipe, encoder.identity.digest, encoder.dimension, batch or BATCH)
-    return run_step(step, corpus_blocks(corpus), out=out, engine=engine, workers=workers, shard=shard)
+    encoder = encoder or EncoderOptions()
+    if photos and not sources and not isinstance(photos, Path):
+        raise UsageError("--photos NAME=DIR requires --source NAME; for a folder alone: --photos DIR")
+    inputs = {"source": sources, "photos": not sources and photos, "corpus": corpus, "texts": texts}
+    chosen = [name for name, value in inputs.items() if value]
+    if len(chosen) != 1:
+        raise UsageError(
+            "Give exactly one thing to embed",
+            expected="--source NAME=PATH …, --photos DIR, --corpus CORPUS or --texts FILE",
+            found=", ".join(f"--{name}" for name in chosen) or "none",
+        )
+    encoder.check()
+    if (shard or engine != "local") and not corpus:
+        raise UsageError("--engine and --shard apply to --corpus", hint="--corpus in place of --photos")
+    if texts:
+        return embed_texts(_texts(texts), encoder, out, template=template, batch=batch)
+    if corpus is not None:
+        made = embed_corpus(
+            corpus, encoder, out, batch=batch, engine=engine, workers=workers, shard=shard, broken=broken
+        )
+    else:
+        # Photos come first: what is missing shows before a model is loaded.
+        if isinstance(photos, Path) and not sources:
+            listed = photos_of_folder(PhotoFolder(photos), namespace)
+        else:
+            listed = _photos(sources, photos, reading or Reading())
+        made = embed_photos(listed, encoder, out, batch=batch, workers=workers, broken=broken)
+    for reason, count in Counter(made.left_out).most_common(_SHOWN):
+        warnings.warn(f"{count:,} left out: {reason}", CurationWarning, stacklevel=3)
+    return made
+
+
+def _photos(paths: Mapping[str, Any], photos: Mapping[str, Path] | Path, reading: Reading) -> list[Photo]:
+    """Return the photos of sources, from the folder given for each, or else from the root of the source."""
+    # Loaded when it is used: the readers of all formats cost the help of a command 0.04 s.
+    from curation.sources.opening import open_slots
+
+    sources = open_slots(paths, named_slots(paths), reading)
+    folders = {name: PhotoFolder(path) for name, path in ({"": photos} if isinstance(photos, Path) else photos).items()}
+    if strange := [name for name in folders if name and name not in sources]:
+        raise UsageError(
+            "--photos names an unknown source", where=f"--photos {strange[0][:200]}", expected=", ".join(sources)
+        )
+    for key, path in paths.items():
+        name = key.partition("@")[0]
+        if name not in folders and "" not in folders and isinstance(path, str | Path) and Path(path).is_dir():
+            folders[name] = PhotoFolder(Path(path))
+    return photos_of_sources(sources, folders)
+
+
+def _texts(path: Path) -> list[str]:
+    try:
+        lines = read_plain(path, kind="file of texts").decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise UsageError("The file of texts is not UTF-8", where=str(path), found=str(error)[:200]) from None
+    return [line.strip() for line in lines if line.strip()]

@@ -1,30 +1,27 @@
-"""Embeddings: vectors of images or texts with the identity of their encoder, and the folder that keeps them.
+"""Embeddings: vectors of images or texts with the identity of their encoder, and the store that holds them.
 
-A store is one memory-mapped array when finished, and shards that survive a kill while it is made: ``shards/HEX.npy``
-and ``shards/HEX.json`` hold what is computed so far, some thousand rows each, named by them. When all are there, they
-are joined: ``vectors-HEX.npy`` holds the array, ``rows.json`` lists its rows and states its digest, and the shards go.
-A row is kept under its id and the digest of the image's bytes: what has changed is computed again, and nothing else.
-One process at a time writes a store (`alone`).
+A store is the folder of a step (`curation.core.engines.shards`): ``step.json`` states the encoder, and the shards have
+the columns id, image (digest of the file or prompt), vector and error.
 """
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tokenize import TokenError
-from typing import Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from curation.core.canonical import canonical_json, sha256_of_file, sha256_of_lines, sha256_of_value
+from curation.core.canonical import sha256_of_value
+from curation.core.engines.shards import STEP, SUMMARY, Shards, open_shards
 from curation.core.errors import EmbeddingError, MissingFileError, SimilarityError
 from curation.core.files import read_bytes
-from curation.core.writing import locked, remove_abandoned, replacing, write_bytes
+
+if TYPE_CHECKING:
+    import pyarrow
 
 Vectors = npt.NDArray[np.float32]
 
@@ -69,7 +66,7 @@ class Embeddings:
     ids : tuple of str, length n
         Unique: image ids ``namespace:native``, or texts as they were given.
     vectors : ndarray of float32, shape (n, d)
-        Not normalised; of a store, memory-mapped and read-only.
+        Not normalised.
     encoder : EncoderIdentity
     images : tuple of str, length n
         ``sha256:<hex>`` of the image file; of a text, of the prompt's UTF-8 bytes.
@@ -120,24 +117,6 @@ def require_same_encoder(first: Embeddings, second: Embeddings) -> None:
         )
 
 
-HEADER, ROWS, SHARDS = "store.json", "rows.json", "shards"
-_LOCK = ".lock"
-_HEX = 16
-_DAMAGE = (
-    OSError, ValueError, EOFError, SyntaxError, TypeError, OverflowError, RecursionError, MemoryError, TokenError,
-)  # fmt: skip
-"""What reading the header of a damaged array raises."""
-_JOINED = 8192
-"""Rows copied at a time when shards are joined."""
-
-
-class Row(NamedTuple):
-    """What a vector is of: id, and ``sha256:<hex>`` of the image's bytes."""
-
-    id: str
-    image: str
-
-
 class StoreHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What all rows of a store have in common.
 
@@ -149,7 +128,7 @@ class StoreHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     dimension : int
         Length of a vector.
     batch : int
-        Images encoded at a time: it may change the last bits of a vector, so a store keeps to one.
+        Images encoded at a time: it may change the last bits of a vector.
     template : str
         Of texts: the prompt, with ``{}`` for the text.
     """
@@ -159,142 +138,36 @@ class StoreHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     dimension: Annotated[int, msgspec.Meta(gt=0, lt=1 << 20)]
     batch: int
     template: str = ""
-    format: Literal[1] = 1
 
 
-class _Listing(msgspec.Struct, forbid_unknown_fields=True):
-    sha256: str
-    ids: list[str]
-    images: list[str]
-    boxes: list[str]
-    """Empty texts: the format had boxes once."""
+class _StepFile(msgspec.Struct):
+    step: Literal["embed"]
+    parameters: StoreHeader
 
 
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Hold a folder for one writer at a time; it is made if need be, and others wait."""
-    # Without locks (some network disks) one of two writers fails with an error, and its next run succeeds.
-    with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with locked(folder / _LOCK):
-            yield
-    finally:
-        if [entry.name for entry in folder.glob("*")] == [_LOCK]:
-            remove_store(folder)
-
-
-class EmbeddingStore:
-    """A store that is being written.
-
-    Parameters
-    ----------
-    folder : Path
-        Created if need be.
-    header : StoreHeader
+def read_header(folder: Path) -> StoreHeader:
+    """Return the header of a store, which may be unfinished.
 
     Raises
     ------
+    MissingFileError
+        The folder is not a store.
     EmbeddingError
-        The folder holds something else, or embeddings of another kind, encoder, batch size or template.
+        The folder is that of another step, or damaged.
     """
-
-    def __init__(self, folder: Path, header: StoreHeader) -> None:
-        self.folder = folder
-        self.header = header
-        self._known: dict[Row, tuple[Vectors, int]] = {}
-        self._joined: list[Row] | None = None
-        if (folder / HEADER).is_file():
-            _require_same(read_header(folder), header, folder)
-        # Hidden names are what a kill may have left of writing the header.
-        elif any(entry.name[0] != "." for entry in folder.iterdir()) if folder.is_dir() else folder.exists():
-            raise EmbeddingError(
-                "The folder exists and is not an embedding store", where=str(folder), hint="choose another --out"
-            )
-        else:
-            write_bytes(folder / HEADER, canonical_json(msgspec.to_builtins(header)) + b"\n", guarded=False)
-        remove_abandoned(folder)
-        remove_abandoned(folder / SHARDS)
-        self._load()
-
-    @property
-    def is_begun(self) -> bool:
-        """Whether vectors are on the disk, with which a further run goes on."""
-        return (self.folder / ROWS).is_file() or any((self.folder / SHARDS).glob("[!.]*.json"))
-
-    def __contains__(self, row: object) -> bool:
-        return row in self._known
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-    def __iter__(self) -> Iterator[Row]:
-        return iter(self._known)
-
-    def add(self, rows: Sequence[Row], vectors: Vectors) -> None:
-        """Keep some rows as a shard: when this returns, a kill or a power cut loses none of them."""
-        if rows:
-            path = self.folder / SHARDS / f"{_name(rows)}.npy"
-            self._write(path, path.with_suffix(".json"), rows, [vectors])
-            self._take_in(np.load(path, mmap_mode="r", allow_pickle=False), rows)
-
-    def finish(self, rows: Sequence[Row]) -> None:
-        """Join the shards to one array of these rows in this order; other rows are let go.
-
-        A kill on the way leaves the former array or the new one, and every shard until the new one is in place.
-        """
-        current = self.folder / f"vectors-{_name(rows)}.npy"
-        if self._joined != list(rows):
-            blocks = (self._gather(rows[start : start + _JOINED]) for start in range(0, len(rows), _JOINED))
-            self._write(current, self.folder / ROWS, rows, blocks)
-        self._known.clear()
-        for path in sorted(self.folder.glob("vectors-*.npy")):
-            if path != current:
-                path.unlink()
-        shutil.rmtree(self.folder / SHARDS, ignore_errors=True)
-
-    def _gather(self, rows: Sequence[Row]) -> Vectors:
-        block = np.empty((len(rows), self.header.dimension), np.float32)
-        for number, row in enumerate(rows):
-            array, index = self._known[row]
-            block[number] = array[index]
-        return block
-
-    def _write(self, path: Path, listing: Path, rows: Sequence[Row], blocks: Iterable[Vectors]) -> None:
-        with replacing(path, guarded=False) as partial:
-            shape = (len(rows), self.header.dimension)
-            # Not through a memory map: on a full disk, writing to a mapped hole ends the program by a bus error.
-            with partial.open("wb") as stream:
-                descr = np.lib.format.dtype_to_descr(np.dtype(np.float32))
-                np.lib.format.write_array_header_1_0(stream, {"descr": descr, "fortran_order": False, "shape": shape})
-                for block in blocks:
-                    stream.write(np.ascontiguousarray(block, np.float32).data)
-            digest = sha256_of_file(partial)
-        ids, images = (list(column) for column in zip(*rows, strict=True))
-        # The listing comes last: without it the array counts for nothing.
-        content = _Listing(digest, ids, images, boxes=[""] * len(rows))
-        write_bytes(listing, msgspec.json.encode(content) + b"\n", guarded=False)
-
-    def _load(self) -> None:
-        """Take in what is there already; a file that is torn or damaged counts for nothing."""
-        for listing in [self.folder / ROWS, *sorted((self.folder / SHARDS).glob("[!.]*.json"))]:
-            joined = listing.name == ROWS
-            try:
-                rows, sha256 = _read_rows(listing)
-                path = self.folder / f"vectors-{_name(rows)}.npy" if joined else listing.with_suffix(".npy")
-                array = _read_vectors(path, sha256, (len(rows), self.header.dimension))
-            except (EmbeddingError, MissingFileError):
-                continue
-            self._take_in(array, rows)
-            if joined:
-                self._joined = rows
-
-    def _take_in(self, array: Vectors, rows: Sequence[Row]) -> None:
-        self._known.update((row, (array, index)) for index, row in enumerate(rows))
+    path = folder / STEP
+    if not path.is_file():
+        raise MissingFileError(
+            "No embedding store found", where=str(folder), hint="curation similarity embed … --out DIR"
+        )
+    try:
+        return msgspec.json.decode(read_bytes(path), type=_StepFile).parameters
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise EmbeddingError("Not an embedding store, or damaged", where=str(path), found=str(error)[:200]) from None
 
 
 def open_embeddings(folder: Path, *, kind: str = "") -> Embeddings:
-    """Return the embeddings of a finished store; the vectors are memory-mapped and read-only.
+    """Return the embeddings of a finished store.
 
     Parameters
     ----------
@@ -306,106 +179,60 @@ def open_embeddings(folder: Path, *, kind: str = "") -> Embeddings:
     MissingFileError
         The store does not exist.
     EmbeddingError
-        The store is unfinished, of another kind, or damaged: its digest and its values are checked.
+        The store is unfinished, empty, of another kind, or has malformed vectors or a repeated id.
+    EngineError
+        A shard is missing or does not match its digest.
     """
     header = read_header(folder)
     if kind and header.kind != kind:
         raise EmbeddingError(
             "The store holds embeddings of another kind", where=str(folder), expected=kind, found=header.kind
         )
-    if not (folder / ROWS).is_file():
+    parts = list(embedding_parts(folder))
+    if not parts:
+        raise EmbeddingError("The store holds no vectors", where=str(folder))
+    (embeddings,) = parts
+    if len(set(embeddings.ids)) != len(embeddings):
+        raise EmbeddingError("Duplicate id in the store", where=str(folder))
+    return embeddings
+
+
+def embedding_parts(folder: Path, rows: int | None = None) -> Iterator[Embeddings]:
+    """Yield the embeddings of a finished store in parts of at least so many rows (default: all at once).
+
+    Raises
+    ------
+    MissingFileError, EmbeddingError, EngineError
+        See `open_embeddings`.
+    """
+    import pyarrow
+
+    header = read_header(folder)
+    if not (folder / SUMMARY).is_file():
         raise EmbeddingError(
             "The store is not finished",
             where=str(folder),
-            hint="the curation similarity embed … that began it; it goes on where it stopped",
+            hint="run the curation similarity embed … that began it again; it goes on where it stopped",
         )
-    rows, sha256 = _read_rows(folder / ROWS)
-    # The name comes from the rows, never from a file: a listing opens nothing outside its folder.
-    vectors = _read_vectors(folder / f"vectors-{_name(rows)}.npy", sha256, (len(rows), header.dimension))
-    ids = tuple(row.id for row in rows)
-    if len(set(ids)) != len(ids):
-        raise EmbeddingError("Duplicate id in the store", where=str(folder / ROWS))
-    for start in range(0, len(vectors), _JOINED):
-        if not np.isfinite(vectors[start : start + _JOINED]).all():
-            raise EmbeddingError("The store holds vectors that are not finite", where=str(folder))
-    return Embeddings(ids, vectors, header.encoder, tuple(row.image for row in rows))
+    shards: Shards = open_shards(folder)
+    tables: list[pyarrow.Table] = []
+    for table in shards.tables(["id", "image", "vector"]):
+        tables.append(table.filter(table.column("vector").is_valid()))
+        if rows is not None and sum(part.num_rows for part in tables) >= rows:
+            yield _embeddings_of(pyarrow.concat_tables(tables), header, folder)
+            tables = []
+    if any(part.num_rows for part in tables):
+        yield _embeddings_of(pyarrow.concat_tables(tables), header, folder)
 
 
-def remove_store(folder: Path) -> None:
-    """Remove the files of a store, and the folder if nothing else lies in it."""
-    for path in [folder / HEADER, folder / ROWS, folder / _LOCK, *folder.glob("vectors-*.npy")]:
-        path.unlink(missing_ok=True)
-    shutil.rmtree(folder / SHARDS, ignore_errors=True)
-    with suppress(OSError):
-        folder.rmdir()
-
-
-def batch_of(folder: Path) -> int | None:
-    """Return the batch size of a store, or None if it does not exist yet."""
-    return read_header(folder).batch if (folder / HEADER).is_file() else None
-
-
-def _require_same(there: StoreHeader, requested: StoreHeader, folder: Path) -> None:
-    before, now = (asdict(header.encoder) | msgspec.structs.asdict(header) for header in (there, requested))
-    for name in sorted(now.keys() - {"encoder"}):
-        if before[name] != now[name]:
-            raise EmbeddingError(
-                f"The store was made with another {name}",
-                where=str(folder),
-                expected=str(before[name])[:300],
-                found=str(now[name])[:300],
-                hint="choose another --out, or the options that the store was made with",
-            )
-
-
-def read_header(folder: Path) -> StoreHeader:
-    """Return the header of a store."""
-    if not (folder / HEADER).is_file():
-        raise MissingFileError(
-            "No embedding store found", where=str(folder), hint="curation similarity embed … --out DIR"
-        )
-    with _well_formed(folder / HEADER):
-        return msgspec.json.decode(read_bytes(folder / HEADER), type=StoreHeader)
-
-
-def _read_rows(path: Path) -> tuple[list[Row], str]:
-    """Return the rows of a listing and the digest of its array."""
-    with _well_formed(path):
-        listing = msgspec.json.decode(read_bytes(path), type=_Listing)
-    if not 0 < len(listing.ids) == len(listing.images) == len(listing.boxes):
-        raise EmbeddingError("The columns of a store are empty or differ in length", where=str(path))
-    return list(map(Row, listing.ids, listing.images)), listing.sha256
-
-
-@contextmanager
-def _well_formed(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise EmbeddingError("A file of the store is damaged", where=str(path), found=str(error)[:200]) from None
-
-
-def _read_vectors(path: Path, sha256: str, shape: tuple[int, int]) -> Vectors:
-    """Return the array of a listing, memory-mapped, after its digest is checked."""
-    try:
-        if sha256_of_file(path) != sha256:
-            raise EmbeddingError("The vectors do not match the listing of the store", where=str(path))
-        vectors: Vectors = np.lib.format.open_memmap(path, mode="r")
-    except FileNotFoundError:
-        raise MissingFileError("The vectors of the store are missing", where=str(path)) from None
-    except _DAMAGE as error:
+def _embeddings_of(table: pyarrow.Table, header: StoreHeader, folder: Path) -> Embeddings:
+    ids, images = (tuple(table.column(name).to_pylist()) for name in ("id", "image"))
+    values = table.column("vector").combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    if values.dtype != np.float32 or values.size != len(ids) * header.dimension or not np.isfinite(values).all():
         raise EmbeddingError(
-            "The vectors of the store cannot be read", where=str(path), found=str(error)[:200]
-        ) from None
-    if vectors.shape != shape or vectors.dtype != np.float32:
-        raise EmbeddingError(
-            "The vectors of the store do not have the listed shape",
-            where=str(path),
-            expected=f"float32 {shape}",
-            found=f"{vectors.dtype} {vectors.shape}"[:200],
+            "The store holds malformed vectors",
+            where=str(folder),
+            expected=f"{len(ids)} vectors of {header.dimension} finite float32 numbers",
+            found=f"{values.size} numbers, {values.dtype}",
         )
-    return vectors
-
-
-def _name(rows: Sequence[Row]) -> str:
-    return sha256_of_lines(f"{row.id}\t{row.image}\t" for row in rows).removeprefix("sha256:")[:_HEX]
+    return Embeddings(ids, values.reshape(len(ids), header.dimension), header.encoder, images)

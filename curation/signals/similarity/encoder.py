@@ -1,4 +1,4 @@
-"""`Encoder`: what turns pictures, and where it can texts, into vectors; and one without weights."""
+"""`Encoder`: turns pictures, and if it can texts, into vectors; and one without weights."""
 
 from __future__ import annotations
 

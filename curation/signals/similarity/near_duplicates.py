@@ -1,6 +1,6 @@
-"""Photos that are the same, or nearly, under different names: by pixels, by perceptual hash, by an encoder's cosine.
+"""Photos that are the same, or nearly, under different names: by pixels and by perceptual hash.
 
-Nothing is learned or downloaded for the first two: a perceptual hash is the sign of 64 low frequencies of the grey
+Nothing is learned or downloaded: a perceptual hash is the sign of 64 low frequencies of the grey
 photo, and `ImageHash` computes it without torch.
 """
 
@@ -15,15 +15,17 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from curation.core.arguments import Workers, checked
 from curation.core.engines.running import run_step
-from curation.core.engines.step import Step
-from curation.core.errors import MissingExtraError, UsageError
-from curation.signals.similarity.embeddings import Embeddings, require_same_encoder
+from curation.core.engines.shards import Step
+from curation.core.errors import CurationWarning, MissingExtraError, UsageError
+from curation.core.wording import counted
+from curation.signals.similarity.neighbors import Pairs
 from curation.sources.corpus import corpus_blocks, listed_blocks, photo_data
 from curation.sources.photos import BrokenPhotoError, decode_photo
 from curation.sources.source import Int32s, Int64s
@@ -266,50 +268,51 @@ def _within_band(codes: Codes, earlier: Sequence[np.uint64], mask: np.uint64, di
                 yield np.minimum(first, second), np.maximum(first, second), bits[near].astype(np.int64)
 
 
-_BLOCK = 2048
-
-
-def look_duplicates(
-    embeddings: Embeddings, others: Embeddings | None = None, threshold: float = 0.95
-) -> list[tuple[str, str, float]]:
-    """Return all pairs of images with a cosine of at least `threshold`, by first and second image.
+@checked
+def duplicates(
+    *,
+    images: Annotated[str | Path, "CORPUS"],
+    against: Annotated[str | Path | None, "CORPUS"] = None,
+    distance: Annotated[int, "BITS"] = DISTANCE,
+    hashes: Annotated[Path | None, "DIR"] = None,
+    workers: Workers | None = None,
+) -> Pairs:
+    """Return photos that are the same, or nearly the same, under different names.
 
     Parameters
     ----------
-    others : Embeddings, optional
-        Pair each image with those of another set; by default the images of one set with each other, each pair once.
-
-    Raises
-    ------
-    SimilarityError
-        The encoders differ.
-    UsageError
-        The threshold is outside [-1, 1], or more than 5 million pairs are found.
+    images
+        photos of a folder, in tar shards, or listed in Parquet files
+    against
+        only pairs of a photo of --photos and one of this corpus
+    distance
+        of perceptual hashes (of 64 bits)
+    hashes
+        keep what is computed of each photo: the same command resumes after an interruption
+    workers
+        processes that compute hashes (one per core)
     """
-    if not -1 <= threshold <= 1:
-        raise UsageError("The threshold is a cosine", expected="-1 to 1", found=str(threshold))
-    second = embeddings if others is None else others
-    require_same_encoder(embeddings, second)
-    rows, columns = embeddings.normalised(), second.normalised()
-    pairs: list[tuple[str, str, float]] = []
-    for start in range(0, len(rows), _BLOCK):
-        block = rows[start : start + _BLOCK]
-        for other in range(0 if others is not None else start, len(columns), _BLOCK):
-            scores = block @ columns[other : other + _BLOCK].T
-            hit, column = np.nonzero(scores >= np.float32(threshold))
-            hit, column = hit + start, column + other
-            if others is None:
-                is_later = column > hit
-                hit, column = hit[is_later], column[is_later]
-            values = scores[hit - start, column - other].tolist()
-            pairs += [
-                (embeddings.ids[i], second.ids[j], value)
-                for i, j, value in zip(hit.tolist(), column.tolist(), values, strict=True)
-            ]
-            if len(pairs) > MOST_PAIRS:
-                raise UsageError(
-                    "Too many pairs look alike to be listed",
-                    expected=f"at most {MOST_PAIRS:,}",
-                    hint="ask for a higher threshold",
-                )
-    return sorted(pairs, key=lambda pair: pair[:2])
+    corpora = {"images": images} | ({} if against is None else {"against": against})
+    hashed = [hash_photos(corpus, workers=workers, out=hashes and hashes / name) for name, corpus in corpora.items()]
+    first = hashed[0]
+    both = PhotoHashes(
+        tuple(name for corpus in hashed for name in corpus.names),
+        tuple(digest for corpus in hashed for digest in corpus.pixels),
+        np.concatenate([corpus.perceptual for corpus in hashed]),
+        {name: why for corpus in hashed for name, why in corpus.failures.items()},
+    )
+    unreadable = sum(len(corpus.failures) for corpus in hashed)
+    if unreadable:
+        name, why = next(iter(both.failures.items()))
+        warnings.warn(
+            f"{counted(unreadable, 'photo')} cannot be read, such as {name}: {why}", CurationWarning, stacklevel=3
+        )
+    alike = alike_photos(both, distance)
+    columns = (alike.first.tolist(), alike.second.tolist(), alike.distance.tolist(), alike.same_pixels.tolist())
+    rows = [
+        (both.names[i], both.names[j], "same pixels" if same else "perceptual hash, bits", float(bits))
+        for i, j, bits, same in zip(*columns, strict=True)
+        if against is None or i < len(first) <= j
+    ]
+    facts = {"images": len(both), "unreadable": unreadable}
+    return Pairs("duplicates", ("first", "second", "how", "value"), rows, facts)

@@ -1,40 +1,39 @@
 """Exact nearest neighbours by inner product, computed in blocks; the similarity of sets of images to the ID set.
 
-The shards of a corpus are merged by their best matches. Products are computed in double precision and rounded once to
-single precision before they are ranked: the result is the same on every processor and with any number of threads.
+Products are computed in double precision and rounded once to single precision before they are ranked: the result is the
+same on every processor and with any number of threads.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
-from dataclasses import dataclass
-from functools import lru_cache
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import msgspec
 import numpy as np
 
-from curation.core.canonical import sha256_of_file, sha256_of_lines
-from curation.core.engines.running import run_step
-from curation.core.engines.shards import STEP, SUMMARY, Entry, Shards, open_shards
-from curation.core.engines.step import Block, Step
+from curation.core.arguments import checked
 from curation.core.errors import SimilarityError, UsageError
 from curation.core.figures import SERIES, bins_of, label_outer, plain, save_figure, set_title, small_multiples
-from curation.core.files import read_bytes
-from curation.signals.similarity.embeddings import ROWS, Embeddings, Vectors, open_embeddings, require_same_encoder
+from curation.core.tables import as_csv
+from curation.core.writing import publishing_files, write_text
+from curation.signals.similarity.embeddings import (
+    Embeddings,
+    Vectors,
+    embedding_parts,
+    open_embeddings,
+    require_same_encoder,
+)
 from curation.sources.source import Int64s
 
 if TYPE_CHECKING:
-    import pyarrow
     from matplotlib.figure import Figure
 
 
 QUERY_BLOCK, REFERENCE_BLOCK = 1024, 2048
-_MOST_PENDING = 1 << 21
 
 
 def nearest(queries: Vectors, references: Vectors, k: int, *, block: int = QUERY_BLOCK) -> tuple[Int64s, Vectors]:
@@ -69,43 +68,6 @@ def nearest(queries: Vectors, references: Vectors, k: int, *, block: int = QUERY
     return np.concatenate([rows for rows, _ in blocks]), np.concatenate([scores for _, scores in blocks])
 
 
-def nearest_others(queries: Embeddings, references: Embeddings, k: int) -> tuple[Int64s, Vectors, int]:
-    """Return the k nearest references of each query as `nearest` does, an image never its own neighbour.
-
-    A reference of the same id that was made of the same file is the query itself.
-
-    Returns
-    -------
-    indices : ndarray of int64, shape (q, k)
-    scores : ndarray of float32, shape (q, k)
-        Cosines.
-    itself : int
-        Queries that are among the references.
-
-    Raises
-    ------
-    SimilarityError
-        There are not so many other references; see also `nearest`.
-    """
-    row_of = {key: row for row, key in enumerate(zip(references.ids, references.images, strict=True))}
-    own_rows = np.array([row_of.get(key, -1) for key in zip(queries.ids, queries.images, strict=True)], np.int64)
-    n_own = int((own_rows >= 0).sum())
-    if n_own and not 1 <= k < len(references.ids):
-        raise SimilarityError(
-            "Too few references for so many neighbours",
-            expected=f"1 to {len(references.ids) - 1}: an image is not its own neighbour",
-            found=str(k),
-        )
-    rows, scores = nearest(queries.normalised(), references.normalised(), k + bool(n_own))
-    if n_own:
-        # Where the image itself is not among the best k + 1 (as many copies rank before it), the last one is dropped.
-        gone = np.where((rows == own_rows[:, None]).any(axis=1), (rows == own_rows[:, None]).argmax(axis=1), k)
-        is_other = np.ones(rows.shape, bool)
-        is_other[np.arange(len(rows)), gone] = False
-        rows, scores = rows[is_other].reshape(-1, k), scores[is_other].reshape(-1, k)
-    return rows, scores, n_own
-
-
 def _check(queries: Vectors, references: Vectors, k: int, block: int) -> None:
     if queries.ndim != 2 or references.ndim != 2 or queries.shape[1] != references.shape[1]:
         raise SimilarityError(
@@ -125,253 +87,109 @@ def _check(queries: Vectors, references: Vectors, k: int, block: int) -> None:
 
 
 def _best_of_block(queries: Vectors, references: Vectors, k: int) -> tuple[Int64s, Vectors]:
-    """Return the best k references of a block of n queries, while blocks of products go by.
+    """Return the best k references of a block of n queries, from blocks of products.
 
-    A product matters only if it is above the k-th best so far; references come in order, so that one which equals it
-    has lost already. A bound that is out of date lets more through and loses none: candidates are sorted only when the
-    references seen have doubled, about log2(r / 2048) times.
+    Only a product above the k-th best so far matters: an equal one of a later reference loses.
     """
     n = len(queries)
-    bounds = np.full(n, -np.inf, np.float32)
     rows, reference_rows, scores = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
-    pending, held, due = [(rows, reference_rows, scores)], 0, 0
+    bounds = np.full(n, -np.inf, np.float32)
     for start in range(0, len(references), REFERENCE_BLOCK):
         stop = min(start + REFERENCE_BLOCK, len(references))
         products = (queries @ references[start:stop].T.astype(np.float64)).astype(np.float32)
         if start == 0 and stop > k:
-            bounds = np.partition(products, stop - k, axis=1)[:, stop - k]
-            row, column = np.nonzero(products >= bounds[:, None])
+            row, column = np.nonzero(products >= np.partition(products, stop - k, axis=1)[:, [stop - k]])
         else:
             row, column = np.nonzero(products > bounds[:, None])
-        pending.append((row, column + start, products[row, column]))
-        held += len(row)
-        if stop >= due or held > _MOST_PENDING or stop == len(references):
-            count = min(k, stop)
-            rows, reference_rows, scores = (np.concatenate(columns) for columns in zip(*pending, strict=True))
-            # By row and falling score; equal ones stay as they came.
-            order = np.argsort(-scores, kind="stable")
-            order = order[np.argsort(rows[order].astype(np.min_scalar_type(n)), kind="stable")]
-            firsts = np.searchsorted(rows[order], np.arange(n))
-            chosen = order[(firsts[:, None] + np.arange(count)).ravel()]
-            pending = [(rows[chosen], reference_rows[chosen], scores[chosen])]
-            if count == k:
-                bounds = scores[chosen[k - 1 :: k]]
-            held, due = 0, 2 * stop
-    _, reference_rows, scores = pending[0]
+        rows, reference_rows = np.concatenate([rows, row]), np.concatenate([reference_rows, column + start])
+        scores = np.concatenate([scores, products[row, column]])
+        order = np.lexsort((reference_rows, -scores, rows))
+        firsts = np.searchsorted(rows[order], np.arange(n))
+        chosen = order[(firsts[:, None] + np.arange(min(k, stop))).ravel()]
+        rows, reference_rows, scores = rows[chosen], reference_rows[chosen], scores[chosen]
+        if stop >= k:
+            bounds = scores[k - 1 :: k]
     # Adding zero makes one of the two zeros.
     return reference_rows.reshape(n, k), (scores + np.float32(0)).reshape(n, k)
 
 
 PART = 32_768
-"""References of a block, about: much more than there are neighbours of a query."""
+"""References that are searched at a time: much more than there are neighbours of a query."""
 
 
-@dataclass(frozen=True, eq=False)
-class NearestOf(Step):
-    """The k nearest of a table's images for each query, an image never its own neighbour (see `nearest_others`).
+def nearest_others(queries: Embeddings, references: Embeddings, k: int) -> tuple[Int64s, Vectors, int]:
+    """Return the k nearest references of each query as `nearest` does, an image never its own neighbour.
 
-    Attributes
-    ----------
-    queries : Embeddings
-    k : int
-    """
-
-    name = "neighbors"
-    version = 1
-    queries: Embeddings
-    k: int
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Queries by their digest."""
-        pairs = zip(self.queries.ids, self.queries.images, strict=True)
-        rows = sha256_of_lines(f"{name}\t{image}" for name, image in pairs)
-        return {"queries": rows, "encoder": self.queries.encoder.digest, "k": self.k}
-
-    def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
-        """Return a row a neighbour: query (its place), id, score; and without a score each query that is itself there.
-
-        Of a table with the columns id, image and vector; rows without a vector are passed over.
-        """
-        import pyarrow
-
-        table = table.filter(table.column("vector").is_valid())
-        ids, images = (tuple(table.column(name).to_pylist()) for name in ("id", "image"))
-        values = table.column("vector").combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        vectors = np.asarray(values, np.float32).reshape(len(ids), -1)
-        references = Embeddings(ids, vectors, self.queries.encoder, images)
-        there = set(zip(ids, images, strict=True))
-        pairs = zip(self.queries.ids, self.queries.images, strict=True)
-        own_rows = [number for number, key in enumerate(pairs) if key in there]
-        k = min(self.k, len(ids) - bool(own_rows))
-        rows, scores = np.empty((len(self.queries), 0), np.int64), np.empty((len(self.queries), 0), np.float32)
-        if k > 0:
-            rows, scores, _ = nearest_others(self.queries, references, k)
-        query = np.concatenate([np.repeat(np.arange(len(self.queries)), max(k, 0)), np.array(own_rows, np.int64)])
-        neighbor_ids = [
-            *(ids[row] for row in rows.ravel().tolist()),
-            *(self.queries.ids[number] for number in own_rows),
-        ]
-        known = np.concatenate([np.zeros(scores.size, bool), np.ones(len(own_rows), bool)])
-        return pyarrow.table(
-            {
-                "query": pyarrow.array(query.astype(np.int32)),
-                "id": pyarrow.array(neighbor_ids, pyarrow.string()),
-                "score": pyarrow.array(
-                    np.concatenate([scores.ravel(), np.zeros(len(own_rows), np.float32)]), mask=known
-                ),
-            }
-        )
-
-
-@lru_cache(maxsize=1)
-def _opened(folder: Path) -> Embeddings:
-    return open_embeddings(folder)
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Rows `start` to `stop` of a store of embeddings."""
-
-    folder: Path
-    key: str
-    start: int
-    stop: int
-
-    @property
-    def name(self) -> str:
-        """Its first row."""
-        return f"rows {self.start}"
-
-    def tables(self) -> Iterator[pyarrow.Table]:
-        """Yield ids, digests of images, and vectors."""
-        import pyarrow
-
-        store = _opened(self.folder)
-        part = slice(self.start, self.stop)
-        vectors = np.asarray(store.vectors[part], np.float32)
-        yield pyarrow.table(
-            {
-                "id": pyarrow.array(store.ids[part], pyarrow.string()),
-                "image": pyarrow.array(store.images[part], pyarrow.string()),
-                "vector": pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(vectors.ravel()), vectors.shape[1]),
-            }
-        )
-
-
-@dataclass(frozen=True)
-class _Parts:
-    """Some shards of an embedded corpus."""
-
-    shards: Shards
-
-    @property
-    def name(self) -> str:
-        """Its first block."""
-        return self.shards.entries[0].block
-
-    @property
-    def key(self) -> str:
-        """What the shards hold."""
-        return self.shards.digest
-
-    def tables(self) -> Iterator[pyarrow.Table]:
-        """Yield all of them as one table: a part is searched at once."""
-        import pyarrow
-
-        yield pyarrow.concat_tables(self.shards.tables(["id", "image", "vector"]))
-
-
-def reference_blocks(references: Path, encoder: str) -> Iterator[Block]:
-    """Yield the blocks of a store of embeddings, or of the shards that `embed_corpus` made.
-
-    Parameters
-    ----------
-    encoder : str
-        Digest of the encoder that made the queries.
-
-    Raises
-    ------
-    SimilarityError
-        The shards are of another encoder, or of another step.
-    """
-    if not (references / SUMMARY).is_file():
-        store = open_embeddings(references)
-        key = sha256_of_file(references / ROWS)
-        for start in range(0, len(store), PART):
-            yield _Rows(references, key, start, min(start + PART, len(store)))
-        return
-    step = msgspec.json.decode(read_bytes(references / STEP))
-    if step.get("step") != "embed" or step.get("parameters", {}).get("encoder") != encoder:
-        raise SimilarityError(
-            "The corpus was not embedded by the encoder of the queries",
-            where=str(references),
-            expected=encoder,
-            found=str(step.get("parameters", step))[:200],
-            hint="curation similarity embed --corpus … with the same encoder",
-        )
-    shards = open_shards(references)
-    part: list[Entry] = []
-    for number, entry in enumerate(shards.entries, start=1):
-        part.append(entry)
-        if sum(shard.rows for shard in part) >= PART or number == len(shards.entries):
-            if any(shard.rows for shard in part):
-                yield _Parts(Shards(references, tuple(part), shards.step))
-            part = []
-
-
-def nearest_in_corpus(
-    queries: Embeddings, references: Path, k: int, *, workers: int | None = None, out: Path | None = None
-) -> tuple[list[list[tuple[str, float]]], int]:
-    """Return the k nearest references of each query, best first; memory does not grow with the corpus.
-
-    Parameters
-    ----------
-    references : Path
-        A store of embeddings, or shards of `embed_corpus`.
-    workers, out
-        See `curation.core.engines.running.run_step`; without a folder nothing is kept.
+    A reference of the same id that was made of the same file is the query itself. Of fewer other references, all are
+    returned.
 
     Returns
     -------
-    neighbours : list of list of (str, float)
-        Ids and cosines, for each query; of equal cosines the earlier reference comes first.
+    indices : ndarray of int64, shape (q, k)
+    scores : ndarray of float32, shape (q, k)
+        Cosines.
     itself : int
         Queries that are among the references.
+    """
+    row_of = {key: row for row, key in enumerate(zip(references.ids, references.images, strict=True))}
+    own_rows = np.array([row_of.get(key, -1) for key in zip(queries.ids, queries.images, strict=True)], np.int64)
+    n_own = int((own_rows >= 0).sum())
+    k = min(k, len(references) - bool(n_own))
+    if k == 0:
+        return np.empty((len(queries), 0), np.int64), np.empty((len(queries), 0), np.float32), n_own
+    rows, scores = nearest(queries.normalised(), references.normalised(), k + bool(n_own))
+    if n_own:
+        # Where the image itself is not among the best k + 1 (as many copies rank before it), the last one is dropped.
+        is_own = rows == own_rows[:, None]
+        dropped = np.where(is_own.any(axis=1), is_own.argmax(axis=1), k)
+        is_other = np.arange(k + 1) != dropped[:, None]
+        rows, scores = rows[is_other].reshape(-1, k), scores[is_other].reshape(-1, k)
+    return rows, scores, n_own
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The k nearest references of each query, best first.
+
+    Attributes
+    ----------
+    nearest : list of list of (str, float)
+        Ids and cosines, for each query; of equal cosines the earlier reference comes first.
+    references : int
+        References that were searched.
+    itself : int
+        Queries that are among the references.
+    """
+
+    nearest: list[list[tuple[str, float]]]
+    references: int
+    itself: int
+
+
+def nearest_in_store(queries: Embeddings, references: Path, k: int) -> Neighbours:
+    """Return the k nearest references of each query; memory does not grow with the store.
 
     Raises
     ------
     SimilarityError
-        See `reference_blocks`; or there are fewer references.
+        The store was made by another encoder, or there are fewer references.
     """
-    if not (references / SUMMARY).is_file():
-        require_same_encoder(queries, open_embeddings(references))
-    step = NearestOf(queries, k)
-    with TemporaryDirectory(prefix="curation-neighbors-") if out is None else nullcontext(out) as folder:
-        blocks = reference_blocks(references, queries.encoder.digest)
-        shards = run_step(step, blocks, out=Path(folder), workers=workers)
-        return _met(shards, len(queries), k)
-
-
-def _met(shards: Shards, queries: int, k: int) -> tuple[list[list[tuple[str, float]]], int]:
-    """Put the best of all parts together, part by part."""
-    scores, ids = np.empty((queries, 0), np.float32), np.empty((queries, 0), object)
-    itself = 0
-    for table in shards.tables():
-        scored = table.filter(table.column("score").is_valid())
-        itself += table.num_rows - scored.num_rows
-        scores = np.concatenate([scores, scored.column("score").to_numpy().reshape(queries, -1)], axis=1)
-        names = np.array(scored.column("id").to_pylist(), object)
-        ids = np.concatenate([ids, names.reshape(queries, -1)], axis=1)
+    scores, ids = np.empty((len(queries), 0), np.float32), np.empty((len(queries), 0), object)
+    n_references = itself = 0
+    for part in embedding_parts(references, PART):
+        require_same_encoder(queries, part)
+        rows, values, n_own = nearest_others(queries, part, k)
+        n_references, itself = n_references + len(part), itself + n_own
+        scores = np.concatenate([scores, values], axis=1)
+        ids = np.concatenate([ids, np.array(part.ids, object)[rows]], axis=1)
         # Stable: of equal cosines the one of the earlier part comes first.
         order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
         scores, ids = np.take_along_axis(scores, order, axis=1), np.take_along_axis(ids, order, axis=1)
-    if scores.shape[1] < k:
-        raise SimilarityError(
-            "Too few references for so many neighbours", expected=f"1 to {scores.shape[1]}", found=str(k)
-        )
-    rows = [list(zip(*row, strict=True)) for row in zip(ids.tolist(), scores.tolist(), strict=True)]
-    return rows, itself
+    if not 1 <= k <= scores.shape[1]:
+        expected = f"1 to {scores.shape[1]}: an image is not its own neighbour"
+        raise SimilarityError("Too few references for so many neighbours", expected=expected, found=str(k))
+    rows_of = [list(zip(*row, strict=True)) for row in zip(ids.tolist(), scores.tolist(), strict=True)]
+    return Neighbours(rows_of, n_references, itself)
 
 
 SampleRule = Literal["hashrank", "paper", "all"]
@@ -578,3 +396,123 @@ def similarity_histograms(panels: Mapping[str, Mapping[str, Vectors]], stem: Pat
         for number, density in enumerate(steps)
     ]
     return save_figure(draw, stem, ("source", "set", "from", "to", "density"), rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Pairs of images, neighbours or duplicates, as rows of a table; and facts about the search."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[Any, ...]]
+    facts: Mapping[str, Any]
+
+    def data(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {**self.facts, self.name: [dict(zip(self.columns, row, strict=True)) for row in self.rows]}
+
+    @checked
+    def save(self, folder: Path | str) -> list[Path]:
+        """Write the table as CSV."""
+        return [_write_csv(Path(folder), self.name, self.columns, self.rows)]
+
+
+@dataclass(frozen=True, slots=True)
+class SetComparison:
+    """How similar whole sets are to a sample of the references: the similarities of each set, and statistics."""
+
+    sets: Mapping[str, SetSimilarity]
+    facts: Mapping[str, Any] = field(repr=False)
+
+    def data(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return dict(self.facts)
+
+    @checked
+    def save(self, folder: Path | str) -> list[Path]:
+        """Write ``similarity.csv``, histograms and ``statistics.json``, together."""
+        folder = Path(folder)
+        rows = [
+            (name, image, other, score, margin)
+            for name, compared in self.sets.items()
+            for image, other, score, margin in zip(
+                compared.ids, compared.nearest, compared.similarity.tolist(), compared.margin.tolist(), strict=True
+            )
+        ]
+        panel = {"nearest ID image": {name: compared.similarity for name, compared in self.sets.items()}}
+        with publishing_files(folder) as new:
+            written = [_write_csv(new, "similarity", ("set", "id", "nearest", "similarity", "margin"), rows)]
+            written += similarity_histograms(panel, new / "histograms")
+            written.append(new / "statistics.json")
+            text = json.dumps(self.data(), indent=1, ensure_ascii=False, allow_nan=False)
+            write_text(written[-1], text + "\n")
+        return [folder / path.name for path in written]
+
+
+@checked
+def neighbors(
+    *,
+    queries: Annotated[Mapping[str, Path] | Path, "[NAME=]STORE"],
+    references: Annotated[Path, "STORE"],
+    k: Annotated[int, "K"] = 10,
+    set_similarity: bool = False,
+    sample: SampleRule = "hashrank",
+    n_train: int | None = None,
+) -> Pairs | SetComparison:
+    """Return the nearest images of a reference set, or how similar whole sets are to it.
+
+    Parameters
+    ----------
+    queries
+        a store of curation similarity embed; several with --set-similarity
+    references
+        a store
+    k
+        neighbours per image, the image itself not among them
+    set_similarity
+        compare whole sets: similarity of each image to its nearest in a sample of the references
+    sample
+        of the references
+    n_train
+        training images of the ID set, for --set sample=paper
+    """
+    paths = {queries.name: queries} if isinstance(queries, Path) else queries
+    stores = {name: open_embeddings(path) for name, path in paths.items()}
+    if set_similarity:
+        return _sets(stores, open_embeddings(references), sample, n_train)
+    if len(stores) > 1:
+        raise UsageError("Neighbours are listed for one set", expected="one --queries STORE, or --set-similarity")
+    (store,) = stores.values()
+    neighbours = nearest_in_store(store, references, k)
+    facts = {
+        "queries": len(store),
+        "references": neighbours.references,
+        "k": k,
+        "queries_among_references": neighbours.itself,
+        "encoder": store.encoder.digest,
+    }
+    rows = [
+        (name, rank, *row)
+        for name, near in zip(store.ids, neighbours.nearest, strict=True)
+        for rank, row in enumerate(near, 1)
+    ]
+    return Pairs("neighbors", ("id", "rank", "neighbor", "similarity"), rows, facts)
+
+
+def _sets(stores: Mapping[str, Embeddings], known: Embeddings, rule: SampleRule, n_train: int | None) -> SetComparison:
+    sample = known.take(sample_rows(known, rule, n_train=n_train).tolist())
+    compared_sets = {name: set_similarity(embeddings, sample) for name, embeddings in stores.items()}
+    base = reference_statistics(sample)
+    facts = {
+        "encoder": known.encoder.digest,
+        "sample": {"rule": rule, "meaning": SAMPLE_RULES[rule], "n": len(sample)},
+        "reference": asdict(base),
+        "sets": {name: compared.statistics() for name, compared in compared_sets.items()},
+    }
+    return SetComparison(compared_sets, facts)
+
+
+def _write_csv(folder: Path, stem: str, header: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> Path:
+    path = folder / f"{stem}.csv"
+    write_text(path, as_csv(header, rows))
+    return path

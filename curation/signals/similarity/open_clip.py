@@ -70,7 +70,6 @@ class OpenClipEncoder:
         self._embedding = embedding
         if embedding == "pooled":
             _take_off_projection(self._model, loaded.name)
-        self._of_picture, self._of_batch = _cut(loaded.preprocess)
 
     @cached_property
     def identity(self) -> EncoderIdentity:
@@ -89,24 +88,16 @@ class OpenClipEncoder:
         return int(self.encode_prepared([self.prepare(Image.new("RGB", (8, 8)))]).shape[1])
 
     def prepare(self, image: Image) -> Prepared:
-        """Return a picture resized and cropped as the model wants it: uint8, shape (height, width, 3)."""
-        for step in self._of_picture:
-            image = step(image)
-        return np.asarray(image)
+        """Return a picture as the model's transform gives it: float32, shape (3, height, width)."""
+        prepared: Prepared = self._loaded.preprocess(image).numpy()
+        return prepared
 
     def encode_prepared(self, batch: Sequence[Prepared]) -> Vectors:
         """Return the vectors of prepared pictures, float32, shape (b, d)."""
         import torch
 
-        with torch.inference_mode():
-            pixels = torch.from_numpy(np.stack(batch)).to(self._device)
-            # Whole numbers travel to the device, a quarter of the bytes; the steps are those of the model's transform.
-            values = pixels.permute(0, 3, 1, 2).to(torch.float32).div(255)
-            for step in self._of_batch:
-                values = step(values)
-            with self._autocast():
-                vectors = self._model.encode_image(values)
-            return _array(vectors)
+        with torch.inference_mode(), self._autocast():
+            return _array(self._model.encode_image(torch.from_numpy(np.stack(batch)).to(self._device)))
 
     @contextmanager
     def one_core_each(self) -> Iterator[bool]:
@@ -151,8 +142,7 @@ class OpenClipEncoder:
         with torch.inference_mode():
             tokens = self._tokenizer(list(texts)).to(self._device)
             with self._autocast():
-                vectors = self._model.encode_text(tokens)
-            return _array(vectors)
+                return _array(self._model.encode_text(tokens))
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -218,24 +208,6 @@ def _take_off_projection(model: Any, name: str) -> None:
         )
     # open_clip's own forward leaves the projection out where there is none.
     visual.proj = None
-
-
-def _cut(preprocess: Any) -> tuple[list[Any], list[Any]]:
-    """Return the steps of a transform before and after the picture becomes a tensor.
-
-    Those before run in threads on each picture, those after on whole batches: the same numbers, computed where they
-    cost least. A transform of another make is an `EncoderError`.
-    """
-    steps = list(getattr(preprocess, "transforms", ()))
-    names = [type(step).__name__ for step in steps]
-    position = next((number for number, name in enumerate(names) if name.endswith("ToTensor")), None)
-    if position is None or any(name != "Normalize" for name in names[position + 1 :]):
-        raise EncoderError(
-            "Unsupported preprocessing of the model",
-            expected="resizing and cropping, ToTensor, Normalize",
-            found=", ".join(names)[:200],
-        )
-    return steps[:position], steps[position + 1 :]
 
 
 def _array(vectors: Any) -> Vectors:

@@ -1,9 +1,7 @@
 """Steps and blocks of the tests: importable, so that worker processes find them."""
 
-import multiprocessing
 import os
 import signal
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow
 
-from curation.core.engines.step import Step
+from curation.core.engines.shards import Step
 from curation.core.errors import UsageError
 
 
@@ -81,24 +79,6 @@ class Mortal(_AsSquares):
             if self.witness.parent.is_dir():
                 self.witness.touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        return Squares()(table)
-
-
-@dataclass(frozen=True)
-class Orphaned(_AsSquares):
-    """Squares, but the first worker is killed while the second one is started, late enough that the pool knows."""
-
-    witness: Path
-
-    def __getstate__(self) -> dict[str, Any]:
-        first = multiprocessing.active_children()
-        if first and not self.witness.exists():
-            self.witness.touch()
-            first[0].kill()
-            time.sleep(0.5)
-        return dict(self.__dict__)
-
-    def __call__(self, table: Any) -> Any:
         return Squares()(table)
 
 

@@ -10,8 +10,7 @@ from curation.core.canonical import sha256_of_lines
 from curation.extensions.audit.lists import ListSet, read_lists
 from curation.extensions.audit.report import Report
 from curation.extensions.audit.rule import Finding
-from curation.extensions.audit.target import AuditTarget
-from curation.extensions.audit.targets import manifest_target
+from curation.extensions.audit.target import AuditTarget, manifest_target
 from curation.manifest.header import (
     ClassEntry,
     FileEntry,
@@ -90,7 +89,6 @@ class World:
     namespace: str = "toy"
     test_namespace: str = "toy"
     test_dataset: str = "toy"
-    labels: dict[str, Source] = field(default_factory=dict)
     boxes: dict[tuple[str, int], list[float]] = field(default_factory=dict)
     photos: dict[str, Path] = field(default_factory=dict)
 
@@ -118,7 +116,7 @@ class World:
         if not lists:
             manifest = Manifest(header=manifest.header, lists={})
         given = {name: source for name, source in self.sources().items() if name not in without}
-        chosen = {"exemplars": 1, "labels": self.labels, "photos": self.photos, **options}
+        chosen = {"exemplars": 1, "photos": self.photos, **options}
         return manifest_target(manifest, given, **chosen)  # type: ignore[arg-type]
 
     def with_tables(self, **options: object) -> AuditTarget:
@@ -212,19 +210,6 @@ def make_source(
 def make_table(images: Mapping[str, list[str]], *, part: str = "") -> Source:
     """The same as a table of image and class, without boxes."""
     return as_table(make_source(images, part=part))
-
-
-def labels_for_testing(images: Mapping[str, list[str]], known: list[str]) -> Source:
-    """A label file of a test list: known classes by name, the rest unknown."""
-    return make_source(
-        {
-            native: [
-                text if text.rstrip("*~") in known else f"unknown{text[len(text.rstrip('*~')) :]}" for text in texts
-            ]
-            for native, texts in images.items()
-        },
-        dataset="labels",
-    )
 
 
 def findings(report: Report, rule: str, about: str = "") -> list[Finding]:

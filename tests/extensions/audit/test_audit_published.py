@@ -9,8 +9,7 @@ from curation.extensions.audit.report import Report
 from curation.extensions.audit.rule import Finding
 from curation.extensions.audit.rules import chosen_rules
 from curation.extensions.audit.run import run_audit
-from curation.extensions.audit.target import PRINCIPLE
-from curation.extensions.audit.targets import FolderOptions, folder_target
+from curation.extensions.audit.target import PRINCIPLE, FolderOptions, folder_target
 from curation.sources.opening import open_path
 from curation.sources.source import Source
 from tests.extensions.audit.benchmark_world import count

@@ -5,7 +5,7 @@ import pytest
 from curation.extensions.audit.classes import classes_of, read_tasks, tasks_of
 from curation.extensions.audit.report import Report
 from curation.extensions.audit.run import run_audit
-from curation.extensions.audit.targets import FolderOptions, folder_target
+from curation.extensions.audit.target import FolderOptions, folder_target
 from curation.manifest.header import LabelView, TaskEntry
 from tests.extensions.audit.benchmark_world import LISTS, TASKS, VIEWS, World, findings, list_set
 
@@ -103,70 +103,6 @@ def test_images_of_a_dataset_that_lacks_later_classes_may_hide_more_than_its_box
     assert exact.text.startswith("2 boxes of classes still unknown, on 2 of 3 images")
 
 
-def test_an_image_of_a_list_that_is_not_at_hand_is_not_called_left_out() -> None:
-    from curation.extensions.audit.targets import manifest_target
-    from curation.manifest.manifest import Manifest
-
-    world = World()
-    manifest = world.manifest
-    lists = {name: ids for name, ids in manifest.lists.items() if name != "t1-val"}
-    target = manifest_target(Manifest(manifest.header, lists), world.sources(), exemplars=1)
-    # v1 shows person: it is in t1-val, whose list is not here.
-    [first, *_] = findings(run_audit(target), "TI4")
-    assert first.verdict == "undecidable"
-
-
-def test_a_source_that_is_not_given_may_hold_what_was_left_out() -> None:
-    import msgspec
-
-    from curation.extensions.audit.targets import manifest_target
-    from curation.manifest.manifest import Manifest
-
-    world = World()
-    manifest = world.manifest
-    parts = tuple(
-        msgspec.structs.replace(part, sources=("train", "test")) if part.name == "t1-train" else part
-        for part in manifest.header.parts
-    )
-    header = msgspec.structs.replace(manifest.header, parts=parts)
-    target = manifest_target(Manifest(header, manifest.lists), {"train": world.train_source}, exemplars=1)
-    assert "undecidable" in {one.verdict for one in findings(run_audit(target), "TI4", "t1-train")}
-
-
-def test_images_in_no_source_are_not_said_to_have_no_flag(tmp_path_factory: pytest.TempPathFactory) -> None:
-    # No raw box of t1_train is flagged as far as is seen.
-    assert [one.verdict for one in findings(partly_unlocated(tmp_path_factory, [], 1), "AS3", "t1_train")] == [
-        "not applicable"
-    ]
-    [finding] = findings(partly_unlocated(tmp_path_factory, ["unseen-1"], 1), "AS3", "t1_train")
-    assert finding.verdict == "undecidable"
-
-
-def test_classes_of_which_no_box_is_seen_are_not_said_to_have_none(tmp_path_factory: pytest.TempPathFactory) -> None:
-    world = World()
-    world.lists["t1-train"] = ["a2"]
-    [finding] = [one for one in findings(run_audit(world.target()), "CO4") if one.verdict == "warn"]
-    assert finding.text == "1 class without a training box in t1: person"
-    [finding] = [one for one in findings(run_audit(world.with_tables()), "CO4") if one.verdict == "undecidable"]
-    assert finding.text == "no training box in t1 seen for 1 of 2 classes: person"
-
-
-def test_a_train_file_that_lacks_images_says_nothing_of_what_they_show() -> None:
-    from tests.extensions.audit.benchmark_world import make_source
-
-    world = World()
-    world.labels["t1-train"] = make_source({"a1": ["person"]}, dataset="labels")
-    [first, *_] = findings(run_audit(world.target("train")), "TI3", "t1-train")
-    assert first.verdict == "undecidable"
-    assert "lacks 2 of its 3 images" in first.text
-
-
-def test_train_images_in_no_source_are_not_said_to_show_nothing(tmp_path_factory: pytest.TempPathFactory) -> None:
-    # Named like those of the source, which makes it no less unknown what they show.
-    [finding] = findings(partly_unlocated(tmp_path_factory, ["a9"], 1), "TI3", "t1_train")
-    assert (finding.verdict, finding.text) == ("undecidable", "no available source holds 1 of its 4 images")
-
-
 def never_introduced(world: World) -> None:
     """``lamp`` is annotated and no task introduces it: unknown for ever."""
     world.test["e1"].append("lamp")
@@ -198,11 +134,3 @@ def test_classes_that_stay_unknown_for_ever_are_sound(tmp_path_factory: pytest.T
         folder_target(list_set(folder / "again", lists), tasks=tasks, sources=world.sources(), options=options)
     )
     assert silent.verdict("CO3") == "fail"
-
-
-def test_a_known_class_that_no_task_introduces_is_forgotten() -> None:
-    world = World()
-    world.order.append("lamp")
-    never_introduced(world)
-    [finding] = findings(run_audit(world.target()), "TI1")
-    assert (finding.verdict, "lamp" in finding.text) == ("fail", True)

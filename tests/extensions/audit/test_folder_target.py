@@ -1,28 +1,16 @@
-"""A folder of lists: roles by name or as said, label views, label files, ids found in sources."""
+"""A folder of lists: roles by name or as said, label views, ids found in sources."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from curation.core.errors import UsageError
 from curation.extensions.audit.classes import tasks_of
-from curation.extensions.audit.lists import read_lists
 from curation.extensions.audit.run import run_audit
-from curation.extensions.audit.target import PRINCIPLE, AuditTarget
-from curation.extensions.audit.targets import FolderOptions, folder_target
+from curation.extensions.audit.target import PRINCIPLE, AuditTarget, FolderOptions, folder_target
 from curation.manifest.header import TaskEntry
 from curation.sources.source import Source
-from tests.extensions.audit.benchmark_world import (
-    LISTS,
-    TASKS,
-    TEST,
-    TRAIN,
-    World,
-    labels_for_testing,
-    list_set,
-    make_source,
-)
+from tests.extensions.audit.benchmark_world import LISTS, TASKS, World, list_set, make_source
 
 ENTRIES = tuple(TaskEntry(name=name, introduced=tuple(names)) for name, names in TASKS.items())
 
@@ -54,35 +42,6 @@ def test_declared_views_decide_the_labels(tmp_path: Path) -> None:
     assert run_audit(as_the_code_does).verdict("AS2") == "fail"
 
 
-def test_label_files_decide_on_real_boxes(tmp_path: Path) -> None:
-    files = {f"t{n}_test": labels_for_testing(TEST, known) for n, known in ((1, ["person", "dog"]),)}
-    audit = run_audit(folder(tmp_path, labels=files))
-    [first] = [
-        finding
-        for one in audit.results
-        if one.rule.name == "AS1"
-        for finding in one.outcome.findings
-        if finding.about == "t1_test"
-    ]
-    assert first.verdict == "pass"
-    assert "10 raw boxes" in first.text
-
-
-def test_a_label_file_with_unknown_in_a_train_list_is_told_by_co2(tmp_path: Path) -> None:
-    texts = {native: TRAIN[native] for native in LISTS["t1-train"]}
-    audit = run_audit(folder(tmp_path, labels={"t1_train": labels_for_testing(texts, ["person", "dog"])}))
-    assert audit.verdict("CO2") == "fail"
-
-
-def test_a_label_file_is_for_one_task(tmp_path: Path) -> None:
-    lists = {"test": LISTS["t1-test"], "t1_train": LISTS["t1-train"]}
-    file = labels_for_testing(TEST, ["person", "dog"])
-    with pytest.raises(UsageError, match="one task"):
-        folder(tmp_path, lists, labels={"test": file})
-    target = folder(tmp_path, lists, labels={"test:t2": file})
-    assert [sorted(one.labels) for one in target.lists if one.name == "test"] == [[1]]
-
-
 def test_roles_said_by_the_user_replace_guesses(tmp_path: Path) -> None:
     lists = {"mine": ["a1"], "t1_train": ["a2"], "first": ["v1"], "second": ["v2"]}
     said = {"mine.txt": "train:t1", "t1_train": "none", "first": "val:1", "second": "val:2"}
@@ -93,12 +52,6 @@ def test_roles_said_by_the_user_replace_guesses(tmp_path: Path) -> None:
         ("second", "val", (1,)),
     ]
     assert [(one.played, one.why) for one in target.used if one.name == "t1_train"] == [("", "said with --role")]
-
-
-@pytest.mark.parametrize("said", [{"other": "train:1"}, {"t1_train[1-9]": "train:1"}])
-def test_roles_of_lists_that_are_not_there_are_refused(said: dict[str, str], tmp_path: Path) -> None:
-    with pytest.raises(UsageError):
-        folder(tmp_path, {"t1_train": ["a1", "a2"]}, roles=said)
 
 
 def found(place: Path, texts: list[str], **sources: Source) -> list[list[int]]:
@@ -113,19 +66,9 @@ def test_images_are_found_by_native_id_by_file_name_or_by_number(texts: list[str
     assert found(tmp_path, texts, mine=source) == [[0, 1]]
 
 
-def test_an_image_of_no_source_is_found_nowhere(tmp_path: Path) -> None:
-    source = make_source({"7": ["person"], "12": ["dog"]}, part="train")
-    assert found(tmp_path, ["7", "nowhere"], mine=source) == [[0, -1]]
-
-
 def test_voc_ids_are_not_taken_for_numbers_of_coco(tmp_path: Path) -> None:
     coco = make_source({f"{n:012d}": ["person"] for n in (1, 2, 3)}, dataset="coco", namespace="coco")
     assert found(tmp_path, ["000001", "000002"], coco=coco) == [[-1, -1]]
-
-
-def test_six_digits_may_be_any_dataset_but_coco(tmp_path: Path) -> None:
-    mine = make_source({"000001": ["person"]}, dataset="mine", namespace="mine")
-    assert found(tmp_path, ["000001", "000002"], mine=mine) == [[0, -1]]
 
 
 def test_an_id_that_two_datasets_hold_is_a_collision(tmp_path: Path) -> None:
@@ -136,17 +79,3 @@ def test_an_id_that_two_datasets_hold_is_a_collision(tmp_path: Path) -> None:
     lists = list_set(tmp_path, {"t1_train": ["000005"]})
     target = folder_target(lists, tasks=tasks_of(ENTRIES), sources=sources)
     assert run_audit(target).verdict("DS5") == "fail"
-
-
-def test_lines_are_those_of_the_file_blank_ones_counted(tmp_path: Path) -> None:
-    (tmp_path / "t1_train.txt").write_text("a1\n\na2\n")
-    (tmp_path / "t1_val.txt").write_text("v1\na2\n")
-    audit = run_audit(folder_target(read_lists(tmp_path)))
-    [overlap] = [
-        finding
-        for one in audit.results
-        if one.rule.name == "DS2"
-        for finding in one.outcome.findings
-        if finding.verdict == "fail"
-    ]
-    assert overlap.examples == ("a2 (t1_train line 3; t1_val line 2)",)

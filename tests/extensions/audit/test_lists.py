@@ -1,13 +1,12 @@
 """Reading lists from a folder or from files: names, formats, what is passed over and what is refused."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 from curation.core.canonical import sha256_of_bytes
-from curation.core.errors import ImageIdError, MissingFileError, PathEscapeError, UsageError
+from curation.core.errors import MissingFileError, PathEscapeError, UsageError
 from curation.extensions.audit import lists as lists_module
 from curation.extensions.audit.lists import ListSet, read_lists
 from tests.real_files import real_files
@@ -41,22 +40,6 @@ def test_text_arrays_objects_of_arrays_and_coco_json_are_lists(tmp_path: Path) -
     assert train.unique.tolist() == sorted(set(train.members.tolist()))
 
 
-def test_integers_in_json_are_coco_s_only_when_the_user_says_so(tmp_path: Path) -> None:
-    (tmp_path / "wild.json").write_text("[9, 1234, 581921]")
-    assert as_texts(read_lists(tmp_path)) == {"wild": ["9", "1234", "581921"]}
-    named = read_lists(tmp_path, namespace="coco")
-    assert as_texts(named) == {"wild": ["coco:000000000009", "coco:000000001234", "coco:000000581921"]}
-    with pytest.raises(ImageIdError):
-        read_lists(tmp_path, namespace="No Name")
-
-
-def test_a_dataset_of_the_user_s_own_takes_every_bare_id(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("000012\n000000000139\n2008_000008\ncoco:000000000139\n")
-    assert as_texts(read_lists(tmp_path, namespace="mine")) == {
-        "a": ["mine:000012", "mine:000000000139", "mine:2008_000008", "coco:000000000139"]
-    }
-
-
 def test_json_beside_text_of_the_same_name_holds_its_labels(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("1\n2\n")
     coco = {"images": [{"id": 1}], "annotations": [{"id": 1}], "categories": []}
@@ -64,12 +47,6 @@ def test_json_beside_text_of_the_same_name_holds_its_labels(tmp_path: Path) -> N
     found = read_lists(tmp_path)
     assert as_texts(found) == {"a": ["1", "2"]}
     assert found.labels == {"a": tmp_path / "a.json"}
-
-
-def test_an_array_beside_text_of_the_same_name_is_a_list_of_its_own(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("1\n")
-    (tmp_path / "a.json").write_text("[2]")
-    assert as_texts(read_lists(tmp_path)) == {"a": ["1"], "a.json": ["2"]}
 
 
 @pytest.mark.parametrize(
@@ -94,25 +71,6 @@ def test_other_files_are_passed_over_and_named(tmp_path: Path, name: str, data: 
     assert [one.name for one in found.lists] == ["list"]
     assert list(found.unread) == [name]
     assert reason in found.unread[name].why
-
-
-def test_an_entry_with_a_line_break_is_odd_and_does_not_move_the_others(tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text('["a", "b\\nc", "d"]')
-    found = read_lists(tmp_path)
-    assert as_texts(found) == {"a": ["a", "d"]}
-    assert found.lists[0].read.lines.tolist() == [1, 3]
-    assert found.lists[0].read.odd == 1
-
-
-def test_every_list_of_a_json_object_keeps_a_name_of_its_own(tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text('{"x": [1], "x.txt": [2], ".txt": [3], ".": [4], "../y": [5]}')
-    assert as_texts(read_lists(tmp_path)) == {
-        "a/.txt": ["3"],
-        "a/.": ["4"],
-        "a/../y": ["5"],
-        "a/x": ["1"],
-        "a/x.txt": ["2"],
-    }
 
 
 def test_a_folder_without_lists_and_one_that_is_not_there_are_refused(tmp_path: Path) -> None:
@@ -159,13 +117,3 @@ def check_the_published_lists_are_read_whole(shared: Path) -> None:
     assert lines["opendet/wilderness_ids"] == 21_260
     assert not found.unread
     assert not any(one.read.odd for one in found.lists)
-
-
-@real_files("voc2007")
-def check_voc_s_lists_of_one_class_and_its_tables_of_boxes(shared: Path, tmp_path: Path) -> None:
-    folder = shared / "data" / "voc2007"
-    for path in (folder / "2007_val_nondifficult_boxes.txt", *(folder / "ImageSets").glob("*.txt")):
-        shutil.copy(path, tmp_path)
-    found = read_lists(tmp_path)
-    assert len(next(one for one in found.lists if one.name.endswith("trainval"))) == 5011
-    assert list(found.unread) == ["2007_val_nondifficult_boxes.txt"]

@@ -4,22 +4,11 @@ from __future__ import annotations
 
 import random
 
-import numpy as np
 import pytest
 
 from curation.core.errors import UsageError
-from curation.extensions.audit.roles import (
-    Pair,
-    between_families,
-    comparisons,
-    read_role,
-    said_role,
-    task_roles,
-    tasks_by_name,
-)
-from curation.extensions.audit.target import PRINCIPLE
-from curation.extensions.audit.targets import read_view, role_option
-from curation.manifest.header import LabelView
+from curation.extensions.audit.roles import comparisons, read_role, task_roles
+from curation.extensions.audit.target import role_option
 
 TASK_NAMES = ("t1", "t2", "t3", "t4")
 
@@ -78,16 +67,6 @@ def test_several_benchmarks_in_one_folder_are_not_mixed() -> None:
         assert "audit one at a time" in guess.why
 
 
-def test_a_train_list_without_a_number_is_that_of_the_only_task() -> None:
-    [guess] = task_roles("train", 10, 1)
-    assert (guess.role, guess.task) == ("train", 0)
-
-
-def test_the_number_of_tasks_by_names() -> None:
-    assert tasks_by_name(["t1_train", "t3_ft", "t9_readme", "wr1"]) == 3
-    assert tasks_by_name(["a"]) == 0
-
-
 def test_roles_are_read_with_a_task_by_number_or_name() -> None:
     assert (role_option("val:2", TASK_NAMES, "").role, role_option("val:t2", TASK_NAMES, "").task) == ("val", 2)
     assert role_option("test", TASK_NAMES, "").task == 0
@@ -98,17 +77,6 @@ def test_roles_are_read_with_a_task_by_number_or_name() -> None:
 def test_wrong_roles_are_refused(text: str) -> None:
     with pytest.raises(UsageError):
         role_option(text, TASK_NAMES, "--role")
-
-
-def test_views_are_read_by_role_or_by_treatment() -> None:
-    assert read_view("test", "") == PRINCIPLE["test"]
-    assert read_view("previous=drop,unknown=rename:unknown", "") == LabelView(previous="drop")
-
-
-@pytest.mark.parametrize("text", ["", "tests", "known", "known=hide", "other=keep", "known=keep,known=drop"])
-def test_wrong_views_are_refused(text: str) -> None:
-    with pytest.raises(UsageError):
-        read_view(text, "--view")
 
 
 @pytest.mark.parametrize(
@@ -164,12 +132,6 @@ def test_a_guess_says_the_words_that_led_to_it(path: str, words: tuple[str, ...]
     assert (guess.words, guess.why, guess.unlabelled) == (words, why, "unlabelled" in why)
 
 
-def test_the_user_says_roles_and_the_name_its_family() -> None:
-    guess = said_role("photo_train.txt", ("test", "val"))
-    assert (guess.roles, guess.family, guess.why) == (("val", "test"), ("photo",), "said with --role")
-    assert said_role("photo_train.txt", ()).roles == ()
-
-
 def compared(paths: list[str], kind: str = "family", lines: int = 1) -> set[tuple[str, str]]:
     pairs = comparisons([read_role(path) for path in paths], [lines] * len(paths))
     return {(paths[pair.a], paths[pair.b]) for pair in pairs if pair.kind == kind}
@@ -204,22 +166,6 @@ def test_lists_are_compared_within_one_folder_and_family(paths: str, expected: s
     assert compared(shuffled) == compared(names)
 
 
-def test_empty_lists_are_compared_with_none() -> None:
-    assert compared(["train", "test"], lines=0) == set()
-
-
 def test_parts_of_a_benchmark_begin_with_its_name() -> None:
     paths = ["train_m", "test_m", "test_m_ct", "val_m_ct", "test_other"]
     assert compared(paths, "parts") == {("test_m", "test_m_ct"), ("test_m", "val_m_ct")}
-
-
-def test_pairs_name_the_gravest_roles_and_train_first() -> None:
-    guesses = [read_role(path) for path in ("test", "trainval", "val")]
-    assert comparisons(guesses, [1, 1, 1]) == [Pair(1, 0, ("train", "test")), Pair(2, 0, ("val", "test"))]
-
-
-def test_lists_of_other_families_that_share_images_are_noted() -> None:
-    guesses = [read_role(path) for path in ("a_train", "a_test", "b_train")]
-    overlaps = np.array([[9, 2, 3], [2, 5, 0], [3, 0, 4]])
-    within = comparisons(guesses, [9, 5, 4])
-    assert between_families(overlaps, within) == [Pair(0, 2, kind="between")]

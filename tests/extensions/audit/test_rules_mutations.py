@@ -13,7 +13,7 @@ from curation.extensions.audit.run import run_audit
 from curation.extensions.audit.target import AuditTarget
 from curation.manifest.header import LabelView
 from curation.manifest.manifest import Manifest
-from tests.extensions.audit.benchmark_world import VIEWS, World, count, labels_for_testing
+from tests.extensions.audit.benchmark_world import VIEWS, World, count
 
 Change = Callable[[World], object]
 
@@ -65,18 +65,6 @@ def indices_are_not_in_task_order(world: World) -> None:
     world.order[first], world.order[last] = world.order[last], world.order[first]
 
 
-def exported_test_file_moves_a_box(world: World) -> None:
-    file = labels_for_testing(world.test, ["person", "dog"])
-    boxes = file.objects.boxes.copy()
-    boxes[2, 0] += 0.02
-    world.labels["t1-test"] = replace(file, objects=replace(file.objects, boxes=boxes))
-
-
-def exported_test_file_loses_the_crowd_flag(world: World) -> None:
-    plain = {native: [text.rstrip("*") for text in texts] for native, texts in world.test.items()}
-    world.labels["t2-test"] = labels_for_testing(plain, ["person", "dog", "truck", "bench"])
-
-
 def validation_labels_unknown(world: World) -> None:
     world.views["t1-val"] = VIEWS["test"]
 
@@ -90,11 +78,8 @@ def two_datasets_share_ids(world: World) -> None:
     world.test["b1"] = ["dog"]
 
 
-def labelled(world: World, part: str, images: dict[str, list[str]]) -> None:
-    world.labels[part] = labels_for_testing(images, ["person", "dog"])
-
-
 LATER_RENAMED = LabelView(known="keep", previous="drop", unknown="rename:unknown")
+CROWD_DROPPED = LabelView(known="keep", previous="keep", unknown="rename:unknown", crowd="drop")
 EARLIER_KEPT = LabelView(known="keep", previous="keep", unknown="drop")
 VIOLATIONS: list[tuple[str, str, int, str, Change]] = [
     ("CO1", "fail", 1, "a class is called unknown", lambda w: rename_class(w, "kite", "Unknown")),
@@ -109,12 +94,8 @@ VIOLATIONS: list[tuple[str, str, int, str, Change]] = [
     ("TI5", "fail", 1, "an exemplar is not trained on", lambda w: w.lists["t2-finetune"].append("c3")),
     ("TI5", "warn", 2, "a class has no exemplar", lambda w: w.lists["t3-finetune"].remove("b1")),
     ("AS1", "fail", 3, "train keeps earlier classes", lambda w: w.views.update({"t3-train": EARLIER_KEPT})),
-    ("AS1", "fail", 1, "a test file moves a box", exported_test_file_moves_a_box),
-    ("AS1", "fail", 1, "a test file lacks a box", lambda w: labelled(w, "t1-test", w.test | {"e4": ["truck"]})),
-    ("AS1", "fail", 1, "a test file renames a box", lambda w: labelled(w, "t1-test", w.test | {"e3": ["dog", "cup"]})),
+    ("AS1", "fail", 1, "a test view drops crowd boxes", lambda w: w.views.update({"t1-test": CROWD_DROPPED})),
     ("AS2", "fail", 1, "validation labels unknown", validation_labels_unknown),
-    ("AS2", "fail", 1, "a validation file labels unknown", lambda w: labelled(w, "t1-val", {"v1": w.train["v1"]})),
-    ("AS3", "warn", 1, "a test file loses the crowd flag", exported_test_file_loses_the_crowd_flag),
     ("LI1", "fail", 4, "a class is not annotated everywhere",
      lambda w: w.exhaustive.update(test=[name for name in w.order if name != "cup"])),
     ("LI2", "fail", 1, "a test image has no annotation", lambda w: gained(w, "e5", "")),
@@ -144,7 +125,8 @@ def test_one_breach_is_told_by_one_rule(name: str, verdict: str, violations: int
 
 
 def test_every_rule_that_judges_is_broken_by_some_breach() -> None:
-    assert {name for name, *_ in VIOLATIONS} | {"DS3"} == {rule.name for rule in RULES} - INFORMING.keys()
+    # No view of this package takes the flag of a box, which AS3 asks for.
+    assert {name for name, *_ in VIOLATIONS} | {"DS3", "AS3"} == {rule.name for rule in RULES} - INFORMING.keys()
 
 
 def test_a_view_that_keeps_later_classes_is_sound_where_no_image_shows_one() -> None:
@@ -241,13 +223,6 @@ def test_a_table_proves_what_it_shows_and_nothing_by_its_silence() -> None:
     assert run_audit(told).verdict("TI4") == "pass"
 
 
-def test_a_declared_view_is_broken_even_without_a_box_at_hand() -> None:
-    world = World()
-    validation_labels_unknown(world)
-    audit = run_audit(world.target("train", "test"))
-    assert audit.verdict("AS2") == "fail"
-
-
 def test_a_benchmark_without_tasks_is_not_asked_for_them() -> None:
     world = World()
     manifest = world.manifest
@@ -257,20 +232,11 @@ def test_a_benchmark_without_tasks_is_not_asked_for_them() -> None:
         taxonomy="OSOD-I",
         parts=tuple(msgspec.structs.replace(part, task="") for part in manifest.header.parts),
     )
-    from curation.extensions.audit.targets import manifest_target
+    from curation.extensions.audit.target import manifest_target
 
     audit = run_audit(manifest_target(Manifest(header, manifest.lists), world.sources()))
     assert audit.verdict("TI1") == audit.verdict("CO2") == audit.verdict("LI1") == "not applicable"
     assert audit.verdict("DS2") == audit.verdict("LI2") == "pass"
-
-
-def test_spellings_of_one_class_are_one_class() -> None:
-    world = World()
-    rename_class(world, "kite", "TVmonitor")
-    rename_class(world, "dog", "tv")
-    audit = run_audit(world.target())
-    assert audit.verdict("CO1") == "fail"
-    assert audit.verdict("TI1") == "pass"
 
 
 def test_an_empty_task_and_a_class_left_unknown_break_the_increment() -> None:
@@ -280,14 +246,6 @@ def test_an_empty_task_and_a_class_left_unknown_break_the_increment() -> None:
     assert run_audit(replace(target, tasks=(first, empty, third))).verdict("TI1") == "fail"
     left = replace(third, introduced=("kite",), known=third.known[:-1], unknown=("cup",))
     assert run_audit(replace(target, tasks=(first, second, left))).verdict("TI1") == "fail"
-
-
-def test_label_files_must_agree_on_category_ids() -> None:
-    world = World()
-    known = ["person", "dog", "truck", "bench", "kite", "cup"]
-    world.labels["t3-test"] = labels_for_testing(world.test, known)
-    world.labels["t2-test"] = labels_for_testing(dict(reversed(world.test.items())), known[:4])
-    assert run_audit(world.target()).verdict("TI2") == "fail"
 
 
 def test_rules_are_named_once_and_described() -> None:
@@ -301,25 +259,3 @@ def _is_described(rule: Rule) -> None:
     for text in (rule.definition, rule.fix):
         assert text
         assert not text.endswith(".")
-
-
-def test_examples_say_where_an_image_stands() -> None:
-    world = World()
-    a_validation_image_is_trained_on(world)
-    [overlap] = [
-        finding
-        for one in run_audit(world.target()).results
-        if one.rule.name == "DS2"
-        for finding in one.outcome.findings
-        if finding.verdict == "fail"
-    ]
-    assert overlap.examples == ("toy:v3 (t1-train line 4; t3-val line 1)",)
-
-
-def test_a_task_entry_without_lists_leaves_other_rules_decidable() -> None:
-    world = World()
-    for part in [name for name in world.lists if name.endswith("val")]:
-        del world.lists[part]
-    world.train = {native: texts for native, texts in world.train.items() if not native.startswith("v")}
-    audit = run_audit(world.target())
-    assert verdicts(audit) == SOUND | {"AS2": "not applicable", "DS4": "not applicable"}

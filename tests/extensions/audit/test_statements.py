@@ -1,7 +1,6 @@
 """What an audit says of strangers' folders: each thing once, with its base; silence where nothing is known."""
 
 import json
-import random
 from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
@@ -66,30 +65,11 @@ def test_pairs_whose_groups_cannot_be_read_are_one_sentence_with_counts_by_reaso
     assert ["tried: " in part["text"] for part in groups.parts] == [True, True, True]
 
 
-def test_the_tables_name_lists_below_the_folder_that_all_share(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    laid(tmp_path / "data/lists", {"a_train.txt": TRAIN, "a_test.txt": TEST})
-    page = audit(tmp_path).html()
-    assert "<h2>Lists and their roles in data/lists/</h2>" in page
-    assert ("<td>a_train</td>" in page, "<td>data/lists/a_train</td>" in page) == (True, False)
-    main(["audit", str(tmp_path)])
-    assert "Lists and their roles in data/lists/" in (said := capsys.readouterr().out)
-    assert "\n  a_train" in said
-
-
 def test_nothing_checked_is_no_pass(tmp_path: Path) -> None:
     report = audit(laid(tmp_path, {"known_classnames.txt": ["gizmo", "gadget"]}))
     assert (report.sums.decided, report.exit_status) == (0, 2)
     assert "nothing could be checked" in report.verdict_text
     assert report.sums_text.startswith("nothing could be checked")
-
-
-def test_lists_without_a_role_are_told_to_get_one(tmp_path: Path) -> None:
-    report = audit(laid(tmp_path, {"a.txt": TRAIN, "b.txt": TEST}))
-    [roles] = [one for one in said(report, "undecidable") if one.rule == "DS2"]
-    assert "no name says train, val or test" in roles.text
-    assert roles.hint.startswith("the role of the lists: --role LIST=train")
 
 
 @pytest.mark.parametrize(
@@ -125,13 +105,6 @@ def test_like_statements_are_one_with_a_table(tmp_path: Path) -> None:
     assert said(said_none, "error") == []
 
 
-def test_lists_of_one_family_in_other_folders_are_told_apart(tmp_path: Path) -> None:
-    lists = {f"{one}/x_list.txt": ["i/s.jpg", f"i/{one}1.jpg", f"i/{one}2.jpg"] for one in "abcd"}
-    roles = {"a/x_list": "train"} | {f"{one}/x_list": "test" for one in "bcd"}
-    [told] = [one.text for one in audit(laid(tmp_path, lists), roles=roles).statements if one.gravity == "error"]
-    assert told.endswith("b/x_list and a/x_list (1), c/x_list and a/x_list (1), d/x_list and a/x_list (1)")
-
-
 def test_val_in_train_names_the_list_to_use(tmp_path: Path) -> None:
     files = {"train.txt": [*TRAIN, *VAL], "train_small.txt": TRAIN, "val.txt": VAL}
     [error] = said(audit(laid(tmp_path, files), rules="DS4"), "error")
@@ -139,14 +112,6 @@ def test_val_in_train_names_the_list_to_use(tmp_path: Path) -> None:
     assert error.hint == "train on train_small, which is train without val"
     unlabelled = {"labeled.txt": TRAIN, "unlabeled.txt": [*TEST, *VAL[:3]], "val.txt": VAL}
     assert bad(tmp_path / "semi", unlabelled) == [("DS4", "warning")]
-
-
-def test_padding_that_hides_images_is_a_note(tmp_path: Path) -> None:
-    files = {"train.txt": [f"img_{n}.png" for n in range(50)], "test.txt": [f"img_{n:05d}.png" for n in range(40, 60)]}
-    report = audit(laid(tmp_path, files), rules="DS2")
-    [note] = said(report, "note")
-    assert "10 names agree in without leading zeros" in note.text or "leading zeros" in note.text
-    assert said(report, "error", "warning") == []
 
 
 def test_an_image_with_other_labels_is_no_repeat(tmp_path: Path) -> None:
@@ -158,43 +123,12 @@ def test_an_image_with_other_labels_is_no_repeat(tmp_path: Path) -> None:
     assert "sort -u" not in json.dumps(report.data())
 
 
-def test_classes_of_two_tasks_are_not_held_together(tmp_path: Path) -> None:
-    files = {
-        "t1_known_classes.txt": ["cat", "dog"], "t1_unknown_classes.txt": ["owl"],
-        "t2_known_classes.txt": ["cat", "dog", "owl"],
-    }  # fmt: skip
-    assert bad(tmp_path, files) == []
-
-
 def coco(names: Mapping[int, str], *, categories: Mapping[int, str] | None = None) -> dict[str, object]:
     return {
         "images": [{"id": number, "file_name": name} for number, name in names.items()],
         "annotations": [{"id": n, "image_id": number, "category_id": 1} for n, number in enumerate(names)],
         "categories": [{"id": number, "name": name} for number, name in (categories or {1: "cat", 2: "dog"}).items()],
     }
-
-
-def test_a_list_of_the_numbers_of_its_json_is_the_same_list(tmp_path: Path) -> None:
-    names = {n: f"{n:012d}.jpg" for n in range(5, 60)}
-    assert bad(tmp_path, {"images.json": coco(names), "images.txt": [str(n) for n in names]}) == []
-
-
-@pytest.mark.parametrize("change", ["shuffled", "rooted", "renamed"])
-def test_no_verdict_depends_on_order_root_or_names(tmp_path: Path, change: str) -> None:
-    files: dict[str, list[str]] = {"train.txt": TRAIN, "val.txt": VAL, "test.txt": [*TEST, *TRAIN[:4], TEST[0]]}
-    changed = {
-        "shuffled": lambda own: random.Random(3).sample(own, len(own)),
-        "rooted": lambda own: [f"/data/set/{one}" for one in own],
-        "renamed": lambda own: [one.replace("d/", "other/") for one in own],
-    }[change]
-    one = audit(laid(tmp_path / "a", dict(files)))
-    two = audit(laid(tmp_path / "b", {name: changed(own) for name, own in files.items()}))
-    told = [
-        [(s.rule, s.gravity, s.lists, s.count, s.of) for s in report.statements if s.rule != "PL14"]
-        for report in (one, two)
-    ]
-    assert told[0] == told[1]
-    assert [rule for rule, gravity, *_ in told[0] if gravity == "error"] == ["DS1", "DS2"]
 
 
 def test_the_verdict_is_first_and_notes_wait(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -209,34 +143,6 @@ def test_the_verdict_is_first_and_notes_wait(tmp_path: Path, capsys: pytest.Capt
     assert not any("PL14" in line for line in lines)
     assert main(["audit", str(tmp_path), "--all"]) == 1
     assert "  PL14 part (30 images) is contained in train" in capsys.readouterr().out.splitlines()
-
-
-def test_the_old_verb_names_the_new_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["audits", "lists", "--out", "x"]) == 2
-    assert "curation audit FOLDER --each" in capsys.readouterr().err
-
-
-def test_the_data_is_what_a_program_asks_for(tmp_path: Path) -> None:
-    report = audit(laid(tmp_path, {"my_train.txt": TRAIN, "my_test.txt": TEST, "words.bin.txt": b"\0"}))
-    data = json.loads(json.dumps(report.data(), allow_nan=False))
-    assert data.keys() >= {"verdict", "sums", "statements", "lists", "unread", "not_asked"}
-    assert {one["name"]: (one["role"], one["family"]) for one in data["lists"]} == {
-        "my_test": ("test", "my"), "my_train": ("train", "my"),
-    }  # fmt: skip
-    assert [one["path"] for one in data["unread"]] == ["words.bin.txt"]
-    assert all(
-        one["text"] and one["gravity"] in ("error", "warning", "note", "undecidable", "pass")
-        for one in data["statements"]
-    )
-
-
-@pytest.mark.parametrize("pattern", ["(", "x", "(a)\\1"])
-def test_a_pattern_is_refused_though_nothing_is_compared(
-    pattern: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    laid(tmp_path, {"train.txt": TRAIN})
-    assert main(["audit", str(tmp_path), "--group", pattern]) == 2
-    assert f"--group {pattern}" in capsys.readouterr().err
 
 
 _YOLO = ["0 0.5 0.41 0.1 0.2", "2 0.1 0.2 0.3 0.1"]
@@ -318,19 +224,6 @@ def test_a_file_of_no_bytes_that_has_to_hold_something_is_damaged(tmp_path: Path
     assert (report.status, report.exit_status, report.coverage.compared) == ("damaged", 2, 1)
 
 
-def test_one_list_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
-    report = audit(laid(tmp_path, {"list.txt": TRAIN}))
-    assert "(no other list to compare it with)" in report.verdict_text
-    assert report.exit_status == 0
-
-
-def test_short_words_are_roles(tmp_path: Path) -> None:
-    report = audit(laid(tmp_path, {"a_tr.txt": TRAIN, "a_te.txt": [*TEST, *TRAIN[:7]], "a_va.txt": VAL}))
-    assert {row["name"]: row["role"] for row in report.lists()} == {"a_tr": "train", "a_te": "test", "a_va": "val"}
-    assert [(one.rule, one.count) for one in said(report, "error")] == [("DS2", 7)]
-    assert (report.coverage.compared, report.coverage.pairs) == (3, 3)
-
-
 def test_lists_of_two_families_are_compared_when_the_user_says_their_roles(tmp_path: Path) -> None:
     lists = {"a_train.txt": TRAIN, "a_test.txt": TEST, "b_train.txt": VAL, "b_test.txt": [*TRAIN[:50], "d/other.jpg"]}
     folder = laid(tmp_path, lists)
@@ -360,13 +253,6 @@ def test_what_is_shared_by_lists_that_the_user_gives_roles_is_told_to_the_image(
     told = [pair for one in said(report, "error") for pair in one.parts or ({"lists": one.lists, "count": one.count},)]
     assert {frozenset(pair["lists"]): pair["count"] for pair in told} == shared
     assert report.coverage.compared == report.coverage.pairs == 3
-
-
-def test_files_of_other_kinds_are_counted(tmp_path: Path) -> None:
-    folder = laid(tmp_path / "many", {"train.txt": TRAIN, "test.txt": TEST})
-    for name in ("a.jpg", "b.jpg", "c.xml", ".hidden", "README.md"):
-        (folder / name).write_bytes(b"x")
-    assert audit(folder).verdict_text.startswith("many: 3 files of other kinds not opened (.jpg, .xml); no error")
 
 
 @pytest.mark.parametrize("header", ["image,saliency", "left,other"])

@@ -16,9 +16,8 @@ import pytest
 
 import curation
 from curation.cli import main
-from curation.extensions.audit.identity import MOST_HINTED
 from curation.extensions.audit.report import Report
-from tests.extensions.audit.planted import text, write
+from tests.extensions.audit.planted import write
 from tests.real_files import real_files
 
 ACCUSING = {"error", "warning"}
@@ -458,19 +457,6 @@ def test_a_pattern_of_the_user_is_refused_or_told(
     assert said["gravity"] == wanted
     assert said["count"] == 7 or wanted == "undecidable"
     assert pattern in json.dumps(said["text"] + said["hint"]).replace("\\\\", "\\") or wanted == "warning"
-
-
-@pytest.mark.slow
-def test_more_images_than_are_hinted_at_are_compared_by_family_alone(tmp_path: Path) -> None:
-    lists = {
-        f"set{number // 2}_{'train' if number % 2 else 'test'}.txt": [
-            f"photos/{number:03}/{row * 7919 % 2**32:08x}.jpg" for row in range(10_000)
-        ]
-        for number in range(60)
-    }
-    assert len(text(lists["set0_train.txt"])) > 200_000
-    assert sum(map(len, lists.values())) > MOST_HINTED
-    assert not accused(write(dict(lists), tmp_path))
 
 
 def test_a_name_with_three_numbers_is_no_pair_of_photos(tmp_path: Path) -> None:

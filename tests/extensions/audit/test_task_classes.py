@@ -1,6 +1,5 @@
 """Tasks from the name of a benchmark, a file, a manifest."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -36,13 +35,6 @@ def test_a_class_that_no_task_introduces_stays_unknown(tmp_path: Path) -> None:
     assert [entry.name for entry in classes_of((task,))] == ["a", "u"]
 
 
-def test_the_three_lists_of_an_evaluation_are_taken_as_they_stand(tmp_path: Path) -> None:
-    path = tmp_path / "tasks.json"
-    path.write_text(json.dumps({"tasks": [{"name": "t1", "prev": [], "cur": ["a"], "rest": ["a", "b"]}]}))
-    [task] = read_tasks(str(path))
-    assert (task.introduced, task.known, task.unknown) == (("a",), ("a",), ("a", "b"))
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -75,6 +67,5 @@ def test_names_are_compared_after_case_and_aliases() -> None:
     )
     names = ClassNames(entries)
     assert [names.position(text) for text in ("TVmonitor", " tv ", "BUS", "Omnibus", "cat")] == [0, 0, 1, 1, -1]
-    assert names.is_unknown("Unknown")
     assert known_aliases("airplane") == ("aeroplane",)
     assert known_aliases("cat") == ()

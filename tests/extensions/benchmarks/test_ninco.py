@@ -12,7 +12,7 @@ from curation.benchmarks.registry import find_recipe
 from curation.core.errors import DigestMismatchError
 from curation.core.ids import ilsvrc2012_classes
 from curation.extensions.image_ood.evaluation import sets_of
-from curation.manifest.importing import list_slices, pin_lists
+from curation.manifest.importing import pin_lists
 from curation.manifest.manifest import Manifest, read_manifest
 from curation.sources.published_list import read_published
 from tests.real_files import provided, real_files
@@ -28,13 +28,6 @@ SUBSAMPLES = {
 WITHOUT_VERDICTS = {
     "360OpenSet": 236, "ImageNet_1k_OOD_400_ood": 235, "COOD": 212, "SSB_hard": 208, "SSB_easy": 151
 }  # fmt: skip
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_the_draft_says_which_file_is_which_part(name: str) -> None:
-    draft = find_recipe(name)()
-    assert tuple(one.file for one in list_slices(draft).values()) == FILES[name]
-    assert {entry.role for entry in draft.classes} == {"known"}
 
 
 def test_the_sets_that_are_scored() -> None:

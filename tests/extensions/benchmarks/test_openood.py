@@ -11,15 +11,12 @@ import pytest
 
 from curation.benchmarks.benchmark import benchmark_facts
 from curation.benchmarks.building import import_lists
-from curation.benchmarks.exporting import export
-from curation.benchmarks.registry import find_recipe
 from curation.cli import main
-from curation.core.errors import AnnotationFormatError, ExportError, ProtocolError
+from curation.core.errors import ProtocolError
 from curation.core.ids import ilsvrc2012_classes
 from curation.extensions.benchmarks.openood import SLOTS, build, hard_classes
 from curation.extensions.image_ood.evaluation import sets_of
 from curation.extensions.image_ood.images import listed_set
-from curation.manifest.importing import list_slices
 from curation.manifest.manifest import Manifest
 from curation.sources.opening import open_path
 from curation.sources.published_list import read_published
@@ -34,10 +31,7 @@ RULES = ("imagenet", "val_imagenet", "ssb_hard", "ninco", "inaturalist", "textur
 
 def opened(paths: dict[str, Path]) -> dict[str, Any]:
     slots = {slot.name: slot for slot in SLOTS}
-    return {
-        name: open_path(path, dataset=slots[name].dataset, part=slots[name].part, cache=False)
-        for name, path in paths.items()
-    }
+    return {name: open_path(path, dataset=slots[name].dataset, part=slots[name].part) for name, path in paths.items()}
 
 
 def test_the_rules_on_drawn_files(tmp_path: Path) -> None:
@@ -71,52 +65,11 @@ def test_without_the_list_for_hyper_parameters_the_union_is_a_part(tmp_path: Pat
         build({}, {})
 
 
-def test_the_imglists_of_the_authors(tmp_path: Path) -> None:
-    paths = lay(tmp_path)
-    made = build(opened(paths), {})
-    used = {name: path for name, path in paths.items() if not name.startswith("val_")}
-    done = export(made, "all", "openood-imglist", tmp_path / "out", sources=used)
-    written = {one.name: (tmp_path / "out" / one.name).read_text(encoding="utf-8") for one in done.files}
-    assert written["test_ninco.txt"] == "ninco/high_heels/high_heels_001_a.jpg -1\nninco/owl/owl_002_b.GIF -1\n"
-    assert written["test_textures.txt"] == "texture/banded/banded_0004.jpg -1\ntexture/banded/banded_0002.jpg -1\n"
-    assert written["val_imagenet.txt"] == (
-        "imagenet_1k/val/ILSVRC2012_val_00000002.JPEG 2\nimagenet_1k/val/ILSVRC2012_val_00000005.JPEG 1\n"
-    )
-    assert written["test_ssb_hard.txt"].splitlines()[0] == f"ssb_hard/{hard_classes()[0]}/{hard_classes()[0]}_3.JPEG -1"
-    assert written["val_openimage_o.txt"] == "openimage_o/images/ff02.jpg -1\n"
-    whole = build(opened({"openimage_o": paths["openimage_o"]}), {})
-    with pytest.raises(ExportError, match="does not follow from its ids"):
-        export(whole, "all", "openood-imglist", tmp_path / "more", sources={"openimage_o": used["openimage_o"]})
-
-
-@pytest.mark.parametrize(
-    ("dataset", "text", "message"),
-    [
-        ("dtd", "/data/banded/banded_1.jpg\n", "leaves its root"),
-        ("dtd", "banded/../x/banded_1.jpg\n", "leaves its root"),
-        ("dtd", "banded_1.jpg\n", "lacks the folder"),
-        ("imagenet_c", "1/ILSVRC2012_val_00000001.JPEG 0\n", "lacks the folder"),
-        ("dtd", "a/b.jpg -1\na/c.jpg -1\n" * 20 + "a/d.jpg\n", "not one list"),
-    ],
-)
-def test_lists_that_are_refused(tmp_path: Path, dataset: str, text: str, message: str) -> None:
-    (tmp_path / "list.txt").write_text(text, encoding="utf-8")
-    with pytest.raises(AnnotationFormatError, match=message):
-        open_path(tmp_path / "list.txt", dataset=dataset, part="", cache=False)
-
-
 def test_ids_of_a_list_keep_the_folders_of_their_dataset(tmp_path: Path) -> None:
     path = tmp_path / "list.txt"
     path.write_bytes(b"\xef\xbb\xbfimagenet_c/fog/3/ILSVRC2012_val_00000001.JPEG 0\r\nc\\snow\\1\\a b.JPEG 1\r\n")
-    source = open_path(path, dataset="imagenet_c", part="val", cache=False)
+    source = open_path(path, dataset="imagenet_c", part="val")
     assert source.image_ids.tolist() == ["imagenet_c:fog/3/ILSVRC2012_val_00000001", "imagenet_c:snow/1/a_b"]
-
-
-def test_the_draft_says_which_file_is_which_part() -> None:
-    draft = find_recipe(NAME)()
-    assert {name: one.file for name, one in list_slices(draft).items()}["ssb_hard"] == "test_ssb_hard.txt"
-    assert set(SETS.sets) <= {part.name for part in draft.parts}
-    assert [entry.name for entry in draft.classes] == list(ilsvrc2012_classes())
 
 
 def test_scores_by_a_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -196,26 +149,6 @@ def check_what_rules_make_is_what_is_published(published: Manifest, regenerated:
 
 
 @real_files("atlas_lists")
-def check_the_lists_written_again_have_the_published_lines(shared: Path, tmp_path: Path, regenerated: Manifest) -> None:
-    """Paths and labels: every line of eight lists, textures byte by byte."""
-    atlas = shared / "data/atlas"
-    given = {
-        "imagenet-val": shared / "data/imagenet/val.txt",
-        "ssb": atlas / "ssb/imagenet_21k_val_files.json",
-        "ninco": atlas / "ninco/NINCO_OOD_classes.csv",
-        "inaturalist": atlas / "ninco/labels_of_other_datasets/OOD_iNaturalist_MOS_labels.csv",
-        "textures": atlas / "vim/texture.txt",
-        "openimage_o": atlas / "vim/openimage_o.txt",
-    }
-    done = export(regenerated, "all", "openood-imglist", tmp_path / "out", sources=given)
-    assert len(done.files) == 8
-    for one in done.files:
-        ours, theirs = ((folder / one.name).read_bytes() for folder in (tmp_path / "out", lists_of(shared)))
-        assert sorted(ours.split(b"\n")) == sorted(theirs.split(b"\n")), one.name
-        assert (ours == theirs) == (one.name == "test_textures.txt")
-
-
-@real_files("atlas_lists")
 def check_what_docs_say_of_the_published_lists(shared: Path) -> None:
     folder = lists_of(shared)
     read = {path.stem: read_published(path).lists[0] for path in sorted(folder.glob("*.txt"))}
@@ -239,15 +172,6 @@ def check_what_docs_say_of_the_published_lists(shared: Path) -> None:
     ) as file:
         plants = list(csv.DictReader(file))
     assert (len(plants), len({row["species"] for row in plants})) == (10_000, 110)
-
-
-@real_files("atlas_lists")
-def check_names_of_ninco_that_change(shared: Path) -> None:
-    """199 paths have blanks, which OpenOOD's reader would split at."""
-    path = shared / "data/atlas/ninco/NINCO_OOD_classes.csv"
-    paths = read_published(path).lists[0].paths.decode().split("\n")[:-1]
-    blank = Counter(one.split("/")[1] for one in paths if " " in one)
-    assert blank == {"Caracal caracal caracal": 100, "high heels": 99}
 
 
 @real_files("atlas_lists")

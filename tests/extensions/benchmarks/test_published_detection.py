@@ -12,17 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from curation.benchmarks.building import read_parameters
 from curation.benchmarks.owod.splits import TASKS
-from curation.benchmarks.registry import find_benchmark, find_recipe, recipes
+from curation.benchmarks.registry import find_recipe, recipes
 from curation.cli import main
-from curation.core.errors import DigestMismatchError, ProtocolError
-from curation.extensions.benchmarks.opendet import OTHERS
-from curation.extensions.diagnosis.renumbering import renumber
+from curation.core.errors import DigestMismatchError
 from curation.manifest.header import Header, classes_in
 from curation.manifest.importing import LISTS, complete_lists, list_slices, pin_lists
 from curation.manifest.manifest import Manifest, read_manifest
-from curation.sources.coco import read_coco
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC
 from tests.real_files import provided, real_files
 
@@ -48,6 +44,8 @@ CLASSES = {
 }
 RWD = ("Aquatic", "Aerial", "Medical")
 WILDERNESS = (2500, 5000, 10_000, 20_000)
+OTHERS = tuple(name for task in TASKS["m-owodb"][1:] for name in task.introduced)
+"""The classes of COCO that VOC lacks, in OpenDet's order."""
 
 
 def committed(name: str) -> Path:
@@ -80,18 +78,6 @@ def test_classes_become_known_task_by_task(name: str) -> None:
         roles = [entry.role for entry in classes_in(header, part)]
         assert roles.count("known") == CLASSES[name][step]
         assert roles.count("previous") == sum(CLASSES[name][:step])
-
-
-def test_a_class_of_nuimages_goes_by_both_names() -> None:
-    names = {entry.name: entry.aliases for entry in find_recipe("nuowodb/published")().classes}
-    assert names["articulated bus"] == ("vehicle.bus.bendy",)
-    assert names["scooter"] == ("human.pedestrian.personal_mobility",)
-    assert names["animal"] == ()
-    assert len({*names, *itertools.chain(*names.values())}) == 45
-
-
-def test_the_class_order_of_opendet_is_that_of_m_owodb() -> None:
-    assert tuple(name for task in TASKS["m-owodb"][1:] for name in task.introduced) == OTHERS
 
 
 def test_lists_of_photos_become_ids_without_their_suffix(tmp_path: Path) -> None:
@@ -262,68 +248,6 @@ def check_the_lists_of_rwd_against_its_jsons(lists: dict[str, Manifest], shared:
     assert not any((folder / f"Aerial/{name}.txt").read_bytes().endswith(b"\n") for name in ("train", "test"))
     viz = (folder / "Aquatic/viz.txt").read_text().split()
     assert (len(viz), len(set(viz))) == (4, 3)
-
-
-def corrected(problem: str, folder: Path, **files: Path) -> Manifest:
-    """Return the manifest of files whose image ids were made their own."""
-    benchmark = find_benchmark("rwd")
-    sources = {
-        slot: read_coco(renumber(path).save(folder / f"{slot}.json"), dataset=f"rwd_{problem}", part=slot)
-        for slot, path in files.items()
-    }
-    return benchmark.make(sources, read_parameters(benchmark, {"problem": problem}))
-
-
-def test_a_corrected_version_is_built_by_the_rule(tmp_path: Path) -> None:
-    # Two exports that were joined; the empty super-category counts when the categories are halved.
-    counts = {
-        "creatures": 0,
-        "fish": 9,
-        "jellyfish": 8,
-        "penguin": 7,
-        "shark": 6,
-        "puffin": 3,
-        "starfish": 2,
-        "stingray": 1,
-    }
-    numbers = {name: number for number, name in enumerate(counts)}
-    objects = [name for name, count in counts.items() for _ in range(count)]
-    content = {
-        "images": [{"id": n % 2, "file_name": f"p{n}.rf.a.jpg", "width": 9, "height": 9} for n in range(4)],
-        "annotations": [
-            {"id": row % 20, "image_id": 0 if row < 20 else 1, "category_id": numbers[name], "bbox": [1, 1, 2, 2]}
-            for row, name in enumerate(objects)
-        ],
-        "categories": [{"id": number, "name": name} for name, number in numbers.items()],
-    }
-    path = tmp_path / "joined.json"
-    path.write_text(json.dumps(content))
-    manifest = corrected("aquatic", tmp_path, train=path)
-    assert manifest.ids("t1-train") == ("rwd_aquatic:p0.rf.a", "rwd_aquatic:p3.rf.a")
-    assert {part.name: part.boxes["known"] for part in manifest.header.parts} == {"t1-train": 30, "t2-train": 6}
-    content["annotations"] = content["annotations"][9:]
-    path.write_text(json.dumps(content))
-    (again := tmp_path / "again").mkdir()
-    with pytest.raises(ProtocolError, match="not those of the data set"):
-        corrected("aquatic", again, train=path)
-
-
-@real_files("atlas_lists")
-def check_the_corrected_lists_of_medical_are_the_published_ones(
-    lists: dict[str, Manifest], shared: Path, tmp_path: Path
-) -> None:
-    folder = shared / "data/atlas/rwd/Medical"
-    manifest = corrected("medical", tmp_path, train=folder / "train.json", test=folder / "test.json")
-    published = lists["rwd/medical-published"]
-    for part in manifest.header.parts:
-        assert set(manifest.ids(part.name)) == set(published.ids(part.name)), part.name
-    assert [task.introduced for task in manifest.header.tasks] == [task.introduced for task in published.header.tasks]
-
-
-@real_files("atlas_lists")
-def check_aquatic_is_corrected(shared: Path, tmp_path: Path) -> None:
-    manifest = corrected("aquatic", tmp_path, train=shared / "data/atlas/rwd/Aquatic/train.json")
-    assert len(photos(iter(manifest.ids("t1-train")))) == 318
 
 
 @real_files("atlas_lists")

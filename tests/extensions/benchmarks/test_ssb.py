@@ -1,7 +1,6 @@
 """The Semantic Shift Benchmark: its lists from drawn data sets of the right classes, and from the real files."""
 
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,8 @@ import pytest
 from curation.benchmarks.building import read_parameters
 from curation.benchmarks.registry import find_benchmark
 from curation.cli import main
-from curation.core.errors import ProtocolError
 from curation.core.ids import ilsvrc2012_classes
-from curation.extensions.benchmarks.ssb import PROBLEMS, build, declare
+from curation.extensions.benchmarks.ssb import PROBLEMS, build
 from curation.manifest.manifest import Manifest, read_manifest
 from curation.signals.hierarchy.hierarchy import ancestors
 from curation.signals.hierarchy.wordnet import wordnet
@@ -36,9 +34,8 @@ def of_cub(per_class: int) -> Manifest:
 
 
 def test_the_classes_partition_each_data_set() -> None:
-    for problem, size in (("cub", range(200)), ("aircraft", range(100)), ("scars", range(196))):
-        stated = [number for numbers in PROBLEMS[problem]["classes"].values() for number in numbers]
-        assert sorted(stated) == list(size), problem
+    stated = [number for numbers in PROBLEMS["cub"]["classes"].values() for number in numbers]
+    assert sorted(stated) == list(range(200))
     easy, hard = (PROBLEMS["imagenet"]["classes"][level] for level in ("easy", "hard"))
     assert (len(easy), len(hard), len({*easy, *hard, *ilsvrc2012_classes()})) == (1000, 980, 2980)
 
@@ -59,12 +56,6 @@ def test_cub_by_class() -> None:
         number in PROBLEMS["cub"]["classes"]["known"] for number in (0, 1, 2, 3)
     ]
     assert all(figure.explanation for figure in manifest.header.figures)
-
-
-def test_a_source_that_is_missing() -> None:
-    source = cub("test", 1)
-    with pytest.raises(ProtocolError, match="source is missing"):
-        build({"cub-test": source}, parameters())
 
 
 def of_imagenet(folder: Path, per_class: int, **given: str) -> Manifest:
@@ -113,16 +104,6 @@ def test_hard_classes_without_kin(which: str, name: str, classes: int, tmp_path:
     }
 
 
-def test_only_imagenets_classes_are_synsets() -> None:
-    sources = {"cub-train": cub("train", 1), "cub-test": cub("test", 1)}
-    with pytest.raises(ProtocolError, match="Only the classes of imagenet"):
-        build(sources, parameters(without_kin="all"))
-
-
-def test_what_was_published_states_no_kin(tmp_path: Path) -> None:
-    assert of_imagenet(tmp_path, 1).header.rule.parameters == {"problem": "imagenet"}
-
-
 @real_files("atlas_lists")
 @pytest.mark.parametrize(("which", "name"), [("descendants", "without-descendants"), ("all", "without-kin")])
 def check_headers_without_kin_are_declared_again_and_completed(
@@ -131,7 +112,6 @@ def check_headers_without_kin_are_declared_again_and_completed(
     sources = [
         f"--source=imagenet-val={shared / 'data/imagenet/val.txt'}",
         f"--source=imagenet-21k={shared / 'data/atlas/ssb/imagenet_21k_val_files.json'}",
-        "--no-cache",
     ]
     committed = read_manifest(ROOT / f"ssb/hard-{name}/1.0.0")
     setting = ["--set=problem=imagenet", f"--set=without_kin={which}"]
@@ -164,20 +144,6 @@ def test_scores_of_a_test_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert found["oscr"]["exact"]["unknown"]["ccr_at_fpr"]["0.001"] == 0.5
 
 
-@pytest.mark.parametrize("problem", ["aircraft", "scars"])
-def test_classes_of_data_sets_without_a_reader_are_declared(problem: str) -> None:
-    declared = declare({}, parameters(problem=problem))
-    committed = read_manifest(Path(__file__).parents[3] / "manifests/ssb" / problem / "1.0.0")
-    assert declared.digest == committed.digest
-    stated = PROBLEMS[problem]["classes"]
-    roles = Counter(entry.role for entry in declared.header.classes)
-    assert roles == {"known": len(stated["known"]), "unknown": sum(map(len, stated.values())) - len(stated["known"])}
-    with pytest.raises(ProtocolError, match="images of this data set cannot be read"):
-        build({}, parameters(problem=problem))
-    with pytest.raises(ProtocolError, match="built, not declared"):
-        declare({}, parameters(problem="cub"))
-
-
 @real_files("cub200_and_signs")
 def check_cub_is_exact(shared: Path, tmp_path: Path) -> None:
     root = str(shared / "data/cub200")
@@ -191,7 +157,7 @@ def check_cub_is_exact(shared: Path, tmp_path: Path) -> None:
 def check_the_class_lists_are_those_of_the_authors(shared: Path) -> None:
     """Known, unknown and all three difficulties partition each data set; what pairs known and unknown classes."""
     folder = shared / "data/atlas/ssb"
-    for problem, size in (("imagenet", 2980), ("cub", 200), ("aircraft", 100), ("scars", 196)):
+    for problem, size in (("imagenet", 2980), ("cub", 200)):
         roles = dict(read_published(folder / f"{problem}_ssb_splits.json").classes)
         stated = {level: list(map(str, names)) for level, names in PROBLEMS[problem]["classes"].items()}
         if problem == "imagenet":
@@ -202,10 +168,8 @@ def check_the_class_lists_are_those_of_the_authors(shared: Path) -> None:
             level: sorted(names) for level, names in stated.items()
         }
         unknown = {name for names in roles.values() for name in names}
-        assert len(unknown) + {"imagenet": 1000, "cub": 100, "aircraft": 50, "scars": 98}[problem] == size
+        assert len(unknown) + {"imagenet": 1000, "cub": 100}[problem] == size
     names = json.loads((folder / "index_to_class_name.json").read_text())
-    for problem in ("aircraft", "scars"):
-        assert list(names[problem].values()) == PROBLEMS[problem]["names"]
     # Class k of the authors is CUB's k + 1.
     own = dict(line.split() for line in (shared / "data/cub200/classes.txt").read_text().splitlines())
     assert {int(key) + 1: name for key, name in names["cub"].items()} == {
@@ -217,8 +181,6 @@ def check_the_class_lists_are_those_of_the_authors(shared: Path) -> None:
         problem: json.loads((folder / f"{problem}_ssb_splits.json").read_text()).get("known_unknown_pairs")
         for problem in PROBLEMS
     }
-    assert pairs["scars"] is None
-    assert {level: len(one) for level, one in pairs["aircraft"].items()} == {"Hard": 7, "Medium": 8, "Easy": 0}
     assert {level: len(one) for level, one in pairs["imagenet"].items()} == {"Hard": 980, "Easy": 1_000}
     hard = [(one["known_class"], one["unknown_class"]) for one in pairs["imagenet"]["Hard"]]
     graph = wordnet(above={name for pair in hard for name in pair})

@@ -7,7 +7,7 @@ import pytest
 
 from curation.cli import main as curation_main
 from curation.core.errors import UsageError
-from curation.extensions.demo.run import run_demo
+from curation.extensions.demo.__main__ import run_demo
 
 
 @pytest.mark.slow

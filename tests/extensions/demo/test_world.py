@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from curation.core.canonical import sha256_of_file
-from curation.extensions.demo.detector import regions
+from curation.extensions.demo.__main__ import regions
 from curation.extensions.demo.world import HEIGHT, KNOWN, UNKNOWN, WIDTH, World, draw_world, read_photo
 from curation.sources.coco import read_coco
 from curation.sources.datasets import VOC_NAMES

@@ -5,7 +5,6 @@ import copy
 import io
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curation.evaluation import coco_precision as adapter
-from curation.evaluation.coco_precision import coco_precision
-from curation.evaluation.problem import Detections, GroundTruth, classes_of_source
-from curation.evaluation.truth import ground_truth
-from curation.extensions.detection_ap.coco_summary import STATISTICS, coco_average_precision, pycocotools_precision
-from curation.sources.coco import read_coco
-from curation.sources.source import FEDERATED
+from curation.evaluation.problem import Detections, GroundTruth
+from curation.extensions.detection_ap.coco_summary import STATISTICS, coco_average_precision
 from tests.evaluation.worlds import detections_of_rows as detections_of
 from tests.evaluation.worlds import truth_of_rows
 from tests.real_files import real_files
@@ -83,54 +78,11 @@ def test_hand_checked_case(engine: str) -> None:
 
 
 @pytest.mark.usefixtures("engine")
-@pytest.mark.parametrize("zero", range(4))
-def test_an_object_with_id_0_costs_what_pycocotools_has_it_cost(zero: int) -> None:
-    """A federated row adds a region before the later images; pycocotools reads the same boxes from a file."""
-    coco, evaluation = pytest.importorskip("pycocotools.coco"), pytest.importorskip("pycocotools.cocoeval")
-    truth = truth_of([(image, 0, BOX, False) for image in range(4)], n_images=4, classes=("cat",))
-    found = detections_of([(image, 0, BOX, 0.9 - image / 10) for image in range(4)])
-    with contextlib.redirect_stdout(io.StringIO()):
-        objects = coco.COCO()
-        objects.dataset = {
-            "images": [{"id": image} for image in range(4)],
-            "categories": [{"id": 1}],
-            "annotations": [
-                {"id": (image - zero) % 4, "image_id": image, "category_id": 1, "bbox": BOX, "area": 2000, "iscrowd": 0}
-                for image in range(4)
-            ],
-        }
-        objects.createIndex()
-        rows = [{"image_id": n, "category_id": 1, "bbox": BOX, "score": 0.9 - n / 10} for n in range(4)]
-        run = evaluation.COCOeval(objects, objects.loadRes(rows), "bbox")
-        run.evaluate()
-        run.accumulate()
-        run.summarize()
-    for federated in (None, np.array([[0, 0, FEDERATED.index("partly boxed")]], np.int32)):
-        assert pycocotools_precision(replace(truth, federated=federated), found, zero) == pytest.approx(run.stats[0])
-
-
-def test_no_detections_score_zero() -> None:
-    result = coco_average_precision(HAND_TRUTH, detections_of([]))
-    assert result["AP"] == 0
-    assert result["AR100"] == 0
-    assert result["APl"] is None
-
-
-@pytest.mark.usefixtures("engine")
 def test_no_objects_leave_everything_undefined() -> None:
     empty = truth_of([], n_images=2, classes=("cat",))
     result = coco_average_precision(empty, detections_of([(0, 0, BOX, 0.5)]))
     assert [result[name] for name in STATISTICS] == [None] * 12
     assert set(result["undefined"]) == {*STATISTICS, "cat"}
-
-
-@pytest.mark.usefixtures("engine")
-def test_missing_area_is_width_times_height_and_first_object_can_match() -> None:
-    without = replace(HAND_TRUTH, areas=np.full(3, np.nan))
-    detections = detections_of([(0, 0, BOX, 0.8)])
-    with_areas = coco_average_precision(HAND_TRUTH, detections)
-    assert coco_average_precision(without, detections) == with_areas
-    assert with_areas["AR1"] > 0
 
 
 @pytest.mark.usefixtures("engine")
@@ -268,87 +220,6 @@ def test_the_twelve_numbers_are_those_that_ultrafast_pycocotools_finds_in_files(
         ours = coco_average_precision(truth, detections)
         numbers = [-1 if ours[name] is None else ours[name] for name in STATISTICS]
         np.testing.assert_array_equal(numbers, evaluation.stats[:12], err_msg=f"world {seed}")
-
-
-@pytest.mark.parametrize("seed", [seed for seed in range(2, 60, 4) if seed % 7])
-def test_a_federated_truth_gives_the_arrays_of_lvis(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Against hotcoco's LVIS mode: what is found beyond the labelled classes costs nothing.
-
-    Worlds of few detections: LVIS counts those of an image, COCO those of an image and class, and COCO's limit stays.
-    """
-    hotcoco = pytest.importorskip("hotcoco", reason="hotcoco is not installed")
-    truth, detections = random_world(seed)
-    rng = np.random.default_rng(seed)
-    n_classes = len(truth.classes)
-    shown = set(zip(truth.image.tolist(), truth.label.tolist(), strict=True))
-    cells = [(image, label) for image in range(truth.n_images) for label in range(n_classes)]
-    absent = {cell for cell in cells if cell not in shown and rng.random() < 0.5}
-    partly = {cell for cell in shown if rng.random() < 0.4}
-    whole = {
-        "images": [
-            {
-                "id": image + 1,
-                "width": 640,
-                "height": 480,
-                "neg_category_ids": [label + 1 for at, label in sorted(absent) if at == image],
-                "not_exhaustive_category_ids": [label + 1 for at, label in sorted(partly) if at == image],
-            }
-            for image in range(truth.n_images)
-        ],
-        "categories": [{"id": number, "name": name, "frequency": "f"} for number, name in enumerate(truth.classes, 1)],
-        "annotations": [
-            {"id": number, "image_id": image + 1, "category_id": label + 1, "bbox": box, "area": area}
-            for number, (image, label, box, area) in enumerate(
-                zip(
-                    truth.image.tolist(), truth.label.tolist(), truth.boxes.tolist(), truth.areas.tolist(), strict=True
-                ),
-                start=1,
-            )
-        ],
-    }
-    rows = [
-        {"image_id": image + 1, "category_id": label + 1, "bbox": box, "score": score}
-        for image, label, box, score in zip(
-            detections.image.tolist(),
-            detections.label.tolist(),
-            detections.boxes.tolist(),
-            detections.scores.tolist(),
-            strict=True,
-        )
-    ]
-    (tmp_path / "lvis.json").write_text(json.dumps(whole), encoding="utf-8")
-    annotated = hotcoco.COCO(str(tmp_path / "lvis.json"))
-    evaluation = hotcoco.COCOeval(annotated, annotated.load_res(rows), "bbox", lvis_style=True)
-    evaluation.params.max_dets = [100]
-    with contextlib.redirect_stdout(io.StringIO()):
-        evaluation.evaluate()
-        evaluation.accumulate()
-    expected = np.asarray(evaluation.eval["precision"])[:, :, :, 0, -1]
-    source = read_coco(tmp_path / "lvis.json")
-    read = ground_truth(source, classes_of_source(source)).truth
-    assert read.federated is not None
-    for library in ("hotcoco", "pycocotools"):
-        if library == "pycocotools":
-            monkeypatch.setitem(sys.modules, "hotcoco", None)
-        precision = np.full_like(expected, -1)
-        for place, one in coco_precision(read, detections).items():
-            precision[:, :, place] = one
-        np.testing.assert_allclose(precision, expected, rtol=0, atol=1e-12)
-    told = coco_average_precision(read, detections)
-    labelled = shown | absent
-    found = zip(detections.image.tolist(), detections.label.tolist(), strict=True)
-    empty = (detections.boxes[:, 2:] <= 0).any(axis=1)
-    assert told["n_detections_not_labelled"] == sum(cell not in labelled for cell in found) or empty.any()
-    exhaustive = coco_average_precision(replace(read, federated=None), detections)
-    assert "n_detections_not_labelled" not in exhaustive
-    if told["AP"] is not None and exhaustive["AP"] is not None:
-        assert exhaustive["AP"] <= told["AP"] + 1e-12
-
-
-@pytest.mark.usefixtures("engine")
-def test_libraries_print_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    coco_average_precision(HAND_TRUTH, detections_of([(0, 0, BOX, 0.8)]))
-    assert capsys.readouterr() == ("", "")
 
 
 @real_files("coco")

@@ -94,10 +94,6 @@ def check_the_numbers_of_lvis_api(
     assert_numbers(result, variant, expected["numbers"] | of_class, {one["id"]: one["name"] for one in categories})
     told = result.data["variants"][variant]
     assert told["limit"] == f"{limit} detections of each {'image' if variant == 'lvis' else 'class'}"
-    steps = {key: value for key, value in expected.items() if key.startswith(("detections", "classes"))}
-    steps |= {f"{name}_at_iou_50": count for name, count in expected["at_iou_50"].items()}
-    table = result.table("steps")
-    assert steps.items() <= dict(zip(table["step"], table["n"], strict=True)).items()
     assert any("took places under the limit" in note for note in result.notes)
 
 
@@ -133,12 +129,8 @@ def test_drawn_worlds_equal_an_independent_reference(variant: str, seed: int, tm
 def test_1203_classes_equal_the_reference_and_hotcoco(tmp_path: Path) -> None:
     truth, results = drawn(1203, 1203, 150, 25)
     names = {one["id"]: one["name"] for one in truth["categories"]}
-    theirs = {"AP": 0.25, "APr": 0.5, "AR@300": 0.5}
-    result = evaluated(tmp_path, truth, results, variant=("lvis", "lvis-fixed"), image_limit=20, against=theirs)
-    assert [row["measure"] for row in result.json_data()["against"]] == ["AP", "APr"]
+    result = evaluated(tmp_path, truth, results, variant=("lvis", "lvis-fixed"), image_limit=20)
     expected = numbers(truth, results, limit=20)
-    steps = result.table("steps").set_index(["variant", "step"])["n"]
-    assert steps["lvis", "detections_within_the_limit"] < len(results)
     assert_numbers(evaluated(tmp_path, truth, results, variant="lvis", image_limit=20), "lvis", expected, names)
     fixed: dict[str, Any] = numbers(truth, results, limit=10_000, of="category_id")
     assert result["lvis-fixed/AP"] == pytest.approx(100 * fixed["AP"], abs=1e-9)

@@ -2,12 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from curation.evaluation.curves import precision_recall
-from curation.evaluation.matching import assign
 from curation.evaluation.problem import classes_of_source
-from curation.evaluation.readers import Policy, read_voc_results
+from curation.evaluation.readers import Policy, read_detections
 from curation.evaluation.truth import Part, ground_truth
-from curation.extensions.detection_ap.voc import VOC, voc_average_precision
+from curation.extensions.detection_ap.voc import voc_average_precision
 from curation.sources.coco import read_coco
 from tests.evaluation.worlds import detections_of, truth_of
 from tests.real_files import provided, real_files
@@ -28,7 +26,7 @@ def check_the_stated_scores_of_real_detectors(
     shared: Path, voc2007: Part, detector: str, eleven: float, area: float
 ) -> None:
     folder = shared / "data" / "voc2007" / "detections" / detector
-    read = read_voc_results(folder, voc2007.truth)
+    read = read_detections(folder, voc2007.truth)
     found = voc_average_precision(voc2007.truth, read.detections)
     assert 100 * found["mAP11"] == pytest.approx(eleven, abs=0.02)
     assert 100 * found["mAP_area"] == pytest.approx(area, abs=0.02)
@@ -38,7 +36,7 @@ def check_the_stated_scores_of_real_detectors(
 @real_files("voc2007")
 def check_stray_files_and_broken_boxes_of_a_real_detector_are_reported(shared: Path, voc2007: Part) -> None:
     folder = shared / "data" / "voc2007" / "detections" / "d"
-    read = read_voc_results(folder, voc2007.truth, Policy(stray="drop", negative_sizes="empty"))
+    read = read_detections(folder, voc2007.truth, Policy(stray="drop", other_classes="drop", negative_sizes="empty"))
     # comp4_det_test_C0.txt and C1.txt: 46856 and 41112 lines of no class, on images that no list holds.
     assert next(iter(read.reported.values())) == 46856 + 41112
     assert len(read.reported) == 2
@@ -50,10 +48,3 @@ def test_a_class_without_objects_is_null_and_listed() -> None:
     assert found["AP11"] == {"a": 1.0, "b": None}
     assert found["mAP_area"] == 1.0
     assert found["npos"] == {"a": 1, "b": 0}
-
-
-def test_curves_leave_ignored_detections_out() -> None:
-    truth = truth_of([Thing(0, 0, BOX), Thing(1, 0, BOX, difficult=True)], 2, 2)
-    detections = detections_of([Guess(0, 0, BOX, 300), Guess(1, 0, BOX, 900)])
-    curves = precision_recall(truth.classes, detections, assign(truth, detections, VOC))
-    assert curves == {"a": {"recall": [1.0], "precision": [1.0], "score": [0.3]}}

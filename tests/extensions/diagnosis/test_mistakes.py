@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import curation
 from curation.cli import main
-from curation.core.errors import AnnotationFormatError, CurationError, PredictionError
+from curation.core.errors import CurationError
 from curation.extensions.diagnosis.diagnosis import diagnose, mended
 from curation.extensions.diagnosis.mistakes import RIGHT_CLASS
 from tests.extensions.diagnosis.mistaken import MISTAKES, NUMBERS, Rows, Truth, world, written
@@ -86,16 +85,6 @@ def test_a_planted_mistake_is_named_with_a_mend_that_works(
     assert not diagnose(paths[0], again).findings
     result = curation.evaluate.coco(truth=paths[0], detections=again)
     assert result["AP50"] == pytest.approx(sound, abs=0.5 if name == "offset" else 1e-6)
-
-
-@pytest.mark.parametrize("name", [name for name, (_, mend) in MISTAKES.items() if mend.startswith("boxes=")])
-def test_evaluate_notes_the_mistake_that_inspect_explains(name: str, tmp_path: Path) -> None:
-    truth, rows = world()
-    paths = written(tmp_path, truth, MISTAKES[name][0](rows, truth))
-    [finding] = diagnose(*paths).findings
-    notes = curation.evaluate.coco(truth=paths[0], detections=paths[1]).notes
-    assert finding.what in notes[0]
-    assert "curation inspect TRUTH --detections" in notes[0]
 
 
 @pytest.mark.parametrize("name", MISTAKES)
@@ -186,59 +175,6 @@ def test_a_mend_of_classes_restores_the_file_or_names_what_it_cannot_tell(kind: 
             told = finding.what.partition("cannot be told by their boxes: ")[2]
             assert {str(old) for old in wrong} <= {*told.removesuffix(", …").split(", ")} or told.endswith("…"), seed
     assert mended_whole >= 5
-
-
-@pytest.mark.parametrize("n_rare", [0, 1, 2])
-def test_four_classes_turned_by_one_of_which_two_are_rare(n_rare: int, tmp_path: Path) -> None:
-    truth, _ = world(numbers=[1, 2, 3, 4], seed=3)
-    of_class = {number: [one for one in truth["annotations"] if one["category_id"] == number] for number in range(1, 5)}
-    truth["annotations"] = [*of_class[1], *of_class[2], *of_class[3][:n_rare], *of_class[4][:n_rare]]
-    sound = perfect(truth)
-    # Boxes beside every object: rows whose class nothing tells.
-    false = [{"image_id": truth["images"][0]["id"], "category_id": 3 + n, "bbox": [1, 1, 2, 2], "score": 0.1}
-             for n in (0, 1)]  # fmt: skip
-    sound += false
-    paths = written(tmp_path, truth, [row | {"category_id": row["category_id"] % 4 + 1} for row in sound])
-    found = diagnose(*paths)
-    (finding,) = found.findings
-    if n_rare == 2:
-        assert [one["category_id"] for one in mended(*paths, found.mends)] == [one["category_id"] for one in sound]
-    else:
-        assert found.mends == ()
-        n = 2 + 2 * n_rare
-        assert f"2 ids ({n} detections) cannot be told by their boxes: 1, 4" in finding.what or n_rare == 0
-        assert "would merge classes" in finding.command
-        assert finding.what in curation.evaluate.coco(truth=paths[0], detections=paths[1]).notes[0]
-        with pytest.raises(PredictionError, match="do not decide"):
-            mended(*paths, ["category_ids=matched"])
-
-
-@pytest.mark.parametrize(("name", "n_images"), [("offset", 80), ("offset", 8), ("input size", 8), ("letterboxed", 8)])
-def test_what_few_boxes_estimate_is_printed_as_about(name: str, n_images: int, tmp_path: Path) -> None:
-    truth, rows = world(n_images=n_images, seed=5)
-    (finding,) = diagnose(*written(tmp_path, truth, MISTAKES[name][0](rows, truth))).findings
-    assert "about" in finding.what
-    assert "estimated from" in finding.what
-    # Boxes that lie on their objects exactly leave no doubt.
-    (finding,) = diagnose(*written(tmp_path, truth, MISTAKES[name][0](perfect(truth), truth))).findings
-    assert "about" not in finding.what
-
-
-def test_a_file_without_detections_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    truth, detections = written(tmp_path, world(n_images=2)[0], [])
-    assert main(["inspect", str(truth), "--detections", str(detections)]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "the file holds no detections"
-    notes = curation.evaluate.coco(truth=truth, detections=detections).notes
-    assert notes == ("detections.json: the file holds no detections",)
-
-
-def test_an_evaluation_holds_parts_against_the_sizes_of_its_truth(tmp_path: Path) -> None:
-    truth, rows = world()
-    given = written(tmp_path, truth, MISTAKES["yolo"][0](rows, truth))
-    (note,) = curation.evaluate.coco(truth=given[0], detections=given[1]).notes
-    assert "width, height in parts of the image's size (0-1)" in note
-    with pytest.raises(CurationError, match="found: a folder"):
-        diagnose(given[0], tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -385,25 +321,6 @@ def test_other_forms_that_evaluate_reads_are_explained_and_mended(form: str, tmp
     assert alike(back, rows if form != "yolo" else sorted(rows, key=lambda one: one["image_id"]))
 
 
-@pytest.mark.parametrize("name", ["ids off by one", "ids off by a million", "positions"])
-def test_image_ids_that_are_texts_are_explained_as_numbers_are(name: str, tmp_path: Path) -> None:
-    mistake, mend = MISTAKES[name]
-    truth, rows = world()
-    texts = [one | {"image_id": str(one["image_id"])} for one in mistake(rows, truth)]
-    paths = written(tmp_path, truth, texts)
-    (sound_folder := tmp_path / "sound").mkdir()
-    sound = curation.evaluate.coco(truth=paths[0], detections=written(sound_folder, truth, rows)[1])["AP50"]
-    assert is_read(name, paths, sound) or diagnose(*paths).mends == (mend,)
-    assert alike(mended(*paths, [mend]), rows)
-
-
-def test_detections_that_name_their_class_are_sound(tmp_path: Path) -> None:
-    truth, rows = world()
-    named = [{key: one[key] for key in one if key != "category_id"} | {"category": f"class {one['category_id']}"}
-             for one in rows]  # fmt: skip
-    assert diagnose(*written(tmp_path, truth, named)).findings == ()
-
-
 @real_files("voc2007")
 def check_a_real_detector_is_sound_and_its_mistakes_are_named(shared: Path, tmp_path: Path) -> None:
     data = shared / "data" / "voc2007"
@@ -441,16 +358,6 @@ def check_a_real_detector_is_sound_and_its_mistakes_are_named(shared: Path, tmp_
             assert len(found.mends) == 1, name
 
 
-@pytest.mark.parametrize("corner", [None, "nan", "inf", 1e16, 1e300])
-def test_boxes_of_any_numbers_are_explained(corner: Any, tmp_path: Path) -> None:
-    truth, rows = world()
-    far = [one | {"bbox": [corner, corner, *one["bbox"][2:]]} for one in rows]
-    assert diagnose(*written(tmp_path, truth, far)).counts["on_objects"] == 0
-    huge = [one | {"bbox": [1e13 * side for side in one["bbox"]]} for one in rows]
-    (finding,) = diagnose(*written(tmp_path, truth, huge)).findings
-    assert "refuses the detections: A detection has an impossible box" in finding.what
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -467,24 +374,6 @@ def test_a_wrong_mend_is_refused(
     truth, detections = written(tmp_path, *world(n_images=2))
     assert main(["inspect", str(truth), "--detections", str(detections), *arguments]) == 2
     assert words in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("lacking", "found"), [("all", "a list of results"), ("annotations", "missing required field")]
-)
-def test_a_truth_without_objects_is_blamed_and_not_the_detections(lacking: str, found: str, tmp_path: Path) -> None:
-    truth, rows = world(n_images=2)
-    path, _ = written(tmp_path, truth, rows)
-    path.write_text(json.dumps(rows if lacking == "all" else {key: truth[key] for key in truth if key != lacking}))
-    table = tmp_path / "detections.csv"
-    pd.DataFrame([row | dict(zip("xywh", row["bbox"], strict=True)) for row in rows]).drop(columns="bbox").to_csv(table)
-    with pytest.raises(AnnotationFormatError) as raised:
-        diagnose(path, table)
-    error = raised.value
-    assert error.where == str(path)
-    assert found in str(error.found)
-    assert error.expected
-    assert error.hint
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from curation.cli import main
 from curation.core.errors import AnnotationFormatError, DanglingIdError, DuplicateIdError
-from curation.extensions.diagnosis.renumbering import renumber
+from curation.extensions.diagnosis.truth_file import renumber
 from curation.sources.coco import read_coco
 from tests.real_files import real_files
 from tests.worlds.coco_file import write_json
@@ -47,24 +47,6 @@ def test_each_annotation_goes_to_the_image_of_its_own_run(tmp_path: Path) -> Non
     new = json.loads((tmp_path / "new.json").read_bytes())
     assert new["info"] == {"year": 2022}
     assert new["annotations"][0]["bbox"] == [0, 0, 1, 2.5]
-
-
-def test_a_file_without_annotations_is_renumbered_and_one_whose_ids_repeat_is_refused(tmp_path: Path) -> None:
-    plain = renumber(write_json(tmp_path / "plain.json", content([(7, "a.jpg"), (9, "b.jpg")], [])))
-    assert [one["id"] for one in json.loads(plain.data)["images"]] == [7, 9]
-    with pytest.raises(AnnotationFormatError, match="2 runs of images, 0 of annotations"):
-        renumber(write_json(tmp_path / "joined.json", content(annotations=[])))
-
-
-def test_what_is_counted(tmp_path: Path) -> None:
-    found = renumber(write_json(tmp_path / "joined.json", content()))
-    assert (found.runs, found.counts) == (
-        2,
-        {
-            "images": 5, "image_ids": 3, "repeated_ids": 2, "images_concerned": 4, "annotations": 5,
-            "annotation_ids": 3, "annotations_concerned": 5,
-        },
-    )  # fmt: skip
 
 
 def test_a_file_without_repeats_keeps_its_meaning_in_any_order(tmp_path: Path) -> None:
@@ -137,12 +119,3 @@ def check_known_classes_of_rwd_are_the_first_half_by_annotations(shared: Path) -
         known = (shared / f"data/atlas/rwd/{name}/known_classnames.txt").read_text().split("\n")
         assert {one["name"] for one in order[:half]} == {one.strip() for one in known if one.strip()}
         assert (counted[order[half - 1]["id"]], counted[order[half]["id"]]) == border
-
-
-@real_files("atlas_lists")
-def check_no_image_id_of_medical_is_on_both_sides(shared: Path) -> None:
-    train, test = (
-        {one["id"] for one in json.loads((shared / f"data/atlas/rwd/Medical/{part}.json").read_bytes())["images"]}
-        for part in ("train", "test")
-    )
-    assert not train & test

@@ -9,10 +9,9 @@ import pytest
 
 import curation
 from curation.cli import main
-from curation.core.errors import UsageError
 from curation.evaluation.result import Result
 from curation.extensions.diff.results import ResultDiff
-from tests.worlds import coco, owod
+from tests.worlds import owod
 
 IMAGES = 6
 
@@ -100,22 +99,8 @@ def test_what_makes_two_results_not_comparable_is_said_first(
 def test_other_variants_are_named_and_compared(tmp_path: Path) -> None:
     paths = owod.files(tmp_path, *owod.drawn())
     given = {key: paths[key] for key in ("truth", "detections", "classes")} | {"task": "t2"}
-    one, other = (curation.evaluate.owod(**given, variants=name) for name in ("clean", "ore"))
+    one, other = (curation.evaluate.owod(**given, variant=name) for name in ("clean", "ore"))
     difference = compared(one, other)
     assert difference.reasons[0] == "other variant: clean and ore"
     rows = {key: (before, after) for _, key, before, after in difference.rows}
     assert rows["UR"] == (one["UR"], other["UR"])
-
-
-def test_outcomes_are_written_only_where_boxes_are_matched(tmp_path: Path) -> None:
-    result = curation.evaluate.coco(**coco.files(tmp_path))
-    written = {path.name for path in result.save(tmp_path / "out", outcomes=True)}
-    assert {"outcomes.csv", "objects.csv"} <= written
-    assert len(result.outcomes()[0].objects()["image_id"].unique()) == result.data["n_images"]
-    (tmp_path / "found.json").write_text(json.dumps(drawn(1)))
-    (tmp_path / "truth.json").write_text(json.dumps(truth()))
-    words = ["--truth", str(tmp_path / "truth.json"), "--detections", str(tmp_path / "found.json"), "--outcomes"]
-    assert main(["evaluate", "voc", *words]) == 2
-    bare = Result(result.report, {"inputs": {}, "manifest": None, "known_classes_from": ""})
-    with pytest.raises(UsageError, match="No per-detection outcomes"):
-        bare.save(tmp_path / "bare", outcomes=True)

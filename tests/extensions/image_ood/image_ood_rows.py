@@ -8,7 +8,7 @@ PLACES = ("method", "split", "task", "variant", "case")
 
 
 def of_result(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the numbers of a result, as its JSON has them, and its intervals."""
+    """Return the numbers of a result, as its JSON has them."""
     found: dict[tuple[str, ...], dict[str, Any]] = {place_of(one): {} for one in data["scored"]}
     for row in data["measures"]:
         found[place_of(row)][row["measure"]] = row
@@ -16,7 +16,7 @@ def of_result(data: Mapping[str, Any]) -> dict[str, Any]:
     for place, rows in found.items():
         below(runs, place[:-1])[place[-1]] = section(place[-1], rows, data)
     summary = runs.pop("mean", None) if len(data["inputs"]) > 1 else None
-    return {"runs": runs, "summary": summary, "bootstrap": data["bootstrap"] and data["bootstrap"] | intervals(data)}
+    return {"runs": runs, "summary": summary}
 
 
 def place_of(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -35,13 +35,3 @@ def section(name: str, rows: Mapping[str, Any], data: Mapping[str, Any]) -> dict
     reasons = {key: rows[key]["undefined"] for key in NUMBERS if rows[key]["value"] is None}
     std = {"std": {key: rows[f"{key}_std"]["value"] for key in NUMBERS}} if runs else {}
     return {"n": n | runs, **{key: rows[key]["value"] for key in NUMBERS}, **std, "undefined": reasons}
-
-
-def intervals(data: Mapping[str, Any]) -> dict[str, Any]:
-    runs: dict[str, Any] = {}
-    for row in data["intervals"]:
-        method, *place = place_of(row)
-        kind = "differences" if row["compared_with"] else "intervals"
-        cell = {key: row[key] for key in ("estimate", "low", "high", "undefined")}
-        below(runs, (method, kind, *place))[row["measure"]] = cell
-    return {"runs": runs}

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from curation.extensions.image_ood.post_hoc.methods import PostHocInputs
-from curation.extensions.image_ood.post_hoc.scores import LastLayer
+from curation.extensions.image_ood.post_hoc import LastLayer, PostHocInputs
 
 D, K = 8, 3
 

@@ -47,11 +47,6 @@ def drawn(seed: int) -> tuple[Any, Any]:
     return rng.integers(0, levels, n_id).astype(float), rng.integers(0, levels, n_ood).astype(float)
 
 
-def test_the_example_of_the_specification() -> None:
-    found = numbers_of(IDS, OODS, [EXACT])[0]
-    assert found == pytest.approx({"AUROC": 0.775, "AUPR_IN": 0.834167, "AUPR_OUT": 0.772917, "FPR95": 0.8}, abs=1e-6)
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_against_formulas_in_plain_loops(seed: int) -> None:
     ids, oods = drawn(seed)
@@ -198,28 +193,6 @@ def test_a_set_that_is_not_there_leaves_its_group_open(tmp_path: Path) -> None:
     assert rows["far"]["AUROC"] is not None
 
 
-def test_a_set_of_ones_own_is_of_no_group(tmp_path: Path) -> None:
-    run = folder(tmp_path / "run")
-    write(run / "mine.csv", ["a", "b"], [0.1, 0.2])
-    write(run / "val_mine.csv", ["a", "b"], [0.1, 0.2])
-    write(run / "valley.csv", ["a", "b"], [0.1, 0.2])
-    rows = numbers(SCORE(scores=run), "published", "ood", "exact")
-    assert {"mine", "valley"} <= rows.keys()
-    assert "val_mine" not in rows
-    (run / "seen.csv").unlink()
-    with pytest.raises(EvaluationError, match="No scores of the ID set"):
-        SCORE(scores=run)
-
-
-def test_names_of_groups_and_of_the_published_lists_are_taken(tmp_path: Path) -> None:
-    run = folder(tmp_path / "run")
-    with pytest.raises(UsageError, match="Reserved name of a list"):
-        SCORE(scores=run, without={"published": LeftOut("published", Images(("one/000",)))})
-    write(run / "near.csv", ["a", "b"], [0.1, 0.2])
-    with pytest.raises(UsageError, match="clashes with a group"):
-        SCORE(scores=run)
-
-
 def test_a_label_below_zero_is_no_class(tmp_path: Path) -> None:
     """A list of ID images may have -1 throughout: then no accuracy is known, rather than none right."""
     run = folder(tmp_path / "run")
@@ -248,10 +221,10 @@ def test_several_runs_give_mean_and_population_deviation(tmp_path: Path) -> None
     assert len(result.lines()) > 10
 
 
-def test_images_left_out_and_the_interval_of_the_difference(tmp_path: Path) -> None:
+def test_images_left_out(tmp_path: Path) -> None:
     run = folder(tmp_path / "run")
     (tmp_path / "list.txt").write_text("x/one/003.jpg -1\none/004.jpg -1\nelsewhere/009.jpg -1\n", encoding="utf-8")
-    result = SCORE(scores=run, without={"mine": tmp_path / "list.txt"}, bootstrap=50)
+    result = SCORE(scores=run, without={"mine": tmp_path / "list.txt"})
     told = result.data["lists"]["mine"]
     # Stems tell the images of one set apart: the list names 009 of every OOD set, and none of the ID sets.
     assert told["left_out"] == {"one": 3, "two": 3, "three": 3}
@@ -259,15 +232,6 @@ def test_images_left_out_and_the_interval_of_the_difference(tmp_path: Path) -> N
     kept = [n for n in range(10) if n not in (3, 4, 9)]
     reduced = numbers(result, "mine", "ood", "exact")["one"]
     assert reduced["AUROC"] == auroc(ScoreSteps.of(given["seen"], given["one"][kept]))
-    found = of_result(result.json_data())["bootstrap"]["runs"]["run"]
-    cell = found["differences"]["mine"]["ood"]["exact"]["one"]["AUROC"]
-    whole = numbers(result, "published", "ood", "exact")["one"]
-    assert cell["estimate"] == pytest.approx(reduced["AUROC"] - whole["AUROC"])
-    assert cell["low"] <= cell["estimate"] <= cell["high"]
-    spread = found["intervals"]["published"]["ood"]["exact"]["one"]["AUROC"]
-    assert cell["high"] - cell["low"] < spread["high"] - spread["low"]
-    again = SCORE(scores=run, without={"mine": tmp_path / "list.txt"}, bootstrap=50)
-    assert again.json_data() == result.json_data()
 
 
 def test_verdicts_say_that_unjudged_is_not_clean(tmp_path: Path) -> None:
@@ -347,13 +311,6 @@ def test_files_that_are_refused(tmp_path: Path, name: str, text: str) -> None:
         read_image_scores(tmp_path / name)
 
 
-def test_lines_of_a_megabyte(tmp_path: Path) -> None:
-    for text in (f"image,score\n{'a' * 1_000_000},1\n", f"{'a' * 1_000_000},score\na,1\n"):
-        (tmp_path / "a.csv").write_text(text, encoding="utf-8")
-        with pytest.raises(PredictionError, match="cannot be read"):
-            read_image_scores(tmp_path / "a.csv")
-
-
 def test_scores_that_are_not_finite(tmp_path: Path) -> None:
     run = folder(tmp_path / "run")
     write(run / "one.csv", ["a", "b", "c"], ["nan", "inf", -1])
@@ -391,7 +348,7 @@ def test_requests_that_cannot_work(tmp_path: Path) -> None:
     with pytest.raises(PredictionError, match="Unsupported extension"):
         SCORE(scores=run)
     (run / "four.json").unlink()
-    with pytest.raises(UsageError, match="One file of all sets"):
+    with pytest.raises(UsageError, match="not a folder"):
         SCORE(scores=run / "one.csv")
     SCORE(scores=run).save(run)
     with pytest.raises(UsageError, match="holds results of an evaluation"):
@@ -412,7 +369,7 @@ def test_classes_of_a_set_are_sets_of_their_own(tmp_path: Path) -> None:
     run.mkdir()
     write(run / "seen.csv", [f"s{n}" for n in range(20)], np.arange(20.0))
     write(run / "one.csv", ["owl/1", "owl/2", "owl/3", "elk/1"], [5.5, 7.5, 9.5, -1])
-    result = by_class(scores=run, bootstrap=20)
+    result = by_class(scores=run)
     rows = numbers(result, "published", "ood", "quantile")
     assert list(rows) == ["one", "elk", "owl", "classes"]
     assert rows["classes"]["AUROC"] == pytest.approx((1 + rows["owl"]["AUROC"]) / 2)
@@ -444,23 +401,3 @@ def test_scores_that_look_mistaken(tmp_path: Path, factor: int, copied: bool, sa
         (run / "copy.csv").write_bytes((run / "one.csv").read_bytes())
     notes = SCORE(scores=run).notes
     assert any(said in note for note in notes) if said else not notes
-
-
-def test_predictions_that_count_from_1(tmp_path: Path) -> None:
-    run, labels = folder(tmp_path / "run"), np.arange(30) % 5
-    for predictions, doubted in ((labels, False), (labels + 1, True)):
-        write(run / "seen.csv", [f"{n}" for n in range(30)], np.arange(30), labels, predictions)
-        assert any("number the classes differently" in note for note in SCORE(scores=run).notes) == doubted
-
-
-def test_sets_that_are_not_there_are_named(tmp_path: Path) -> None:
-    run = folder(tmp_path / "run")
-    for name in ("one", "two", "three", "shifted"):
-        (run / f"{name}.csv").unlink()
-    with pytest.raises(EvaluationError) as caught:
-        SCORE(scores=run)
-    assert caught.value.found == "seen alone"
-    np.savez(run / "one.npz", logits=np.ones((2, 3)))
-    with pytest.raises(PredictionError) as refused:
-        SCORE(scores=run)
-    assert str(refused.value.hint).startswith("curation scores --test ")

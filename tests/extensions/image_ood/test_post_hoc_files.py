@@ -6,24 +6,12 @@ import numpy as np
 import pytest
 
 from curation.core.errors import MissingFileError, PredictionError
-from curation.extensions.image_ood.post_hoc.methods import read_inputs
+from curation.extensions.image_ood.post_hoc import read_inputs
 
 
 def save(path: Path, **arrays: Any) -> Path:
     np.savez(path, **arrays)
     return path
-
-
-def test_arrays_come_back_with_the_digests_of_their_files(tmp_path: Path) -> None:
-    test = save(tmp_path / "t.npz", logits=np.ones((2, 3), np.float32), features=np.ones((2, 4)), image_ids=[1, 2])
-    train = save(tmp_path / "n.npz", features=np.ones((5, 4)), labels=np.arange(5))
-    layer = save(tmp_path / "l.npz", weight=np.ones((3, 4)), bias=np.ones(3))
-    found = read_inputs(test, train, layer)
-    assert len(found) == 2
-    assert found.images == ("1", "2")
-    assert found.logits is not None
-    assert found.logits.dtype == np.float64
-    assert set(found.files or ()) == {"test", "train", "layer"}
 
 
 def test_logits_follow_from_features_and_the_layer(tmp_path: Path) -> None:
@@ -88,18 +76,3 @@ def test_pickles_and_other_files_are_refused(tmp_path: Path) -> None:
             read_inputs(path)
     with pytest.raises(MissingFileError):
         read_inputs(tmp_path / "none.npz")
-
-
-def test_a_damaged_or_encrypted_archive_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "a.npz"
-    np.savez_compressed(path, logits=np.random.default_rng(0).random((50, 30)))
-    damaged = bytearray(path.read_bytes())
-    damaged[200:260] = bytes(60)
-    locked = bytearray(save(tmp_path / "b.npz", logits=np.ones((2, 2))).read_bytes())
-    # Bit 0 of the flags, in the local header and in the directory.
-    locked[locked.find(b"PK\x03\x04") + 6] |= 1
-    locked[locked.find(b"PK\x01\x02") + 8] |= 1
-    for content in (damaged, locked):
-        path.write_bytes(bytes(content))
-        with pytest.raises(PredictionError, match="cannot be read"):
-            read_inputs(path)

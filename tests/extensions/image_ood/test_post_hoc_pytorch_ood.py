@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.extensions.image_ood.post_hoc.methods import METHODS
+from curation.extensions.image_ood.post_hoc import METHODS
 from curation.signals.similarity.open_clip import import_torchvision
 from tests.extensions.image_ood.post_hoc_cases import D, K, drawn
 

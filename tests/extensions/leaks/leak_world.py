@@ -1,18 +1,40 @@
 """Pictures with the spectrum of photos, a benchmark of some, and a corpus that holds altered copies of it."""
 
+import hashlib
 import io
 import tarfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
-from curation.extensions.leaks.run import ALTERATIONS
 from curation.manifest.header import ClassEntry
 from tests.toy_manifests import write_toy
 
 SIDE = 96
+
+
+def resized(picture: Image.Image, name: str) -> bytes:
+    """Return the picture at half its width and height."""
+    width, height = picture.size
+    return jpeg(picture.resize((max(1, width // 2), max(1, height // 2))), 85)
+
+
+def cropped(picture: Image.Image, name: str) -> bytes:
+    """Return 90 % of the width and of the height, at a position that the name decides."""
+    sizes = [max(1, round(side * 0.9)) for side in picture.size]
+    digest = hashlib.sha256(f"leaks, crop of {name}".encode()).digest()
+    left, top = (byte * (extent - size) // 255 for byte, extent, size in zip(digest, picture.size, sizes, strict=False))
+    return jpeg(picture.crop((left, top, left + sizes[0], top + sizes[1])), 85)
+
+
+ALTERATIONS: Mapping[str, Callable[[Image.Image, str], bytes]] = {
+    "resized": resized,
+    "re-encoded": lambda picture, name: jpeg(picture, 50),
+    "cropped": cropped,
+    "mirrored": lambda picture, name: jpeg(picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT), 85),
+}
 COPIES = ("same", *ALTERATIONS)
 """What becomes of the first benchmark images in the corpus, one after the other."""
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw
 
-from curation.core.canonical import sha256_of_lines
-from curation.manifest.header import SCHEMA_VERSION, ClassEntry, Header, LabelView, Paper, PartEntry, Rule, SourceEntry
+from curation.manifest.header import ClassEntry, LabelView
 from curation.manifest.manifest import Manifest
 from curation.review.app.images import ReviewImages, arranged, source_images
 from curation.review.proposals.proposal import Evidence, Proposal
 from curation.sources.opening import open_path
 from curation.sources.photos import PhotoFolder
 from curation.sources.source import Source
+from tests.worlds.listed_manifest import manifest_of_lists
 
 WIDTH, HEIGHT = 96, 64
 COUNT = 12
@@ -31,7 +31,7 @@ class ReviewWorld:
     photos: Path
 
     def source(self) -> Source:
-        return open_path(self.annotations, dataset="coco", part="val2017", cache=False)
+        return open_path(self.annotations, dataset="coco", part="val2017")
 
     def images(self, proposals: list[Proposal] | None = None, *, batch_size: int = 5) -> ReviewImages:
         found = source_images({"coco": self.source()}, {"": PhotoFolder(self.photos)})
@@ -96,45 +96,11 @@ def write_world(folder: Path) -> ReviewWorld:
 
 def two_parts(source: Source) -> Manifest:
     """Return a manifest: near holds images 8 to 12, far 1 to 7; pizza boxes are unknown, persons are dropped."""
-    lists = {"far": tuple(coco_id(n) for n in range(1, 8)), "near": tuple(coco_id(n) for n in range(8, 13))}
+    lists = {"far": [coco_id(n) for n in range(1, 8)], "near": [coco_id(n) for n in range(8, 13)]}
+    classes = (
+        ClassEntry(name="person", role="known", index=0),
+        ClassEntry(name="zebra", role="unknown", index=-1),
+        ClassEntry(name="pizza", role="unknown", index=-1),
+    )
     view = LabelView(known="drop", unknown="keep")
-    parts = tuple(
-        PartEntry(
-            name=name,
-            role="test",
-            sources=("coco",),
-            selection="by hand",
-            view=view,
-            images=len(ids),
-            sha256=sha256_of_lines(ids),
-        )
-        for name, ids in lists.items()
-    )
-    header = Header(
-        schema_version=SCHEMA_VERSION,
-        name="pair",
-        version="1.0.0",
-        title="A pair",
-        paper=Paper(title="None", authors="Nobody", year=2025, venue="", bibtex=""),
-        taxonomy="OSC",
-        origin="regenerated",
-        classes=(
-            ClassEntry(name="person", role="known", index=0),
-            ClassEntry(name="zebra", role="unknown", index=-1),
-            ClassEntry(name="pizza", role="unknown", index=-1),
-        ),
-        parts=parts,
-        sources=(
-            SourceEntry(
-                name="coco",
-                dataset="coco",
-                part="val2017",
-                namespace="coco",
-                licence="",
-                media_redistributable=False,
-                files=(),
-            ),
-        ),
-        rule=Rule(protocol="pair", algorithm_version=1, parameters={}),
-    )
-    return Manifest(header=header, lists=lists)
+    return manifest_of_lists(lists, name="pair", source="coco", namespace="coco", classes=classes, view=view)

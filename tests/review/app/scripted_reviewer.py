@@ -48,19 +48,12 @@ HTMLImageElement.prototype.decode = function () { return decode.call(this).then(
 which photos are ready to be shown."""
 
 
-def draw_photos(folder: Path, count: int, *, drawn: int | None = None) -> tuple[Path, Path]:
-    """Draw images 1 to `count`, each with its number and one box; return the annotation file and the photos.
-
-    Beyond `drawn` the photos are those again, by further links.
-    """
+def draw_photos(folder: Path, count: int) -> tuple[Path, Path]:
+    """Draw images 1 to `count`, each with its number and one box; return the annotation file and the photos."""
     photos, annotations = folder / "photos", folder / "instances_val2017.json"
     photos.mkdir(parents=True)
     width, height, box = 320, 240, [40.0, 40.0, 160.0, 120.0]
     for number in range(1, count + 1):
-        if drawn is not None and number > drawn:
-            first = photos / f"{(number - 1) % drawn + 1:012d}.jpg"
-            os.link(first, photos / f"{number:012d}.jpg")
-            continue
         photo = Image.new("RGB", (width, height), ((37 * number) % 256, (91 * number) % 256, (53 * number) % 256))
         drawing = ImageDraw.Draw(photo)
         drawing.rectangle((40, 40, 200, 160), fill=((91 * number) % 256, 120, (37 * number) % 256))
@@ -92,16 +85,10 @@ class ReviewServer:
         self._environment, self._given, self._reviewer = environment, list(given), reviewer
         self._process: subprocess.Popen[str] | None = None
 
-    @property
-    def pid(self) -> int:
-        assert self._process is not None
-        return self._process.pid
-
-    def start(self) -> float:
-        """Start the server, on files the first time and on the folder alone later; the seconds until it is at work."""
+    def start(self) -> None:
+        """Start the server, on files the first time and on the folder alone later; wait until it is at work."""
         command = [sys.executable, "-m", "curation", "review", "start", "--folder", str(self.folder), "--remote"]
         given, self._given = self._given, []
-        began = time.perf_counter()
         self._process = subprocess.Popen(
             [*command, "--reviewer", self._reviewer, "--port", str(free_port()), *given],
             stdout=subprocess.DEVNULL,
@@ -115,7 +102,7 @@ class ReviewServer:
             self.told += line
             if found := re.search(r"The App is at (http://\S+)", line):
                 self.address = found[1].rstrip(";")
-                return time.perf_counter() - began
+                return
         raise AssertionError(self.told)
 
     def kill(self) -> None:
@@ -159,12 +146,10 @@ class Reviewer:
     page: Any
     server: ReviewServer
 
-    def open(self, view: str = "to-decide-anna") -> None:
-        """Open the review where its address leads, or at a saved view; wait for tiles and the legend of keys."""
+    def open(self) -> None:
+        """Open the review where its address leads; wait for tiles and the legend of keys."""
         self.page.goto(self.server.address)
         self.page.wait_for_url("**/datasets/**")
-        if view != "to-decide-anna":
-            self.page.goto(self.page.url.partition("?")[0] + (f"?view={view}" if view else ""))
         self.page.locator('[data-cy="looker"]').first.wait_for()
         self.page.locator("#curation-review-bar").wait_for()
         notice = self.page.get_by_role("button", name="Dismiss")
@@ -205,16 +190,15 @@ class Reviewer:
         """Wait until an image is seen in the enlarged view."""
         self.page.wait_for_function("image => nameSeen() === image", arg=image)
 
-    def judge(self, letter: str) -> tuple[tuple[str, str], float]:
-        """Press a key and wait for another image, or for the end of the list; what was judged, and milliseconds."""
+    def judge(self, letter: str) -> tuple[str, str]:
+        """Press a key and wait for another image, or for the end of the list; what was judged."""
         before = self.shown()
         self.page.keyboard.press(letter)
         self.page.wait_for_function(
             "before => window.nameShown !== before && window.shownAt || !document.querySelector('[data-cy=modal]')",
             arg=before,
         )
-        waited = self.page.evaluate("(window.shownAt || performance.now()) - window.pressedAt")
-        return (before, ACTIONS[letter]), float(waited)
+        return before, ACTIONS[letter]
 
     def wait_for_rows(self, count: int, seconds: float = 90) -> None:
         """Wait until the log holds a number of rows."""

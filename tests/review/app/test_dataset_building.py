@@ -5,9 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.core.errors import ReviewError
-from curation.review.app.dataset import BOX_FIELDS, EMBEDDING_KEY, FIELDS, build_dataset, info_of, state_of
-from curation.review.app.live_review import LiveReview
+from curation.review.app.dataset import BOX_FIELDS, EMBEDDING_KEY, FIELDS, build_dataset
 from curation.signals.similarity.embeddings import Embeddings
 from tests.review.app.review_world import HEIGHT, WIDTH, ReviewWorld, coco_id, write_world
 
@@ -59,9 +57,7 @@ def test_written_in_bulk_is_what_fiftyone_itself_stores(fiftyone: Any, world: Re
             **{
                 field: fiftyone.Detections(
                     detections=[
-                        fiftyone.Detection(
-                            label=box.label, bounding_box=box.bounding_box, role=box["role"], ignore=box["ignore"]
-                        )
+                        fiftyone.Detection(label=box.label, bounding_box=box.bounding_box)
                         for box in sample[field].detections
                     ]
                 )
@@ -81,15 +77,10 @@ def test_written_in_bulk_is_what_fiftyone_itself_stores(fiftyone: Any, world: Re
     assert ours.match({"batch": "0009"}).values("image_id") == [coco_id(12)]
 
 
-def test_the_grid_is_in_the_order_of_review(built: Any, world: ReviewWorld) -> None:
-    assert tuple(built.values("image_id")) == world.images().ids
-    assert len(set(built.values("id"))) == len(built)
-
-
-def test_boxes_are_relative_and_carry_role_and_class(built: Any) -> None:
+def test_boxes_are_relative_and_carry_their_class(built: Any) -> None:
     box = built.first().other.detections[0]
     assert box.bounding_box == [12 / WIDTH, 8 / HEIGHT, 48 / WIDTH, 32 / HEIGHT]
-    assert (box.label, box["role"], box["ignore"]) == ("person", "", False)
+    assert box.label == "person"
 
 
 def test_each_role_has_a_field_of_its_own_and_a_colour(fiftyone: Any, world: ReviewWorld, name: str) -> None:
@@ -104,13 +95,12 @@ def test_each_role_has_a_field_of_its_own_and_a_colour(fiftyone: Any, world: Rev
     assert len({colours[field] for field in BOX_FIELDS}) == 3
     shown = dataset.app_config.active_fields.paths
     assert shown[:3] == list(BOX_FIELDS)
-    assert set(shown) >= {"verdict", "proposal", "score", "classes"}
+    assert set(shown) >= {"verdict", "proposal", "classes"}
 
 
 def test_evidence_is_shown_as_a_proposal(built: Any) -> None:
     sample = built.match({"image_id": coco_id(9)}).first()
     assert (sample.proposal, sample.reason, sample.rank) == ("near?", "near: zebra", 4)
-    assert sample.evidence == ["near_kinship: zebra is near horse (0.92, threshold 0.82)"]
     assert sample.evidence_rows == [
         {
             "kind": "near_kinship",
@@ -121,40 +111,15 @@ def test_evidence_is_shown_as_a_proposal(built: Any) -> None:
             "id_class": "horse",
         }
     ]
-    assert (sample.score, sample.id_classes) == (0.92, ["horse"])
-    assert built.first().score is None
+    assert sample.id_classes == ["horse"]
     assert built.last().proposal is None
 
 
 def test_ids_are_indexed_and_views_saved(built: Any) -> None:
-    indexed = {"image_id", "batch", "verdict", "reason", "rank", "score", "evidence_kinds"}
+    indexed = {"image_id", "batch", "verdict", "reason", "rank", "evidence_kinds"}
     assert indexed <= set(built.get_index_information())
-    assert built.list_saved_views() == ["to decide", "conflicts", "against the proposal", "by score"]
-    assert built.load_saved_view("by score").values("image_id") == [coco_id(n) for n in (9, 8)]
+    assert built.list_saved_views() == ["to decide", "conflicts"]
     assert len(built.load_saved_view("to decide")) == 12
-
-
-def test_a_build_that_was_killed_is_replaced(fiftyone: Any, world: ReviewWorld, name: str) -> None:
-    dataset = build_dataset(fiftyone, name, world.images(), {})
-    dataset.info["curation_review"]["state"] = "building"
-    dataset.save()
-    dataset.delete_samples(dataset.values("id")[:7])
-    again = build_dataset(fiftyone, name, world.images(), {})
-    assert len(again) == 12
-    assert state_of(again) == "ready"
-
-
-def test_a_finished_dataset_is_not_overwritten(fiftyone: Any, world: ReviewWorld, name: str) -> None:
-    build_dataset(fiftyone, name, world.images(), {})
-    with pytest.raises(ReviewError, match="exists"):
-        build_dataset(fiftyone, name, world.images(), {})
-
-
-def test_a_dataset_of_others_says_nothing(fiftyone: Any, name: str) -> None:
-    dataset = fiftyone.Dataset(name)
-    dataset.info["curation_review"] = "no mapping"
-    assert info_of(dataset) == {}
-    assert state_of(dataset) == ""
 
 
 def test_images_are_sorted_by_their_embeddings(fiftyone: Any, world: ReviewWorld, name: str) -> None:
@@ -169,30 +134,7 @@ def test_images_are_sorted_by_their_embeddings(fiftyone: Any, world: ReviewWorld
     assert view.values("image_id") == [coco_id(n) for n in (12, 11, 10, 9)]
 
 
-def test_verdicts_against_the_proposal_have_a_view(review: LiveReview) -> None:
-    samples = review.dataset.values("id")
-    review.decide(samples[:2], "remove", reviewer="anna")
-    review.decide(samples[2:4], "far", reviewer="anna")
-    review.decide(samples[6:7], "far", reviewer="anna")
-    # Proposed were: remove, remove, remove, near; the seventh is not proposed at all.
-    assert review.dataset.load_saved_view("against the proposal").values("id") == samples[2:4]
-
-
 def encoder_identity() -> Any:
     from types import SimpleNamespace
 
     return SimpleNamespace(digest="sha256:" + "0" * 64)
-
-
-def test_embeddings_of_other_images_are_refused(fiftyone: Any, world: ReviewWorld, name: str) -> None:
-    embeddings = Embeddings(("voc2007:000001",), np.ones((1, 2), np.float32), encoder_identity(), ("",))
-    with pytest.raises(ReviewError, match="none of the images"):
-        build_dataset(fiftyone, name, world.images(), {}, embeddings=embeddings)
-
-
-def test_the_sidebar_begins_with_the_review(review: LiveReview) -> None:
-    config = review.dataset.app_config
-    assert config.sidebar_groups[0].name == "review"
-    assert config.sidebar_groups[0].paths[0] == "verdict"
-    paths = [path for group in config.sidebar_groups for path in group.paths]
-    assert len(paths) == len(set(paths))

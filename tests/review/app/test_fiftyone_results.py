@@ -11,7 +11,6 @@ import pytest
 import curation
 from curation.core.errors import UsageError
 from curation.evaluation.result import Result
-from curation.extensions.fiftyone_fields import view_name
 from tests.evaluation.open_world_rows import of_result
 from tests.worlds import owod
 
@@ -23,7 +22,7 @@ FALSE = ("open-set error", "false positive", "background")
 def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
     paths = owod.files(tmp_path_factory.mktemp("open-world"), *owod.drawn())
     keys = ("truth", "detections", "classes")
-    return curation.evaluate.owod(**{key: paths[key] for key in keys}, task="t2", variants=owod.PROFILES)
+    return curation.evaluate.owod(**{key: paths[key] for key in keys}, task="t2", variant=owod.PROFILES)
 
 
 @pytest.fixture
@@ -78,61 +77,6 @@ def test_sums_over_fields_are_the_open_world_numbers(make: Any, result: Result, 
     assert sum(became[kind] for kind in FALSE) == totals["false_positives"]
     for row in rows:
         assert sum(one.outcome == "true positive" and one.label == row["class"] for one in detections) == row["tp"]
-
-
-def test_matched_is_the_object_in_the_other_field(make: Any, result: Result) -> None:
-    dataset = make(result, "t2/clean")
-    result.to_fiftyone(dataset, "t2/clean", key="looked")
-    for found, objects in zip(*dataset.values(["looked.detections", "looked_objects.detections"]), strict=True):
-        held = {one.id: one for one in objects or []}
-        for one in found or []:
-            if one.outcome in ("true positive", "open-set error", "false positive"):
-                assert one.iou >= 0.5
-                assert held[one.matched].label == one.matched_class
-            if one.outcome == "open-set error":
-                assert held[one.matched].role == "unknown"
-                assert held[one.matched].outcome in ("found", "called known", "ignored")
-
-
-def test_boxes_and_scores_are_those_of_the_detector(make: Any, result: Result) -> None:
-    dataset = make(result, "t2/ore")
-    result.to_fiftyone(dataset, "t2/ore", key="ore")
-    (one,) = result.outcomes("t2/ore")
-    expected = sorted(
-        (one.truth.image_ids[image], score, *box)
-        for image, score, box in zip(
-            one.detections.image.tolist(), one.detections.scores.tolist(), one.detections.boxes.tolist(), strict=True
-        )
-    )
-    found = sorted(
-        (
-            f"coco:{number:012d}",
-            each.confidence,
-            *(a * b for a, b in zip(each.bounding_box, (640, 480) * 2, strict=True)),
-        )
-        for number, held in zip(*dataset.values(["coco_id", "ore.detections"]), strict=True)
-        for each in held or []
-    )
-    assert [row[:2] for row in found] == [row[:2] for row in expected]
-    assert found == [
-        tuple(pytest.approx(number) if k > 1 else number for k, number in enumerate(row)) for row in expected
-    ]
-
-
-def test_views_show_the_errors_the_most_first(make: Any, result: Result) -> None:
-    dataset = make(result, "t2/clean")
-    written = result.to_fiftyone(dataset, "t2/clean", key="k")
-    view = dataset.load_saved_view(view_name("k", "open-set errors"))
-    counts = view.values("k_open_set_errors")
-    assert counts == sorted(counts, reverse=True)
-    assert sum(counts) == written["open_set_errors"] == view.count("k.detections") > 0
-    assert set(view.distinct("k.detections.outcome")) == {"open-set error"}
-    assert set(view.distinct("k_objects.detections.role")) == {"unknown"}
-    missed = dataset.load_saved_view(view_name("k", "missed unknown"))
-    assert missed.count("k_objects.detections") == written["unknown_missed"] > 0
-    assert set(missed.distinct("k_objects.detections.outcome")) == {"missed"}
-    called = dataset.load_saved_view(view_name("k", "unknown called known"))
-    assert called.count("k_objects.detections") == written["unknown_called_known"]
 
 
 def test_twice_is_once_and_the_users_own_stays(make: Any, result: Result) -> None:

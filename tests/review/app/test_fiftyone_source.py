@@ -11,7 +11,7 @@ import pytest
 
 import curation
 from curation.cli import main
-from curation.core.errors import CurationError, CurationWarning, UsageError
+from curation.core.errors import CurationError, UsageError
 from curation.sources.fiftyone_view import in_pixels
 
 pytestmark = pytest.mark.mongo
@@ -75,17 +75,6 @@ def test_ids_classes_and_boxes_are_those_of_the_file(dataset: Any) -> None:
     assert boxes_of(found) == boxes_of(file)
 
 
-def test_a_view_is_the_images_that_it_holds_and_keeps_their_ids(dataset: Any) -> None:
-    found = curation.open_source("shapes", dataset.limit(2).sort_by("filepath", reverse=True))
-    assert found.images.numbers.tolist() == [3, 7]
-    assert len(found.require_objects("A test")) == 2
-
-
-def test_the_order_of_a_view_has_no_say(dataset: Any) -> None:
-    shuffled = dataset.shuffle(seed=1)
-    assert curation.open_source("shapes", shuffled).files == curation.open_source("shapes", dataset).files
-
-
 def test_a_dataset_and_a_saved_view_go_by_name(dataset: Any, tmp_path: Path, capsys: Any) -> None:
     dataset = dataset.clone(persistent=True)
     dataset.save_view("two of them", dataset.limit(2))
@@ -106,30 +95,6 @@ def test_a_dataset_and_a_saved_view_go_by_name(dataset: Any, tmp_path: Path, cap
     assert not out.exists()
     assert main(words) == 0
     assert '"owl"' in out.read_text()
-
-
-def test_without_an_id_field_images_go_by_their_files_and_it_is_said(dataset: Any) -> None:
-    bare = dataset.clone()
-    bare.delete_sample_field("ground_truth_coco_id")
-    with pytest.warns(CurationWarning, match="no field names the images"):
-        found = curation.open_source("shapes", bare)
-    assert found.image_ids.tolist() == ["shapes:a", "shapes:b", "shapes:c"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        chosen = curation.open_source("shapes", bare, id_field="filepath")
-    assert chosen.files == found.files
-
-
-def test_ids_with_a_namespace_must_have_this_one(dataset: Any) -> None:
-    named = dataset.clone()
-    named.add_sample_field("image_id", __import__("fiftyone").StringField)
-    named.set_values("image_id", [f"shapes:{one}" for one in named.values("ground_truth_coco_id")])
-    with pytest.raises(UsageError, match="Several fields"):
-        curation.open_source("shapes", named)
-    found = curation.open_source("shapes", named, id_field="image_id")
-    assert sorted(found.image_ids.tolist()) == ["shapes:12", "shapes:3", "shapes:7"]
-    with pytest.raises(UsageError, match="to another dataset"):
-        curation.open_source("owls", named, id_field="image_id")
 
 
 def test_what_cannot_be_carried_is_an_error(dataset: Any, fiftyone: Any) -> None:
@@ -155,27 +120,6 @@ def test_what_cannot_be_carried_is_an_error(dataset: Any, fiftyone: Any) -> None
     videos.add_sample(fiftyone.Sample(filepath="a.mp4"))
     with pytest.raises(UsageError, match="Samples of images"):
         curation.open_source("shapes", videos)
-
-
-def test_a_class_is_numbered_by_name_where_nothing_numbers_it(dataset: Any) -> None:
-    bare = dataset.clone()
-    bare.info.pop("categories")
-    found = curation.open_source("shapes", bare)
-    assert (found.categories.names, found.categories.numbers) == (("cup", "owl"), (1, 2))
-
-
-def test_attributes_that_the_reader_knows_are_kept(dataset: Any) -> None:
-    marked = dataset.clone()
-    for sample in marked.iter_samples(autosave=True):
-        held = sample["ground_truth_detections"]
-        for place, one in enumerate(held.detections if held else ()):
-            one["difficult"], one["area"], one["coco_id"], one["weather"] = place == 0, 2.5, 70 + place, "rain"
-        if sample["ground_truth_coco_id"] == 12:
-            sample["ground_truth_detections"] = None
-    objects = curation.open_source("shapes", marked).require_objects("A test")
-    assert objects.difficult.tolist() == [True, False]
-    assert objects.areas.tolist() == [2.5, 2.5]
-    assert objects.numbers.tolist() == [70, 71]
 
 
 def test_boxes_come_back_as_the_decimals_that_they_were() -> None:
@@ -214,77 +158,6 @@ def test_predictions_of_a_view_are_scored_as_their_file(dataset: Any, fiftyone: 
     held.delete_sample_field("predictions")
     with pytest.raises(UsageError, match="no such field of boxes"):
         curation.evaluate.voc(truth=truth, detections=held)
-
-
-@pytest.mark.shared
-def test_real_photos_make_the_round_trip_to_the_same_manifest(shared: Path, fiftyone: Any, tmp_path: Path) -> None:
-    mini = shared / "data" / "coco" / "mini"
-    names = [
-        one["name"] for one in json.loads((mini / "annotations" / "instances_val2017.json").read_text())["categories"]
-    ]
-    (tmp_path / "tasks.toml").write_text(
-        'name = "my/mini"\ndataset = "coco"\n'
-        + "".join(f"[[tasks]]\nname = {f't{k}'!r}\nclasses = {names[40 * k - 40 : 40 * k]!r}\n" for k in (1, 2))
-    )
-    files = {slot: mini / "annotations" / f"instances_{slot}2017.json" for slot in ("train", "val")}
-    views = {
-        slot: load(fiftyone, mini / f"{slot}2017", path, f"mini-{slot}-{tmp_path.name}") for slot, path in files.items()
-    }
-    parts = {"train": "train", "val": "test"}
-
-    def built(given: dict[str, Any]) -> curation.Manifest:
-        sources = {parts[slot]: curation.open_source("coco", one, part=parts[slot]) for slot, one in given.items()}
-        return curation.build("owod", sources, tasks=tmp_path / "tasks.toml", val_size=5, exemplars=2)
-
-    of_files = built(files)
-    of_views = built(views)
-    assert sum(len(of_files.ids(part)) for part in of_files.parts) > 100
-    assert of_views.lists == of_files.lists
-    # What was read is named by its digest, and FiftyOne's dataset is not the file: the headers differ in this alone.
-    assert {name for name in type(of_files.header).__struct_fields__
-            if getattr(of_views.header, name) != getattr(of_files.header, name)} == {"sources"}  # fmt: skip
-    for view in views.values():
-        fiftyone.delete_dataset(view.name)
-
-
-def with_predictions(dataset: Any, fiftyone: Any, field: str = "predictions") -> Any:
-    """Return a clone whose boxes are there once more as predictions, shifted and with confidences."""
-    changed = dataset.clone()
-    for sample in changed:
-        boxes = [
-            fiftyone.Detection(label=box.label, bounding_box=box.bounding_box, confidence=0.5)
-            for box in (sample.ground_truth_detections or fiftyone.Detections()).detections
-        ]
-        sample[field] = fiftyone.Detections(detections=boxes)
-        sample.save()
-    return changed
-
-
-def test_a_field_of_predictions_is_never_ground_truth(dataset: Any, fiftyone: Any) -> None:
-    for field in ("predictions", "detections", "yolo"):
-        both = with_predictions(dataset, fiftyone, field)
-        assert boxes_of(curation.open_source("shapes", both)) == boxes_of(curation.open_source("shapes", dataset))
-        with pytest.raises(UsageError, match="predictions is no ground truth") as caught:
-            curation.open_source("shapes", both, label_field=field)
-        assert caught.value.expected == "label_field=ground_truth_detections"
-        both.delete_sample_field("ground_truth_detections")
-        with pytest.raises(UsageError, match="which field holds the boxes"):
-            curation.open_source("shapes", both)
-        checked = both.set_field(f"{field}.detections.confidence", None)
-        assert len(curation.open_source("shapes", checked, label_field=field).require_objects("A test")) == len(BOXES)
-
-
-def test_predictions_of_a_view_are_scored_against_its_annotations(dataset: Any, fiftyone: Any) -> None:
-    both = with_predictions(dataset, fiftyone)
-    assert curation.evaluate.voc(truth=both, detections=both)["mAP11"] == 100
-    # A dataset without listed ids names its classes alone.
-    both.info.pop("categories")
-    both.save()
-    assert curation.evaluate.voc(truth=both, detections=both)["mAP11"] == 100
-    rows = [{"image_id": 12, "category_id": 17, "bbox": [1, 2, 3, 4], "score": 0.5}]
-    with pytest.raises(CurationError, match=r"states no category ids[\s\S]*dataset.info\['categories'\]"):
-        curation.evaluate.voc(truth=both, detections=rows)
-    assert curation.evaluate.voc(truth=dataset, detections=rows)["mAP11"] > 0
 
 
 def test_a_sample_and_a_deleted_dataset_are_one_error(dataset: Any, fiftyone: Any) -> None:

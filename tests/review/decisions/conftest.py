@@ -20,7 +20,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> SmallWorld:
 def base_folder(world: SmallWorld, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("base") / "m"
     given = world.arguments()
-    assert main(["build", "elephant", *given, "--no-cache", "--out", str(out)]) == 0
+    assert main(["build", "elephant", *given, "--out", str(out)]) == 0
     return out
 
 
@@ -32,6 +32,6 @@ def base(base_folder: Path) -> Manifest:
 @pytest.fixture(scope="session")
 def raw(world: SmallWorld) -> dict[str, Source]:
     return {
-        "voc2007-test": open_path(world.voc_root, dataset="voc2007", part="test", cache=False),
-        "coco": open_path(world.coco_json, dataset="coco", part="train2017", cache=False),
+        "voc2007-test": open_path(world.voc_root, dataset="voc2007", part="test"),
+        "coco": open_path(world.coco_json, dataset="coco", part="train2017"),
     }

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.review.decisions.agreement import agreement, cohen_kappa, fleiss_kappa
+from curation.review.decisions.agreement import agreement, cohen_kappa, count_lists, fleiss_kappa
 from curation.review.decisions.decision import Decision
 
 FLEISS = """
@@ -43,14 +43,6 @@ def test_the_worked_example_of_fleiss() -> None:
     assert found.value == pytest.approx(0.210, abs=5e-4)
     assert (found.observed, found.expected) == (pytest.approx(0.378, abs=5e-4), pytest.approx(0.213, abs=5e-4))
     assert (found.items, found.left_out, found.raters) == (10, 0, (14, 14))
-
-
-def test_cohen_by_hand() -> None:
-    # 20 both yes, 5 yes/no, 10 no/yes, 15 both no: p_o = .7, p_e = .5.
-    first = ["yes"] * 25 + ["no"] * 25
-    second = ["yes"] * 20 + ["no"] * 5 + ["yes"] * 10 + ["no"] * 15
-    found = cohen_kappa(first, second)
-    assert (found.value, found.observed, found.expected, found.items) == (0.4, 0.7, 0.5, 50)
 
 
 @given(PAIRS)
@@ -131,3 +123,17 @@ def test_agreement_by_stage_of_named_reviewers() -> None:
     (two,) = agreement(rows[:8])
     assert two.fleiss is None
     assert agreement(rows[:4]) == ()
+
+
+def test_lists_count_rows_images_and_repeats_of_one_reviewer() -> None:
+    rows = [
+        verdict(1, "anna", "keep"),
+        verdict(1, "ben", "keep"),
+        verdict(2, "anna", "keep"),
+        verdict(2, "anna", "keep"),
+    ]
+    rows += [verdict(3, "", "reject", "candidate"), verdict(3, "", "keep", "auto_override")]
+    lists = count_lists(rows)
+    assert [one.stage for one in lists] == ["auto_override", "manual", "candidate"]
+    assert (lists[1].listed, lists[1].unique, lists[1].repeated) == (4, 2, ("a:2",))
+    assert lists[1].reasons == {"": (4, 2)}

@@ -40,11 +40,3 @@ def test_counts_without_sources_are_dropped_and_figures_with_them(base: Manifest
     assert "decisions" in after["wilderness.images"].explanation
     assert after["wilderness.annotated_images"].obtained is None
     assert after["coco.images"].obtained is None
-
-
-def test_nothing_changes_where_no_list_does(base: Manifest) -> None:
-    kept = Decision(image_id=base.ids("closed")[0], dataset="closed", stage="manual", action="keep")
-    made = apply_decisions(base, resolve([kept]), version="1.0.1").manifest
-    assert made.header.figures == base.header.figures
-    assert made.header.parts == base.header.parts
-    assert made.lists == base.lists

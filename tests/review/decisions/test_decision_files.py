@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.core.canonical import sha256_of_bytes
-from curation.core.errors import CurationError, DecisionError, MissingFileError
+from curation.core.errors import DecisionError, MissingFileError
 from curation.review.decisions import files
 from curation.review.decisions.decision import ACTIONS_OF, Decision
 from curation.review.decisions.files import DecisionLog, read_decisions, write_decisions
@@ -49,14 +49,6 @@ def test_round_trip(suffix: str, rows: list[Decision]) -> None:
         assert (found.rows, found.torn) == (len(rows), "")
 
 
-def test_a_log_of_box_edits_names_its_successor(tmp_path: Path) -> None:
-    path = tmp_path / "boxes.jsonl"
-    path.write_text('{"row":"edit","number":1,"reviewer":"anna","image_id":"coco:000000000139","operation":"add"}\n')
-    with pytest.raises(DecisionError, match="not decisions on images") as refused:
-        read_decisions(path)
-    assert "as a new source" in str(refused.value.hint)
-
-
 def test_what_is_no_decisions_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "d.txt").write_text("")
     for name, error in (("d.txt", DecisionError), ("none.csv", MissingFileError)):
@@ -74,26 +66,6 @@ def test_what_is_no_decisions_file_is_refused(tmp_path: Path, monkeypatch: pytes
         read_decisions(tmp_path / "large.jsonl")
 
 
-def test_a_malformed_decision_is_never_written(tmp_path: Path) -> None:
-    wrong = decision(1, reviewer="anna, ben")
-    for write in (
-        lambda: write_decisions(tmp_path / "d.csv", [decision(0), wrong]),
-        lambda: DecisionLog(tmp_path / "d.jsonl").extend([decision(0), wrong]),
-    ):
-        with pytest.raises(DecisionError):
-            write()
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_log_grows_by_whole_lines(tmp_path: Path) -> None:
-    log = DecisionLog(tmp_path / "deep" / "log.jsonl")
-    log.extend([decision(1)])
-    log.extend([])
-    log.extend([decision(2), decision(3)])
-    assert read_decisions(log.path).decisions == (decision(1), decision(2), decision(3))
-    assert log.path.read_bytes().count(b"\n") == 3
-
-
 @pytest.mark.parametrize("cut", [1, 7, 5000])
 def test_a_line_that_a_kill_cut_off_is_taken_away_before_the_next(tmp_path: Path, cut: int) -> None:
     log = DecisionLog(tmp_path / "log.jsonl")
@@ -105,14 +77,6 @@ def test_a_line_that_a_kill_cut_off_is_taken_away_before_the_next(tmp_path: Path
     log.extend([decision(2)])
     assert read_decisions(log.path).decisions == (decision(1), decision(2))
     assert read_decisions(log.path).torn == ""
-
-
-def test_a_whole_last_line_without_line_feed_is_kept(tmp_path: Path) -> None:
-    log = DecisionLog(tmp_path / "log.jsonl")
-    log.extend([decision(1)])
-    log.path.write_bytes(log.path.read_bytes().rstrip(b"\n"))
-    log.extend([decision(2)])
-    assert read_decisions(log.path).decisions == (decision(1), decision(2))
 
 
 def test_a_full_disk_leaves_the_log_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,12 +91,6 @@ def test_a_full_disk_leaves_the_log_as_it_was(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(OSError, match="No space"):
         log.extend([decision(2)])
     assert log.path.read_bytes() == before
-
-
-def test_a_log_in_a_forbidden_place_is_an_error_of_ours(tmp_path: Path) -> None:
-    (tmp_path / "log.jsonl").mkdir()
-    with pytest.raises(CurationError):
-        DecisionLog(tmp_path / "log.jsonl").extend([decision(1)])
 
 
 WRITER = """

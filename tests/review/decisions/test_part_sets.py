@@ -4,7 +4,6 @@ import msgspec
 import pytest
 
 from curation.core.canonical import sha256_of_lines
-from curation.core.errors import UsageError
 from curation.manifest.manifest import Manifest
 from curation.review.decisions.application import PartSets
 from curation.review.decisions.decision import Decision
@@ -64,28 +63,12 @@ def test_a_move_takes_from_the_opposite_part_and_leaves_the_start_list(pool: Man
     assert work.ineffective == []
 
 
-def test_an_image_in_neither_part_is_told(pool: Manifest) -> None:
-    stray = pool.ids("zoo-start")[-1]
-    work = sets(pool)
-    work.replay([*decided("zoo", "to_near", stray), *decided("zoo", "remove", stray)])
-    assert [(one.action, one.images) for one in work.ineffective] == [("remove", (stray,)), ("to_near", (stray,))]
-    assert work.changes() == ()
-
-
 def test_a_list_whose_order_carries_meaning_keeps_it_and_grows_at_its_end(pool: Manifest) -> None:
     near, far = pool.ids("zoo-near"), pool.ids("zoo-far")
     work = sets(pool)
     work.replay([*decided("zoo", "to_far", *near[1:]), *decided("zoo", "remove", far[2])])
     assert work.ordered("zoo-far") == (*far[:2], *far[3:], *sorted(near[1:]))
     assert work.ordered("zoo-near") == (near[0],)
-
-
-def test_parts_may_be_named_by_pool(pool: Manifest) -> None:
-    work = PartSets(pool, {"zoo": "zoo-near", "": "other"}, {"zoo": "zoo-far"}, {})
-    work.replay(decided("zoo", "to_near", pool.ids("zoo-far")[0]))
-    assert len(work.now["zoo-near"]) == 5
-    with pytest.raises(UsageError, match="name of a part"):
-        work.replay(decided("zoo-start", "to_far", pool.ids("zoo-start")[0]))
 
 
 def test_a_new_part_needs_a_part_to_be_made_like(pool: Manifest) -> None:

@@ -2,7 +2,6 @@
 
 import random
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,13 +35,6 @@ def actions(rows: tuple[Decision, ...]) -> list[tuple[int, str, str]]:
     return [(int(one.image_id[5:]), one.reviewer, one.action) for one in rows]
 
 
-def test_a_later_verdict_of_the_same_reviewer_replaces_the_earlier() -> None:
-    rows = [verdict(1, "remove", "anna"), verdict(1, "keep", "anna"), verdict(2, "remove", "anna")]
-    found = resolve(rows)
-    assert actions(found.decisions) == [(1, "anna", "keep"), (2, "anna", "remove")]
-    assert (found.superseded, found.conflicts) == (1, ())
-
-
 def test_dates_go_before_the_order_of_rows() -> None:
     rows = [
         verdict(1, "remove", "anna", "2025-03-02"),
@@ -53,21 +45,6 @@ def test_dates_go_before_the_order_of_rows() -> None:
         assert actions(standing_verdicts(order)) == [(1, "anna", "remove")]
 
 
-def test_a_verdict_that_is_undone_has_no_effect() -> None:
-    rows = [verdict(1, "remove", "anna", "2025-03-01"), verdict(1, "unsure", "anna", "2025-03-02", reason="undo")]
-    found = resolve(rows)
-    assert actions(found.decisions) == [(1, "anna", "unsure")]
-    assert found.abstained == 1
-
-
-def test_the_same_verdict_given_again_later_stands_once() -> None:
-    rows = [verdict(1, one, "anna") for one in ("remove", "keep", "to_far")]
-    assert actions(standing_verdicts([*rows, verdict(2, "keep", "anna")])) == [
-        (1, "anna", "to_far"),
-        (2, "anna", "keep"),
-    ]
-
-
 def test_unnamed_verdicts_all_stand_and_may_conflict() -> None:
     rows = [verdict(1, "remove"), verdict(1, "to_near"), verdict(2, "remove"), verdict(2, "remove", reason="x")]
     with pytest.raises(DecisionConflictError, match=r"on 1 image\b") as caught:
@@ -76,15 +53,6 @@ def test_unnamed_verdicts_all_stand_and_may_conflict() -> None:
     found = resolve(rows, allow_conflicts=True)
     assert len(found.decisions) == 4
     assert [one.outcome for one in found.both] == [None]
-
-
-def test_stages_and_pools_do_not_conflict() -> None:
-    rows = [
-        verdict(1, "remove", "anna"),
-        msgspec.structs.replace(verdict(1, "keep", "ben"), dataset="coco-far"),
-        msgspec.structs.replace(verdict(1, "reject", "cleo"), stage="candidate"),
-    ]
-    assert resolve(rows).conflicts == ()
 
 
 def test_majority_and_ties() -> None:

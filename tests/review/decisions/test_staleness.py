@@ -3,8 +3,7 @@
 import pytest
 
 from curation.manifest.manifest import Manifest
-from curation.review.decisions.application import find_stale, images_in
-from curation.review.decisions.cleaned_lists import parts_spoken_of
+from curation.review.decisions.application import find_stale, parts_spoken_of
 from curation.review.decisions.decision import Decision
 from curation.sources.source import Source
 
@@ -36,14 +35,6 @@ def test_what_a_data_set_means(base: Manifest, dataset: str, parts: list[str]) -
     assert list(parts_spoken_of(base.header, dataset)) == parts
 
 
-def test_fitting_decisions_are_not_stale(base: Manifest) -> None:
-    rows = [row(base.ids("wilderness")[0], manifest=base.digest), row(base.ids("closed")[0], "voc2007")]
-    found = find_stale(base, rows)
-    assert not found
-    assert found.notes() == []
-    assert not find_stale(base, [])
-
-
 def test_each_kind_is_told(base: Manifest) -> None:
     other = "sha256:" + "2" * 64
     rows = [
@@ -69,9 +60,3 @@ def test_a_candidate_may_stand_in_any_part_or_source(base: Manifest, raw: dict[s
     assert find_stale(base, rows, raw).gone == ()
     # A verdict on what should be listed already is not saved by a source.
     assert find_stale(base, [row(outside)], raw).gone == (outside,)
-
-
-def test_where_images_lie(raw: dict[str, Source]) -> None:
-    voc, coco = (raw[name].image_ids[0] for name in ("voc2007-test", "coco"))
-    assert images_in(raw, [voc, coco, "coco:none", "x:1"]) == {voc: "voc2007-test", coco: "coco"}
-    assert images_in({}, [voc]) == {}

@@ -10,10 +10,7 @@ from curation.review.proposals.categories import (
     Lists,
     Nearest,
     Relation,
-    category_counts,
     category_relations,
-    category_table,
-    evidence_of,
     is_near,
     judge_categories,
     label_evidence,
@@ -64,11 +61,6 @@ def relate(categories: Sequence[str], classes: Sequence[IdClass] = VOC) -> dict[
 def test_what_a_category_is_to_an_id_class(category: str, kind: str, id_class: str) -> None:
     found = relate([category])[category]
     assert (found.kind, found.id_class) == (kind, id_class)
-
-
-@pytest.mark.parametrize("category", ["Leopard", "Zebra", "Truck", "Raccoon", "Laptop", "Food"])
-def test_what_is_no_id_class_has_no_relation(category: str) -> None:
-    assert relate([category]) == {}
 
 
 def test_an_alias_is_told_from_a_name() -> None:
@@ -142,16 +134,6 @@ def test_wordnet_orders_near_and_far_little_better_than_chance(reading: Reading,
     assert round(auroc(listed, rest), 4) == area
 
 
-def test_ties_go_to_the_first_id_class() -> None:
-    both = nearest_classes({"zebra": "n02391049"}, {"b": "n02374451", "a": "n02374451"})
-    assert both["zebra"].id_class == "b"
-
-
-def test_without_synsets_nothing_is_near() -> None:
-    assert nearest_classes({}, {"dog": "n02084071"}) == {}
-    assert nearest_classes({"dog": "n02084071"}, {}) == {}
-
-
 CUT = Decimal("0.82")
 SHOWN = ("dog", "fox", "ball", "cup", "thing")
 JUDGED = judge_categories(
@@ -178,15 +160,6 @@ def test_an_image_tells_what_decides_about_it(shown: list[str], details: list[st
     assert [piece.detail for piece in found[0]] == ["no annotation"]
 
 
-def test_presence_alone_counts_no_objects() -> None:
-    found = label_evidence(source_of({"1": ["dog"]}, SHOWN, boxes=False), JUDGED, near_wup=CUT)
-    assert [piece.detail for piece in found[0]] == ["dog is dog"]
-
-
-def test_a_source_without_images_has_no_evidence() -> None:
-    assert label_evidence(source_of({}, SHOWN), JUDGED, near_wup=CUT) == []
-
-
 DOG = Relation("label_name", "dog", "is dog")
 
 
@@ -202,12 +175,6 @@ def test_overlap_goes_before_lists_and_lists_before_kinship() -> None:
     assert judged[0].phrase == "is dog, though listed as near"
 
 
-def test_the_threshold_belongs_to_near() -> None:
-    assert is_near(0.82, CUT)
-    assert is_near(14 / 17, Decimal("0.8235"))
-    assert not is_near(0.8199, CUT)
-
-
 @pytest.mark.parametrize("lists", [Lists(near=("cow",)), Lists(near=("fox",), far=("FOX",))])
 def test_lists_that_do_not_fit_are_refused(lists: Lists) -> None:
     with pytest.raises(ProposalError):
@@ -219,23 +186,3 @@ def test_a_listed_part_is_taken_at_its_word() -> None:
     assert judge_categories(("Human face",), part, {}, near_wup=CUT)[0].judgement == "part"
     listed = judge_categories(("Human face",), part, {}, near_wup=CUT, lists=Lists(far=("Human face",)))
     assert listed[0].judgement == "far"
-
-
-def test_counts_are_of_images_and_of_objects() -> None:
-    images = {"1": ["dog", "dog"], "2": ["dog", "fox"], "3": []}
-    assert category_counts(source_of(images, ["dog", "fox", "cow"])) == ([2, 1, 0], [3, 1, 0])
-    assert category_counts(source_of(images, ["dog", "fox", "cow"], boxes=False)) == ([2, 1, 0], [0, 0, 0])
-
-
-def test_the_table_has_the_most_frequent_first() -> None:
-    source = source_of({"1": ["fox"], "2": ["fox", "dog"]}, ["dog", "fox"])
-    judged = judge_categories(("dog", "fox"), {"dog": DOG}, {"fox": Nearest("dog", 0.5)}, near_wup=CUT)
-    rows = category_table("coco", judged, source, {"dog": "n02084071"})
-    assert [(row.category, row.images, row.kinship) for row in rows] == [("fox", 2, "0.5000"), ("dog", 1, "1.0000")]
-
-
-def test_evidence_tells_number_phrase_and_threshold() -> None:
-    near = judge_categories(("fox",), {}, {"fox": Nearest("dog", 0.9)}, near_wup=CUT)[0]
-    piece = evidence_of(near, 2, CUT)
-    assert (piece.kind, piece.detail) == ("near_kinship", "fox (2 objects) is near dog")
-    assert (piece.score, piece.threshold, piece.id_class) == ("0.9000", "0.82", "dog")

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from curation.core.errors import ProposalError
 from curation.review.proposals.proposal import KINDS, OVERLAPS, SUSPICIONS, Evidence, Kind
-from curation.review.proposals.propose import Suspect, combine, finding, ordered
+from curation.review.proposals.propose import Suspect, combine, finding
 
 
 def piece(kind: Kind, id_class: str = "", score: str = "") -> Evidence:
@@ -22,8 +22,8 @@ FAR, NEAR, NOTHING = piece("far_kinship"), piece("near_kinship", "horse"), piece
         ([piece("label_name", "dog"), NEAR], "remove", "remove: dog"),
         ([piece("label_kind", "person")], "remove", "remove: person"),
         ([piece("detector", "dog"), FAR], "undecided", "suspected: dog"),
-        ([piece("detector", "dog"), piece("image_text", "dog"), FAR], "remove", "remove: suspected dog"),
-        ([piece("detector", "dog"), piece("image_text", "cat"), FAR], "undecided", "suspected: dog"),
+        ([piece("detector", "dog"), piece("label_broader", "dog"), FAR], "remove", "remove: suspected dog"),
+        ([piece("detector", "dog"), piece("label_broader", "cat"), FAR], "undecided", "suspected: dog"),
         ([piece("detector", "dog"), piece("image_image"), FAR], "remove", "remove: suspected dog"),
         ([piece("detector", "cat", "0.6"), piece("detector", "dog", "0.7"), FAR], "undecided", "suspected: dog"),
         ([piece("image_image"), NEAR], "undecided", "suspected: looks like ID"),
@@ -39,10 +39,6 @@ FAR, NEAR, NOTHING = piece("far_kinship"), piece("near_kinship", "horse"), piece
 def test_what_evidence_comes_to(evidence: list[Evidence], verdict: str, reason: str) -> None:
     found = finding(evidence, agreeing=2)
     assert (found.verdict, found.reason) == (verdict, reason)
-
-
-def test_one_suspicion_is_enough_where_the_user_says_so() -> None:
-    assert finding([piece("detector", "dog")], agreeing=1).verdict == "remove"
 
 
 def test_the_most_suspect_image_is_first() -> None:
@@ -62,12 +58,6 @@ def test_the_most_suspect_image_is_first() -> None:
     found = combine([Suspect("p", f"coco:{name}", tuple(pieces)) for name, pieces in cases.items()], agreeing=2)
     assert [one.image_id[-1] for one in found] == list("jihkgfedcba")
     assert [one.rank for one in found] == list(range(1, 12))
-
-
-def test_far_images_of_a_farther_pool_are_farther_and_no_others() -> None:
-    suspects = [Suspect("p", "coco:1", (FAR,)), Suspect("q", "coco:2", (FAR,)), Suspect("p", "coco:3", (NEAR,))]
-    found = {one.image_id: one.proposal for one in combine(suspects, agreeing=2, farther={"p"})}
-    assert found == {"coco:1": "farther", "coco:2": "far", "coco:3": "near"}
 
 
 def test_an_image_in_two_pools_is_refused() -> None:
@@ -104,9 +94,3 @@ def test_overlap_removes_and_suspicion_never_leaves_an_image_near_or_far(own: li
         assert verdict == "undecided" or len(kinds & set(SUSPICIONS)) >= agreeing
     else:
         assert verdict in ("near", "far", "undecided")
-
-
-@given(st.lists(pieces, max_size=6))
-def test_evidence_is_ordered_by_strength_then_score(own: list[Evidence]) -> None:
-    places = [(list(KINDS).index(one.kind), -float(one.score or 0)) for one in ordered(own)]
-    assert places == sorted(places)

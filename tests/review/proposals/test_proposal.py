@@ -8,15 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.core.errors import MissingFileError, ProposalError, UsageError
+from curation.core.errors import ProposalError, UsageError
 from curation.review.proposals.proposal import (
     NOTE,
     Evidence,
     Input,
     Proposal,
     ProposalSet,
-    SetProposal,
-    Thresholds,
     decimal_text,
     read_proposals,
     thresholds_from,
@@ -38,7 +36,6 @@ MADE = ProposalSet(
         )
         for row in (1, 2, 3)
     ),
-    sets=(SetProposal(name="coco far", group="far", proposal="undecided", reason="alone", images=0),),
 )
 
 
@@ -58,18 +55,6 @@ def test_every_file_says_that_it_holds_no_decisions(tmp_path: Path) -> None:
     assert (head["format"], head["count"]) == ("curation-proposals", 3)
 
 
-def test_the_digest_changes_with_any_proposal(tmp_path: Path) -> None:
-    shorter = ProposalSet(
-        id_classes=MADE.id_classes,
-        thresholds=MADE.thresholds,
-        inputs=MADE.inputs,
-        proposals=MADE.proposals[:2],
-        sets=MADE.sets,
-    )
-    assert shorter.digest != MADE.digest
-    assert MADE.counts() == {"remove": 3, "near": 0, "far": 0, "farther": 0, "undecided": 0}
-
-
 def test_a_file_cut_at_any_byte_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     write_proposals(path, MADE)
@@ -83,7 +68,7 @@ def test_a_file_cut_at_any_byte_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ('"version":1', '"version":2'),
+        ('"version":2', '"version":1'),
         ('"rank":2', '"rank":3'),
         ('"image_id":"coco:000000000002"', '"image_id":"coco:000000000001"'),
         ('"image_id":"coco:000000000002"', '"image_id":"000000000002"'),
@@ -104,33 +89,6 @@ def test_a_changed_file_is_refused_by_line(tmp_path: Path, old: str, new: str) -
     with pytest.raises(ProposalError) as caught:
         read_proposals(path)
     assert "a.jsonl" in str(caught.value)
-
-
-def test_other_files_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "x").write_bytes(b"\xff\xfe\n")
-    with pytest.raises(ProposalError):
-        read_proposals(tmp_path / "x")
-    with pytest.raises(MissingFileError):
-        read_proposals(tmp_path / "absent")
-
-
-def test_a_header_with_a_key_that_is_no_text_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    write_proposals(path, MADE)
-    path.write_bytes(path.read_bytes().replace(b'"note":', b'"n\xf3te":', 1))
-    with pytest.raises(ProposalError, match="header"):
-        read_proposals(path)
-
-
-def test_the_defaults_are_those_of_the_documentation() -> None:
-    assert Thresholds().as_texts() == {
-        "near_wup": "0.82",
-        "text_margin": "0.01",
-        "look_sigma": "0",
-        "detector_score": "0.5",
-        "agreeing": "2",
-        "standard_errors": "2",
-    }
 
 
 def test_what_is_set_comes_back_as_it_was_written() -> None:

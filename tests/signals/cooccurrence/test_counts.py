@@ -15,7 +15,7 @@ from tests.real_files import real_files
 def source_of(folder: Path, rows: str) -> Source:
     path = folder / "table.csv"
     path.write_text("image,class\n" + rows, encoding="utf-8")
-    return open_path(path, dataset="shapes", part="", cache=False)
+    return open_path(path, dataset="shapes", part="")
 
 
 def test_an_image_counts_once_a_pair(tmp_path: Path) -> None:
@@ -25,14 +25,6 @@ def test_an_image_counts_once_a_pair(tmp_path: Path) -> None:
     assert counts.images.tolist() == [3, 1, 2]
     assert counts.pairs.tolist() == [[0, 0, 2], [0, 0, 0], [2, 0, 0]]
     assert counts.total == 4
-
-
-def test_the_order_of_rows_changes_nothing(tmp_path: Path) -> None:
-    rows = [f"{number % 7},c{number % 5}\n" for number in range(40)]
-    one = count_cooccurrence(source_of(tmp_path, "".join(rows)))
-    other = count_cooccurrence(source_of(tmp_path, "".join(reversed(rows))))
-    assert one.names == other.names
-    assert (one.pairs == other.pairs).all()
 
 
 def test_some_classes_alone(tmp_path: Path) -> None:

@@ -12,13 +12,7 @@ import pytest
 
 from curation.core.errors import CutError
 from curation.signals.cooccurrence.cut import CutOptions, normalized_cut
-from curation.signals.cooccurrence.graph import (
-    ClassGraph,
-    best_labels,
-    normalized_cut_value,
-    number_of_partitions,
-    partition_of,
-)
+from curation.signals.cooccurrence.graph import ClassGraph, best_labels, normalized_cut_value, partition_of
 from tests.real_files import real_files
 from tests.signals.cooccurrence.graphs import best_by_force, from_images, graph_of, planted_graph, small_graph
 
@@ -73,11 +67,6 @@ def test_the_search_reaches_the_optimum_of_small_graphs() -> None:
         assert searched.lower_bound <= searched.value + 1e-9
 
 
-def test_numbers_of_partitions() -> None:
-    assert [number_of_partitions(9, k) for k in (1, 2, 3, 9)] == [1, 255, 3025, 1]
-    assert number_of_partitions(12, 4) == 611_501
-
-
 def test_equal_values_go_to_the_first_partition() -> None:
     # A ring of four equal edges: two cuts into neighbours have the same value.
     graph = from_images([["a", "b"], ["b", "c"], ["c", "d"], ["d", "a"]], list("abcd"))
@@ -112,13 +101,6 @@ def test_no_cut_is_above_those_of_spectral_clustering(
         assert ours <= normalized_cut_value(graph, labels), assignment
 
 
-@pytest.mark.slow
-def test_planted_groups_of_the_size_of_traffic_signs() -> None:
-    graph, group = planted_graph((230, 55, 115), 30_000, 0.02)
-    cut = normalized_cut(graph, 3, CutOptions(restarts=6, kicks=2))
-    assert cut.clusters == partition_of(graph.names, group)
-
-
 def test_order_changes_nothing() -> None:
     graph, _ = planted_graph((9, 5, 7), 300, 0.2)
     order = np.random.default_rng(1).permutation(len(graph.names))
@@ -126,13 +108,6 @@ def test_order_changes_nothing() -> None:
     for options in (CutOptions(), SEARCH):
         one, other = normalized_cut(graph, 3, options), normalized_cut(shuffled, 3, options)
         assert (one.clusters, one.value, one.starts) == (other.clusters, other.value, other.starts)
-
-
-def test_a_common_factor_changes_nothing() -> None:
-    graph, _ = planted_graph((9, 5, 7), 300, 0.2)
-    scaled = graph_of(graph.names, graph.weights * 1000)
-    assert normalized_cut(scaled, 3).clusters == normalized_cut(graph, 3).clusters
-    assert normalized_cut(scaled, 3).value == normalized_cut(graph, 3).value
 
 
 def test_threads_and_hash_seeds_change_nothing() -> None:
@@ -184,11 +159,6 @@ def test_a_graph_that_falls_apart() -> None:
 def test_clusters_that_do_not_fit(k: int) -> None:
     with pytest.raises(CutError, match="number of clusters"):
         normalized_cut(from_images([["a", "b"], ["b", "c"], ["c", "d"]], list("abcd")), k)
-
-
-def test_as_many_clusters_as_classes() -> None:
-    cut = normalized_cut(from_images([["a", "b"], ["b", "c"]], list("abc")), 3)
-    assert cut.value == 3
 
 
 @real_files("coco")

@@ -23,11 +23,6 @@ def test_weightings() -> None:
         assert not np.diagonal(weights).any()
 
 
-def test_company_below_chance_weighs_nothing_in_pmi() -> None:
-    rare = Cooccurrence(("a", "b"), np.array([10, 10], np.int64), np.array([[0, 1], [1, 0]], np.int64), 20)
-    assert not class_graph(rare, "pmi").weights.any()
-
-
 def test_components_and_isolated() -> None:
     weights = np.zeros((6, 6), np.int64)
     for a, b in ((0, 3), (3, 4), (1, 5)):

@@ -11,10 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
-from curation.signals.hierarchy.wordnet import wnid
-
 if TYPE_CHECKING:
-    from curation.signals.hierarchy.hierarchy import Graph
+    pass
 
 _LEXNAMES = """
 adj.all adj.pert adv.all noun.Tops noun.act noun.animal noun.artifact noun.attribute noun.body noun.cognition
@@ -49,23 +47,3 @@ def nltk_reader(root: Path) -> Any:
     with warnings.catch_warnings(), patch.object(nltk.data, "path", [str(root)]):
         warnings.simplefilter("ignore")
         return Reader(str(root), omw_reader=None)
-
-
-def nltk_graph(root: Path, *, instances: bool = False) -> Graph:
-    """Return the nouns of a WordNet folder as NLTK reads them, the parents of each sorted.
-
-    Parameters
-    ----------
-    instances : bool
-        Whether ``@i`` pointers count as kinship.
-    """
-    import networkx as nx
-
-    graph: Graph = nx.DiGraph(origin="WordNet nouns, read by NLTK")
-    for synset in nltk_reader(root).all_synsets("n"):
-        node = wnid(synset.offset())
-        keys = [lemma.key() for lemma in synset.lemmas()]
-        graph.add_node(node, lemmas=" ".join(synset.lemma_names()), name=synset.name(), keys=keys)
-        over = synset.hypernyms() + (synset.instance_hypernyms() if instances else [])
-        graph.add_edges_from((node, parent) for parent in sorted(wnid(one.offset()) for one in over))
-    return graph

@@ -12,9 +12,8 @@ from curation.cli import main
 from curation.core.errors import CurationError, UsageError
 from curation.core.ids import ilsvrc2012_classes
 from curation.signals.hierarchy.class_lists import class_in, read_class_sets
-from curation.signals.hierarchy.questions import Hierarchy, kin
+from curation.signals.hierarchy.questions import kin
 from curation.signals.hierarchy.related_classes import class_kin, relatives
-from curation.signals.hierarchy.wordnet import wordnet
 from tests.real_files import provided, real_files
 
 JAY, BLUE_JAY, BIRD, STONE = "n01580077", "n01580870", "n01503061", "n09416076"
@@ -47,14 +46,6 @@ def test_not_in_the_table_is_not_no_kin() -> None:
     assert list(found.known.absent) == ["n88888888"]
     relation = {row["class"]: row["relation"] for row in found.rows}
     assert (relation[STONE], relation["n99999999"]) == ("none", "not in the table")
-
-
-def test_a_name_in_both_lists_is_one_class_also_without_a_synset() -> None:
-    found = class_kin(["n99999999", BLUE_JAY, "crane", "no word"], [JAY, "crane", "n99999999"])
-    assert found.of("same") == ("n99999999", "crane")
-    assert [row["relation"] for row in found.rows] == ["same", "below", "same", "not in the table"]
-    assert (found.rows[0]["nearest"], found.counts["same"], found.counts["not_in_table"]) == ("n99999999", 2, 1)
-    assert found.known.absent == {}
 
 
 def test_names_by_the_maps_of_a_data_set() -> None:
@@ -167,15 +158,6 @@ def test_manifests_say_their_roles() -> None:
     assert read_class_sets("ilsvrc2012")[0].classes == ilsvrc2012_classes()
 
 
-def test_a_hierarchy_of_ones_own(tmp_path: Path) -> None:
-    (tmp_path / "edges.txt").write_text("dog hound\nhound beagle\ncat siamese\n", encoding="utf-8")
-    (tmp_path / "unknown.txt").write_text("beagle\nsiamese\nowl\n", encoding="utf-8")
-    (tmp_path / "known.txt").write_text("dog\n", encoding="utf-8")
-    of = Hierarchy(edges=tmp_path / "edges.txt")
-    (found,) = kin(tmp_path / "unknown.txt", tmp_path / "known.txt", of=of)
-    assert (found.of("below"), list(found.unknown.absent)) == (("beagle",), ["owl"])
-
-
 def test_the_class_that_a_path_names() -> None:
     assert class_in(f"a/{JAY}/x_1.JPEG") == class_in(f"{JAY}_5.JPEG") == class_in(f"{JAY}_5") == JAY
     assert [class_in(one) for one in ("n0158_1.jpg", "val/ILSVRC2012_val_1", "n015800777/a", "")] == [""] * 4
@@ -239,32 +221,6 @@ def test_kin_of_ssbs_classes() -> None:
         ("mammal", 218),
         ("device", 130),
     ]
-
-
-def test_relatives_by_name() -> None:
-    from curation.extensions.benchmarks.ssb import PROBLEMS
-
-    hard = class_kin(PROBLEMS["imagenet"]["classes"]["hard"], ilsvrc2012_classes())
-    known = {name: hard.labels[one.known[0]].partition(" ")[2] for name, one in hard.relatives.items()}
-    below = {
-        "n01580870": "jay", "n01495006": "hammerhead", "n01534582": "junco", "n01620135": "vulture",
-        "n02078574": "sea lion", "n02129463": "lion", "n02410900": "bison", "n03541923": "balloon",
-        "n04322801": "racer", "n07628068": "dough",
-    }  # fmt: skip
-    assert {name: known[name] for name in below if name in hard.of("below")} == below
-    counts = {hard.labels[name].partition(" ")[2]: len(hard.relatives[name].known) for name in hard.of("above")}
-    above = {"antelope": 3, "small boat": 2, "wildcat": 2, "rattlesnake": 2, "sailboat": 2, "hamburger": 1}
-    assert {name: counts[name] for name in above} == above
-    assert {"machine gun", "python"} <= set(counts)
-
-
-def test_siblings_are_not_counted() -> None:
-    from curation.extensions.benchmarks.ssb import PROBLEMS
-
-    hard = PROBLEMS["imagenet"]["classes"]["hard"]
-    graph = wordnet(above=[*hard, *ilsvrc2012_classes()])
-    parents = {parent for one in ilsvrc2012_classes() for parent in graph.adj[one]}
-    assert sum(not parents.isdisjoint(graph.adj[one]) for one in hard) == 257
 
 
 @provided

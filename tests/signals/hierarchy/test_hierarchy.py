@@ -1,8 +1,6 @@
-"""Views of a hierarchy: trees, versioned edits, leaves, what a tree loses, and nodes by name."""
+"""Views of a hierarchy: trees, leaves, what a tree loses, and nodes by name."""
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -12,20 +10,17 @@ from hypothesis import strategies as st
 
 from curation.core.errors import HierarchyError
 from curation.signals.hierarchy.hierarchy import (
-    ParentEdits,
     above,
     ancestors,
     as_tree,
     children,
     descendants,
     dropped_leaves,
-    edited,
     find_nodes,
     label,
     leaves_under,
     node_of,
     parents,
-    read_edits,
     require_acyclic,
     tree_lines,
 )
@@ -59,22 +54,9 @@ def test_the_chosen_parent_decides_what_falls_out(animals: Any) -> None:
     assert leaves_under(last, "dog") == ("beagle",)
     chosen = as_tree(animals, "first", {"greyhound": "racer"})
     assert list(chosen.edges) == list(last.edges)
+    with pytest.raises(HierarchyError, match="has no such parent"):
+        as_tree(animals, choices={"beagle": "racer"})
     assert dropped_leaves(animals, last, ["dog", "racer"], ["beagle", "whippet"]) == {"dog": ("whippet",)}
-
-
-def edits(parents: dict[str, tuple[str, ...]], *new: str) -> ParentEdits:
-    return ParentEdits(name="x", version="1.0.0", parents=parents, new=new)
-
-
-def test_an_edit_must_name_a_parent_unless_it_is_new(animals: Any) -> None:
-    with pytest.raises(HierarchyError, match="has no such parent") as raised:
-        edited(animals, edits({"beagle": ("racer",)}))
-    assert raised.value.expected == "hound"
-    assert leaves_under(edited(animals, edits({"beagle": ("racer",)}, "beagle")), "racer") == ("beagle", "whippet")
-    assert parents(edited(animals, edits({"greyhound": ("racer", "hound")})), "greyhound") == ("racer", "hound")
-    assert parents(animals, "greyhound") == ("hound", "racer")
-    with pytest.raises(HierarchyError, match="cycle"):
-        edited(animals, edits({"animal": ("whippet",)}, "animal"))
 
 
 def test_unknown_nodes_are_named(animals: Any) -> None:
@@ -87,12 +69,6 @@ def test_unknown_nodes_are_named(animals: Any) -> None:
         with pytest.raises(HierarchyError, match="no such node") as raised:
             ask()
         assert raised.value.found == "'cat'"
-
-
-def test_only_what_lies_above_is_kept(animals: Any) -> None:
-    part = above(animals, ["greyhound"])
-    assert list(part) == ["animal", "dog", "racer", "hound", "greyhound"]
-    assert list(part.edges) == [edge for edge in animals.edges if set(edge) <= set(part)]
 
 
 def test_a_tree_is_printed_to_its_depth(animals: Any) -> None:
@@ -123,37 +99,6 @@ def test_a_tree_never_gains_a_leaf(pairs: list[tuple[int, int]], random: Any) ->
         }
 
 
-def test_toml_and_json_say_the_same(tmp_path: Path, edges: Edges) -> None:
-    toml, plain = tmp_path / "edits.toml", tmp_path / "edits.json"
-    toml.write_text('name = "mine"\nversion = "1.2.0"\nnew = ["c"]\n[parents]\nb = ["a2"]\nc = ["a1"]\n')
-    plain.write_text(
-        json.dumps({"name": "mine", "version": "1.2.0", "new": ["c"], "parents": {"b": ["a2"], "c": ["a1"]}})
-    )
-    assert read_edits(toml) == read_edits(plain)
-    graph = edited(edges("a1", "a2", "b a1 a2", "c a2"), read_edits(toml))
-    assert parents(graph, "b") == ("a2",)
-    assert parents(graph, "c") == ("a1",)
-    assert graph.graph["origin"] == "drawn, edits mine 1.2.0"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "name = ",
-        'name = "x"\nversion = "1"\nparents = 3',
-        'name = "x"\nversion = "1"\n[parents]\n',
-        'name = "x"\nversion = "1"\nnew = ["z"]\n[parents]\na = ["b"]',
-        'name = "x"\nversion = "1"\nwhat = 1\n[parents]\na = ["b"]',
-    ],
-)
-def test_malformed_edits(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "edits.toml"
-    path.write_text(text)
-    with pytest.raises(HierarchyError):
-        read_edits(path)
-
-
 def test_words_with_several_meanings(nouns: Any) -> None:
     found = find_nodes(nouns, "Hunting Dog")
     assert found[0] == "n02087122"
@@ -172,10 +117,6 @@ def test_words_with_several_meanings(nouns: Any) -> None:
     ]
     assert find_nodes(nouns, "n02012849")[0] == find_nodes(nouns, "crane.n.05")[0] == "n02012849"
     assert find_nodes(nouns, "no such word") == []
-
-
-def test_a_name_that_means_one_node(nouns: Any) -> None:
-    assert node_of(nouns, "n02084071") == node_of(nouns, "dog.n.01") == node_of(nouns, "domestic dog") == "n02084071"
 
 
 def test_a_name_that_means_none_or_several(nouns: Any) -> None:

@@ -8,8 +8,7 @@ import pytest
 
 from curation.core.errors import HierarchyError
 from curation.signals.hierarchy.hierarchy import ancestors, parents
-from curation.signals.hierarchy.questions import Hierarchy
-from curation.signals.hierarchy.wordnet import open_wordnet, wordnet
+from curation.signals.hierarchy.wordnet import wordnet
 
 
 def test_figures_of_the_database(nouns: Any) -> None:
@@ -52,15 +51,3 @@ def test_ids_of_another_wordnet_are_told() -> None:
 
 def test_examples_in_docstrings() -> None:
     assert doctest.testmod(sys.modules[wordnet.__module__]) == (0, 4)
-
-
-def test_all_nouns_are_built_once_and_cannot_be_changed() -> None:
-    import networkx as nx
-
-    whole = {instances: open_wordnet().all_nouns(instances=instances) for instances in (False, True)}
-    for instances, graph in whole.items():
-        assert Hierarchy().graph(instances=instances) is graph
-        with pytest.raises(nx.NetworkXError, match="Frozen"):
-            graph.remove_node("n02084071")
-    # Instance pointers, as from Einstein to a physicist, are in one of them alone.
-    assert whole[True].number_of_edges() > whole[False].number_of_edges()

@@ -5,7 +5,6 @@ import colorsys
 import numpy as np
 import pytest
 
-from curation.core.errors import EncoderError
 from curation.signals.similarity.embeddings import rows_of_unit_length
 from curation.signals.similarity.encoder import ColourEncoder, _hues
 from tests.rounding import cosine_error
@@ -44,11 +43,6 @@ def test_hue_bins_are_twelfths_of_the_circle() -> None:
     assert len(pairs) == len({bin_ for _, bin_ in pairs}) == 12
 
 
-def test_greys_are_told_apart_by_brightness_and_not_by_hue() -> None:
-    greys = _hues(np.array([[[v, v, v + 3] for v in (0, 70, 140, 250)]], np.int64))[0]
-    assert greys.tolist() == [36, 37, 38, 39]
-
-
 def test_edges_lie_in_the_bin_of_their_direction() -> None:
     stripes = np.zeros((128, 128, 3), np.uint8)
     stripes[:, ::8] = stripes[:, 1::8] = 255
@@ -65,18 +59,3 @@ def test_likeness_is_one_for_copies_and_falls_with_difference() -> None:
     assert like[0, 1] == pytest.approx(1, rel=0, abs=cosine_error(352))
     assert like[0, 2] > 0.97
     assert like[0, 3] < 0.8
-
-
-def test_a_picture_is_encoded_alike_in_any_batch() -> None:
-    encoder = ColourEncoder()
-    images = [image_module.fromarray(picture(number)) for number in range(5)]
-    together = encode_images(encoder, images)
-    assert together.dtype == np.float32
-    for number, image in enumerate(images):
-        np.testing.assert_array_equal(encode_images(encoder, [image])[0], together[number])
-    assert encode_images(encoder, []).shape == (0, 352)
-
-
-def test_words_are_refused() -> None:
-    with pytest.raises(EncoderError, match="no text tower"):
-        ColourEncoder().encode_texts(["cat"])

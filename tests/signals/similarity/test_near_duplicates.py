@@ -89,11 +89,6 @@ def test_photos_that_cannot_be_read_are_told_of_and_the_others_are_hashed(tmp_pa
     assert hashes.failures["none.jpg"] == "it does not exist"
 
 
-def test_no_photos_have_no_pairs() -> None:
-    hashes = hash_photos({})
-    assert len(hashes) == len(alike_photos(hashes)) == 0
-
-
 CODES = st.lists(
     st.builds(
         lambda centre, flips: centre ^ sum(1 << bit for bit in flips),
@@ -122,12 +117,3 @@ def test_distances_out_of_range_and_floods_of_pairs_are_refused() -> None:
             near_pairs(np.zeros(2, np.uint64), distance)
     with pytest.raises(UsageError, match="Too many pairs"):
         near_pairs(np.zeros(4000, np.uint64), 0)
-
-
-def test_deep_photos_are_refused_and_not_clipped_to_one(tmp_path: Path) -> None:
-    for seed in (1, 2):
-        values = np.random.default_rng(seed).integers(1000, 65535, (32, 32)).astype(np.uint16)
-        Image.fromarray(values).save(tmp_path / f"{seed}.png")
-    hashes = hash_photos({path.stem: path for path in sorted(tmp_path.iterdir())})
-    assert set(hashes.failures) == {"1", "2"}
-    assert "8 bits" in hashes.failures["1"]

@@ -44,11 +44,6 @@ def test_against_all_products() -> None:
     assert (products.max(axis=1) - nearest <= 2 * allowed.max(axis=1)).all()
 
 
-def test_one_id_image_has_no_margin() -> None:
-    found = set_similarity(embedded({"coco:1": [1, 0]}), embedded({"voc:1": [1, 1]}))
-    assert np.isnan(found.margin).all()
-
-
 def test_the_paper_s_sample() -> None:
     known = random_set(2500, 2, 3, "voc")
     generator = np.random.RandomState(42)

@@ -1,12 +1,18 @@
-"""Small embeddings for the tests of neighbours and sets."""
+"""Small embeddings and stores for tests."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
+import pyarrow
 from PIL.Image import Image
 
-from curation.signals.similarity.embeddings import Embeddings, EncoderIdentity, Vectors
+from curation.core.engines.running import run_step
+from curation.core.engines.shards import Step
+from curation.signals.similarity.embeddings import Embeddings, EncoderIdentity, StoreHeader, Vectors
 from curation.signals.similarity.encoder import Encoder
 
 IDENTITY = EncoderIdentity("drawn", "none", "none", "float32")
@@ -30,3 +36,39 @@ def encode_images(encoder: Encoder, images: Sequence[Image]) -> Vectors:
     if not images:
         return np.empty((0, encoder.dimension), np.float32)
     return encoder.encode_prepared([encoder.prepare(image) for image in images])
+
+
+@dataclass(frozen=True, eq=False)
+class _Copy(Step):
+    name = "embed"
+    version = 3
+    header: StoreHeader
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return msgspec.to_builtins(self.header)  # type: ignore[no-any-return]
+
+    def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
+        return table
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    name: str
+    table: pyarrow.Table
+    key: str = ""
+
+    def tables(self) -> Iterator[pyarrow.Table]:
+        yield self.table
+
+
+def store(folder: Path, embeddings: Embeddings, block: int = 100, kind: Any = "images") -> Path:
+    """Return the folder of a store of these embeddings, as ``curation similarity embed`` would leave it."""
+    header = StoreHeader(kind=kind, encoder=embeddings.encoder, dimension=embeddings.vectors.shape[1], batch=10)
+    ids, images = pyarrow.array(embeddings.ids), pyarrow.array(embeddings.images)
+    vectors = pyarrow.array(list(embeddings.vectors), pyarrow.large_list(pyarrow.float32()))
+    errors = pyarrow.nulls(len(ids), pyarrow.string())
+    table = pyarrow.table({"id": ids, "image": images, "vector": vectors, "error": errors})
+    blocks = [_Block(f"rows {start}", table.slice(start, block)) for start in range(0, len(ids), block)]
+    run_step(_Copy(header), blocks, out=folder)
+    return folder

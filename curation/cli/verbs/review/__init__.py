@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from curation.cli.output import Answer, Line, Table, warn
 from curation.cli.outputs import KEPT, OUTPUT_FILE
-from curation.cli.verbs.review.apply import apply
+from curation.cli.verbs.review.decisions import apply, kappa_text, summary
 from curation.cli.verbs.review.propose import propose
-from curation.cli.verbs.review.summary import summary
-from curation.core.wording import counted
-from curation.review.app.bad_photos import BAD_PHOTOS
+from curation.core.wording import counted, examples
 from curation.review.app.live_review import REVIEWER_VARIABLE
 from curation.review.app.session import Started, review_from_files
 
 if TYPE_CHECKING:
-    from curation.review.app.progress import Progress
-
-_MOST_NAMED = 3
+    from curation.review.app.review_folder import Progress
 
 Folder = Annotated[Path, KEPT, "DIR"]
 
@@ -51,19 +48,20 @@ def start(
         "replayed": started.replayed,
         "reviewer": os.environ.get(REVIEWER_VARIABLE, ""),
     }
-    _warn_of_box_log(folder)
     for reason, count in started.record.left_out.items():
         warn(f"{counted(count, 'image')} not shown: {reason}")
     for why, ids in started.record.bad_photos.items():
-        warn(f"{counted(len(ids), 'image')} not shown, photo {why}: {BAD_PHOTOS.get(why, why)}")
+        warn(f"{counted(len(ids), 'image')} not shown, photo {why}: {examples(ids)}")
     serve = None if no_app else partial(_serve, started, port, remote=remote)
-    return Answer(data, _start_lines(started), then=serve)
+    return Answer(data, _start_lines(started, folder), then=serve)
 
 
-def _start_lines(started: Started) -> list[str]:
+def _start_lines(started: Started, folder: Path) -> list[str]:
+    from curation.review.app.review_folder import folder_progress
+
     record = started.record
     how = "built" if started.built else "continued"
-    progress = started.review.progress()
+    _, progress = folder_progress(folder)
     return [
         f"Review {record.dataset!r} {how}: {counted(record.images, 'image')} in "
         f"{counted(len(record.batches), 'batch', 'batches')}, "
@@ -99,15 +97,14 @@ def status(*, folder: Folder) -> Answer:
     folder
         folder of the review and its log
     """
-    from curation.review.app.progress import folder_progress
+    from curation.review.app.review_folder import folder_progress
 
     record, progress = folder_progress(folder)
-    _warn_of_box_log(folder)
     data = {
         "dataset": record.dataset,
         "stage": record.stage,
         "manifest": record.manifest,
-        **progress.as_data(),
+        **asdict(progress),
         "left_out": record.left_out,
         "bad_photos": record.bad_photos,
     }
@@ -116,27 +113,32 @@ def status(*, folder: Folder) -> Answer:
     return Answer(data, lines)
 
 
-def _warn_of_box_log(folder: Path) -> None:
-    """Warn where an earlier version kept edits of boxes in the folder."""
-    if (log := folder / "boxes.jsonl").is_file():
-        warn(f"{log} is not read any more: correct the annotations, and give the COCO JSON file as a new source")
-
-
 def _bad_photo_lines(bad: dict[str, list[str]]) -> list[Line]:
     """Return a table of the photos that cannot be looked at, by what is wrong with them; ``--json`` names every one."""
-    rows = tuple(
-        (why, f"{len(ids):,}", ", ".join(ids[:_MOST_NAMED]) + (", …" if len(ids) > _MOST_NAMED else ""))
-        for why, ids in bad.items()
-    )
+    rows = tuple((why, f"{len(ids):,}", examples(ids)) for why, ids in bad.items())
     return [Table("Photos that cannot be shown", ("what is wrong", "images", "ids"), rows)] if rows else []
 
 
 def _status_lines(progress: Progress) -> list[Line]:
-    from curation.review.app.progress import kappa_text, progress_tables
-
     verdicts = ", ".join(f"{word} {count}" for word, count in progress.verdicts.items())
     decided = f"{progress.decided:,} of {progress.images:,} images decided"
-    lines: list[Line] = [f"{decided}{f': {verdicts}' if verdicts else ''}", "", *progress_tables(progress)]
+    reviewers = [
+        (row.reviewer or "unnamed", f"{row.images:,}", ", ".join(f"{word} {n}" for word, n in row.verdicts.items()))
+        for row in progress.reviewers
+    ]
+    pairs = [
+        (f"{pair.first}, {pair.second}", f"{pair.images:,}", f"{pair.same:,}", kappa_text(pair.kappa))
+        for pair in progress.agreement
+    ]
+    tables = [
+        Table("Reviewers", ("reviewer", "images", "verdicts"), tuple(reviewers)),
+        Table("Agreement", ("reviewers", "both", "same", "Cohen's kappa"), tuple(pairs)),
+    ]
+    lines: list[Line] = [
+        f"{decided}{f': {verdicts}' if verdicts else ''}",
+        "",
+        *(table for table in tables if table.rows),
+    ]
     if progress.fleiss:
         lines.append(f"Fleiss' kappa of all reviewers: {kappa_text(progress.fleiss)}")
     if progress.strangers:

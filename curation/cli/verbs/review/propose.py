@@ -7,8 +7,8 @@ from typing import Annotated
 
 from curation.cli.output import Answer, Line, Table
 from curation.cli.outputs import OUTPUT_FILE
-from curation.review.proposals.from_files import propose_from_files
 from curation.review.proposals.proposal import ProposalSet, write_proposals
+from curation.review.proposals.propose import propose_from_files
 
 _SHOWN = 12
 
@@ -16,7 +16,7 @@ _SHOWN = 12
 def propose(
     made: Annotated[ProposalSet, propose_from_files], /, *, out: Annotated[Path | None, OUTPUT_FILE] = None
 ) -> Answer:
-    """Rank the images of an OOD source that may hold an ID class; near, far and farther, as proposals.
+    """Rank the images of an OOD source that may hold an ID class; near and far, as proposals.
 
     Always 0, since nothing here is true or false.
 
@@ -32,7 +32,7 @@ def propose(
 
 def _lines(made: ProposalSet, out: Path | None) -> list[Line]:
     """Return the lines that ``curation review propose`` prints; the last says that these are proposals."""
-    tables = (_categories(made), _sets(made), _images(made))
+    tables = (_categories(made), _images(made))
     lines: list[Line] = [table for table in tables if table.rows]
     lines += [f"left out: {n} {reason}" for reason, n in made.left_out.items()]
     lines.append(", ".join(f"{n} {verdict}" for verdict, n in made.counts().items()))
@@ -50,22 +50,6 @@ def _categories(made: ProposalSet) -> Table:
     return Table(
         "Categories that are not simply far", ("source", "category", "images", "judgement", "kinship", "why"), rows
     )
-
-
-def _sets(made: ProposalSet) -> Table:
-    rows = tuple(
-        (
-            row.name,
-            row.proposal,
-            str(row.images),
-            row.mean_similarity or "-",
-            row.standard_error or "-",
-            row.mean_kinship or "-",
-            row.reason,
-        )
-        for row in made.sets
-    )
-    return Table("Sets", ("set", "proposal", "images", "mean s", "std. error", "kinship", "why"), rows)
 
 
 def _images(made: ProposalSet) -> Table:

@@ -1,43 +1,52 @@
-"""The rules of an audit, by principle (see `curation.extensions.audit.rule.PRINCIPLES`)."""
+"""The rules of an audit, by principle.
+
+Those of class openness, task increment, annotation specificity, label integrity and data specificity are from Zhao et
+al., Revisiting Open World Object Detection, arXiv 2201.00471, section 3; those of published lists are ours.
+"""
 
 from __future__ import annotations
 
 import difflib
+import re
+from inspect import isfunction
 
 from curation.benchmarks.benchmark import benchmark_facts
 from curation.core.errors import UsageError
 from curation.extensions.audit.rule import Check, Rule
-from curation.extensions.audit.rules import files, images, lists, optional, tasks
+from curation.extensions.audit.rules import files, images, lists, tasks
 from curation.extensions.audit.target import AuditTarget
 
-_CHECKS: dict[str, Check] = {**tasks.CHECKS, **images.CHECKS, **lists.CHECKS, **files.CHECKS, **optional.CHECKS}
-
+_CHECKS: dict[str, Check] = {
+    match[1]: function
+    for module in (tasks, images, lists, files)
+    for function in vars(module).values()
+    if isfunction(function) and (match := re.match(r"([A-Z]{2}[0-9]+): ", function.__doc__ or ""))
+}
+"""The check of each rule: its docstring begins with the code."""
 _ALL: tuple[Rule, ...] = tuple(
     Rule(name=name, check=_CHECKS[name], **facts | {"roles": tuple(facts.get("roles", ()))})
     for name, facts in benchmark_facts(__package__).items()
 )
 PUBLISHED_RULES = tuple(rule for rule in _ALL if rule.of_published_lists)
 """Rules that compare names, sizes, labels and groups of the lists of a folder with their content."""
-RULES = tuple(rule for rule in _ALL if rule.name not in optional.CHECKS and not rule.of_published_lists)
+RULES = tuple(rule for rule in _ALL if not rule.of_published_lists)
 """The rules of every benchmark, in the order of a report; their texts are in ``audit/rules/facts.toml``."""
 ON_TASKS = ("CO", "TI", "AS", "LI")
 
 
 def rules_for(target: AuditTarget) -> tuple[Rule, ...]:
-    """Return the rules for a target; published lists, wnids and a leak check add rules.
+    """Return the rules for a target; published lists add rules.
 
     Rules on tasks and labels apply to a folder only if a name or an option mentions them, and rules on photos and
     sources only if these are given: twenty findings of missing data would hide the others.
     """
-    enabled = {"KI1": optional.has_synsets(target), "LK1": target.leaks is not None}
-    chosen = (*RULES, *(rule for rule in _ALL if enabled.get(rule.name)))
     if target.published is None:
         # File names reveal groups of images, and the sources of a manifest have file names too.
-        return (*chosen, *(rule for rule in PUBLISHED_RULES if rule.name == "PL7" and target.sources))
+        return (*RULES, *(rule for rule in PUBLISHED_RULES if rule.name == "PL7" and target.sources))
     available = {"DS3": bool(target.photos), "DS5": bool(target.sources), "LI2": bool(target.sources)}
     available["LI3"] = available["LI2"]
     applicable = [
-        rule for rule in chosen if target.expects_tasks or available.get(rule.name, not rule.name.startswith(ON_TASKS))
+        rule for rule in RULES if target.expects_tasks or available.get(rule.name, not rule.name.startswith(ON_TASKS))
     ]
     return (*applicable, *PUBLISHED_RULES)
 

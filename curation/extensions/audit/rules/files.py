@@ -16,14 +16,13 @@ from curation.core.wording import counted
 from curation.extensions.audit.classes import fold, known_aliases
 from curation.extensions.audit.lists import AuditedList, ListSet, list_of
 from curation.extensions.audit.roles import read_role
-from curation.extensions.audit.rule import Check, Finding, Verdict, joined
+from curation.extensions.audit.rule import Finding, Verdict, joined, list_finding, pair_finding
 from curation.extensions.audit.rules.lists import published_of
 from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditTarget
 from curation.extensions.diagnosis.inspection import CocoFacts, read_coco_facts
 from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.entries import CLASS_FILE, NO_LABEL, PublishedFile
 from curation.sources.source import Int32s, Int64s
-from curation.sources.stems import cells_of
 
 _MATCHED = 0.95
 _BY_DESIGN = 0.2
@@ -36,13 +35,12 @@ _LABEL = "of labels"
 
 
 def labels_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
-    """PL9: an image has one label: in its list, in other lists of its family, and as its folder says."""
+    """PL9: an image has one label: in its list, and in other lists of its family."""
     lists = published_of(target)
     labelled = [listed for listed in lists.lists if _values(listed) is not None]
     sound = []
     for listed in labelled:
-        findings = [*_two_labels(lists, listed), *_against_folders(listed), *_out_of_range(lists, listed)]
-        yield from findings
+        yield from (findings := [*_two_labels(lists, listed)])
         if not findings:
             sound.append(listed.name)
     for first, second in combinations(labelled, 2):
@@ -83,58 +81,8 @@ def _two_labels(lists: ListSet, listed: AuditedList) -> Iterator[Finding]:
         examples.append(f"{lists.images.ids([row])[0]}: {' and '.join(labels)} (lines {where})")
     by_design = len(conflict) > max(_BY_DESIGN * len(listed.unique), _FEW)
     text = f"{counted(len(conflict), 'image')} with two labels{': apparently one line per label' * by_design}"
-    yield Finding(
-        "info" if by_design else "warn", listed.name, len(conflict), text, tuple(examples), of=len(listed.unique),
-        lists=(listed.name,), asked=0,
-    )  # fmt: skip
-
-
-def _against_folders(listed: AuditedList) -> Iterator[Finding]:
-    """Yield the entries whose label differs from that of nearly all others of their folder."""
-    read = listed.read
-    if read.labels is None or not read.has_folders or len(np.unique(read.labels)) < 2:
-        return
-    names, folders = folders_of(listed)
-    if len(names) < 2:
-        return
-    pairs, counts = np.unique((folders.astype(np.int64) << 32) + read.labels - NO_LABEL, return_counts=True)
-    # Of the labels of a folder, the most frequent comes last; of several such, the largest.
-    usual = np.zeros(len(names), np.int64)
-    order = np.argsort(counts, kind="stable")
-    usual[pairs[order] >> 32] = (pairs[order] & 0xFFFFFFFF) + NO_LABEL
-    odd = np.flatnonzero((usual[folders] != read.labels) & (read.labels != NO_LABEL))
-    # Folders of patients or videos share their few labels, and differ within.
-    are_classes = len(np.unique(usual)) >= _MATCHED * len(names)
-    if are_classes and 0 < len(odd) <= (1 - _MATCHED) * len(listed):
-        text = f"a label unlike the others of its folder for {len(odd):,} of {counted(len(listed), 'entry', 'entries')}"
-        examples = tuple(
-            f"line {read.lines[row]}: {names[folders[row]]} has {usual[folders[row]]}, here {read.labels[row]}"
-            for row in odd[:SHOWN_EXAMPLES].tolist()
-        )
-        yield Finding("warn", listed.name, len(odd), text, examples, of=len(listed), lists=(listed.name,))
-
-
-def _out_of_range(lists: ListSet, listed: AuditedList) -> Iterator[Finding]:
-    """Yield the few labels of a list that are beyond the classes of the only file that names some in its folder."""
-    files = _class_files(lists, _folder(listed.file))
-    if listed.read.labels is None or len(files) != 1:
-        return
-    labels, count = listed.read.labels, len(lists.files[files[0]].classes[""])
-    # Classes may be numbered from 1, and the next number is often that of unknown.
-    odd = np.flatnonzero(labels > count)
-    if 0 < len(odd) <= (1 - _MATCHED) * len(listed):
-        text = f"{counted(len(odd), 'label')} beyond the {counted(count, 'class', 'classes')} of {files[0]}"
-        examples = tuple(f"line {listed.read.lines[row]}: {labels[row]}" for row in odd[:SHOWN_EXAMPLES].tolist())
-        yield Finding("warn", listed.name, len(odd), text, examples, of=len(listed), lists=(listed.name,))
-
-
-def folders_of(listed: AuditedList) -> tuple[list[str], Int32s]:
-    """Return the last folders of the entries, each once, and that of each entry as a position among them."""
-    from pyarrow import compute
-
-    folders = compute.replace_substring_regex(cells_of(listed.read.parent_stems), "/?[^/]*$", "")
-    encoded = folders.dictionary_encode()
-    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
+    verdict: Verdict = "info" if by_design else "warn"
+    yield list_finding(verdict, listed, len(conflict), text, examples, of=len(listed.unique), asked=0)
 
 
 def are_versions(first: str, second: str) -> bool:
@@ -154,11 +102,10 @@ def _between(lists: ListSet, first: AuditedList, second: AuditedList) -> Iterato
         return
     labelled = np.ones(len(left), np.bool_) if first.read.labels is None else (left >= 0) & (right >= 0)
     odd = np.flatnonzero((left != right) & labelled)
-    about, names = f"{first.name} and {second.name}", (first.name, second.name)
+    names = (first.name, second.name)
     if not len(odd):
         text = f"both hold {counted(len(shared), 'image')}, each with one label"
-        like = "images in both lists have one label"
-        yield Finding("pass", about, text=text, lists=names, pairs=(names,), like=like)
+        yield pair_finding("pass", names, 0, text, like="images in both lists have one label")
     elif not are_versions(first.name, second.name):
         text = f"both hold {counted(len(shared), 'image')}, {len(odd):,} of them with different labels"
         yield _differing(lists, (first, second), text, odd, (left, right))
@@ -176,52 +123,22 @@ def _differing(
     ]
     images = lists.images.ids(shared[odd[:SHOWN_EXAMPLES]])
     examples = tuple(f"{image}: {left} and {right}" for image, left, right in zip(images, *cited, strict=True))
-    about = f"{names[0]} and {names[1]}"
-    return Finding("warn", about, len(odd), text, examples, of=len(shared), lists=names, pairs=(names,))
+    return pair_finding("warn", names, len(odd), text, examples, of=len(shared))
 
 
 def _shifted(a: AuditedList, b: AuditedList) -> Iterator[Finding]:
-    """Yield whether two lists number classes otherwise: by folder, or by a range that is moved by one."""
+    """Yield whether the classes of two lists are numbered from 0 in one and from 1 in the other."""
     if a.read.labels is None or b.read.labels is None:
         return
-    sides = [np.unique(labels[labels != NO_LABEL]) for labels in (a.read.labels, b.read.labels)]
-    if min(map(len, sides)) < _LEAST_CLASSES:
-        return
-    usual = [_usual(side) for side in (a, b)]
-    both = sorted(usual[0].keys() & usual[1].keys())
-    steps = {usual[1][name] - usual[0][name] for name in both}
-    moved = [name for name in both if usual[0][name] != usual[1][name]]
-    examples = tuple(f"{name}: {usual[0][name]} and {usual[1][name]}" for name in moved[:SHOWN_EXAMPLES])
-    if len(both) < _LEAST_CLASSES:
-        # Without folders that are classes, the whole range of labels has moved by one.
-        examples = ()
-        steps = {step for step in (1, -1) if np.array_equal(sides[0] + step, sides[1])}
-    if not steps - {0}:
-        return
-    text = f"different labels for {len(moved):,} of {len(both):,} folders that both name"
-    if len(steps) == 1:
+    first, second = (np.unique(labels[labels != NO_LABEL]) for labels in (a.read.labels, b.read.labels))
+    step = next((step for step in (1, -1) if np.array_equal(first + step, second)), 0)
+    if step and len(first) >= _LEAST_CLASSES:
         text = (
-            f"classes are numbered {sides[1].min()} to {sides[1].max()} in {b.name} and {sides[0].min()} to "
-            f"{sides[0].max()} in {a.name}: labels of the same class differ by {min(steps):+d}"
+            f"classes are numbered {second[0]} to {second[-1]} in {b.name} and {first[0]} to {first[-1]} in {a.name}: "
+            f"labels of the same class differ by {step:+d}"
         )
-    names = (a.name, b.name)
-    yield Finding(
-        "warn", f"{a.name} and {b.name}", len(moved) or len(sides[1]), text, examples, lists=names, pairs=(names,),
-        asked=0, hint="number the classes alike in both lists",
-    )  # fmt: skip
-
-
-def _usual(listed: AuditedList) -> dict[str, int]:
-    """Return the label of each folder whose entries have one label alone, where folders are classes."""
-    import pandas as pd
-
-    if not listed.read.has_folders:
-        return {}
-    names, folders = folders_of(listed)
-    labels = pd.DataFrame({"folder": folders, "label": listed.read.labels}).drop_duplicates()
-    alone = labels[~labels["folder"].duplicated(keep=False)].sort_values("folder")
-    by_folder = {names[folder]: label for folder, label in alone.itertuples(index=False)}
-    return by_folder if len(set(by_folder.values())) == len(by_folder) > 1 else {}
+        hint = "number the classes alike in both lists"
+        yield pair_finding("warn", (a.name, b.name), len(second), text, asked=0, hint=hint)
 
 
 def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
@@ -238,7 +155,7 @@ def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
             odd = np.flatnonzero((left != right) & (left != "") & (right != ""))
             if not len(odd):
                 text = f"the column {column} agrees for {counted(len(shared), 'file')}"
-                yield Finding("pass", f"{first.name} and {second.name}", text=text, lists=names, pairs=(names,))
+                yield pair_finding("pass", names, 0, text)
                 continue
             text = f"the column {column} differs for {len(odd):,} of {counted(len(shared), 'file')}"
             yield _differing(lists, (first, second), text, odd, (left, right))
@@ -369,10 +286,8 @@ def json_refers_to_what_it_holds(target: AuditTarget) -> Iterator[Finding]:
             names = (list_of(first), list_of(second))
             categories = counted(len(moved), "category", "categories")
             text = f"{categories} with different numbers: a model trained on one mislabels the other"
-            yield Finding(
-                "fail", f"{first} and {second}", len(moved), text, tuple(moved[:SHOWN_EXAMPLES]),
-                of=len(numbers[first].keys() | numbers[second].keys()), lists=names, pairs=(names,),
-            )  # fmt: skip
+            every, about = numbers[first].keys() | numbers[second].keys(), f"{first} and {second}"
+            yield pair_finding("fail", names, len(moved), text, moved[:SHOWN_EXAMPLES], of=len(every), about=about)
 
 
 def _broken(name: str, facts: CocoFacts) -> Iterator[Finding]:
@@ -537,14 +452,3 @@ def _classes_of(target: AuditTarget, scope: str, names: Sequence[str]) -> tuple[
     plain = {fold(name) for name in coco}
     hits = sum(fold(name) in plain for name in names)
     return (coco, "COCO") if names and hits >= _NEARLY_ALL * len(names) else ((), "")
-
-
-CHECKS: dict[str, Check] = {
-    "PL9": labels_fit_each_other,
-    "PL16": tables_fit_each_other,
-    "PL3": no_class_is_known_and_unknown,
-    "PL4": roles_name_classes_of_the_data,
-    "PL5": lists_fit_their_json,
-    "PL6": json_ids_are_unique,
-    "PL15": json_refers_to_what_it_holds,
-}

@@ -15,21 +15,28 @@ import numpy as np
 from curation.core.columns import distinct
 from curation.core.errors import CurationError
 from curation.core.wording import counted
-from curation.extensions.audit.judgement import (
+from curation.extensions.audit.lists import AuditedList, list_of
+from curation.extensions.audit.roles import read_role
+from curation.extensions.audit.rule import (
     BOXES,
     COMPLETE,
     EXHAUSTIVE,
     SOURCES,
+    Finding,
     ListInTask,
+    Outcome,
+    Verdict,
     cases,
+    joined,
+    list_finding,
     missing_lists,
+    not_applicable,
+    pair_finding,
+    undecidable,
     unlocated,
 )
-from curation.extensions.audit.lists import AuditedList, list_of
-from curation.extensions.audit.roles import read_role
-from curation.extensions.audit.rule import Check, Finding, Outcome, joined, not_applicable, undecidable
 from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditedSource, AuditTarget, ComparedPair
-from curation.manifest.disjoint import REASONS, ImageColumns, shared_images
+from curation.manifest.disjoint import REASONS, ImageColumns, Shared, shared_images
 from curation.signals.similarity.near_duplicates import AlikePhotos, PhotoHashes, alike_photos, hash_photos
 from curation.sources.datasets import namespace_of
 from curation.sources.opening import open_path
@@ -53,6 +60,7 @@ _WHICH_COUNT = (
     "the numbers are ids of one dataset, --namespace NAME says so; lists of a VOC folder: audit it with its JPEGImages"
 )
 _BOTH = "remove the shared images from the train and finetune lists"
+_LOOK = "look at the photos: --photos NAME=DIR (DS3)"
 
 
 def tests_are_annotated_exhaustively(target: AuditTarget) -> Outcome:
@@ -226,15 +234,15 @@ def share_of_unknown(target: AuditTarget) -> Outcome:
 
 
 def _shares(case: ListInTask) -> list[Finding]:
-    target, labels, judged = case.target, case.labels, case.covered
-    if labels is None or not len(labels):
-        return case.uncovered_finding or unlocated(target, case.part)
+    target, labels, judged = case.target, case.labels, case.target.held(case.part)
+    if not len(labels):
+        return case.missing
     is_unknown = labels.label == target.unknown_label
     with_unknown, with_known = (target.where(labels.image[kind])[judged] for kind in (is_unknown, ~is_unknown))
     none, alone = int((~with_unknown).sum()), int((with_unknown & ~with_known).sum())
     left, size = len(case.part.unique) - len(judged), counted(len(judged), "image")
     rest = f"; nothing is known about {left:,} more" if left else ""
-    if case.file is None and target.tasks[case.task].unknown and target.incomplete(judged).any():
+    if target.tasks[case.task].unknown and target.incomplete(judged).any():
         # A table may miss an unknown object as well as a known one: the first number is a bound, the second nothing.
         text = f"no unknown box on at most {none:,} of {size} ({none / len(judged):.1%}), by a table of image and class"
     else:
@@ -253,7 +261,7 @@ def lists_name_images_once(target: AuditTarget) -> Iterator[Finding]:
     for part in target.files:
         if part.stated_repeats and not part.available:
             text = f"{counted(part.stated_repeats, 'repeated line')}, as the manifest states"
-            yield Finding("fail", part.name, part.stated_repeats, text, lists=(part.name,))
+            yield list_finding("fail", part, part.stated_repeats, text)
     sound = []
     for part in (known for known in target.files if known.available):
         if len(part.members) > len(part.unique) and (finding := _repeated(target, part)):
@@ -288,7 +296,7 @@ def _repeated(target: AuditTarget, part: AuditedList) -> Finding | None:
         lines = part.lines[part.members == image].tolist()
         examples.append(f"{target.ids[image]} ({part.whole} lines {', '.join(map(str, lines[:4]))})")
     like = "lines are repeated"
-    return Finding("fail", part.name, repeats, text, tuple(examples), of=len(rows), lists=(part.name,), like=like)
+    return list_finding("fail", part, repeats, text, examples, of=len(rows), like=like)
 
 
 def _repeated_rows(part: AuditedList) -> Int64s:
@@ -344,20 +352,14 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
     inside = target.where(images)
     lines = [side.count_lines(inside[side.members]) for side in (first, second)]
     sizes, here = [side.count_lines() for side in (first, second)], (len(first.unique), len(second.unique))
-    finding = Finding(
-        "warn" if pair.unlabelled and pair.roles == ("train", "val") else "fail",
-        pair.about,
-        len(images),
+    verdict: Verdict = "warn" if pair.unlabelled and pair.roles == ("train", "val") else "fail"
+    text = (
         f"both hold {counted(len(images), 'image')}, on {lines[0]:,} of {sizes[0]:,} and {lines[1]:,} of "
-        f"{counted(sizes[1], 'line')}",
-        target.examples(images, [first, second]),
-        of=len(second.unique),
-        lists=pair.names,
-        pairs=(pair.names,),
-        like="the lists share images",
-        brief=pair.family.replace(" ", "_"),
-        hint=f"{_BOTH}; {_WHOLE_DOMAINS}" if len(images) == here[0] else _BOTH,
+        f"{counted(sizes[1], 'line')}"
     )
+    hint = f"{_BOTH}; {_WHOLE_DOMAINS}" if len(images) == here[0] else _BOTH
+    finding = _shared_finding(verdict, pair, len(images), text, target.examples(images, [first, second]), hint=hint)
+    finding = replace(finding, like="the lists share images")
     if _counted_anew(target, pair, images) and not _are_files_of_one_folder(target, pair, images):
         text = f"if the file name alone identifies the image, both hold {counted(len(images), 'image')}"
         return replace(finding, verdict="warn", text=text, like="", hint=_WHICH_COUNT)
@@ -384,6 +386,20 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
     return finding
 
 
+def _shared_finding(
+    verdict: Verdict, pair: ComparedPair, count: int, text: str, examples: Sequence[str], hint: str
+) -> Finding:
+    brief, size = pair.family.replace(" ", "_"), len(pair.second.unique)
+    return pair_finding(verdict, pair.names, count, text, examples, about=pair.about, of=size, brief=brief, hint=hint)
+
+
+def _by_evidence(shared: Shared, pair: ComparedPair, count: int, text: str, examples: Sequence[str]) -> Finding:
+    """Return the finding on images that two lists share by a proof, or perhaps by a sign."""
+    if shared.proven:
+        return _shared_finding("fail", pair, count, text, examples, _BOTH)
+    return _shared_finding("warn", pair, count, f"perhaps {text}", examples, _LOOK)
+
+
 def _by_annotations(target: AuditTarget, pair: ComparedPair, by_name: list[Finding]) -> list[Finding]:
     """Return the findings on two lists after comparing boxes, sizes and photos of their annotations.
 
@@ -401,12 +417,8 @@ def _by_annotations(target: AuditTarget, pair: ComparedPair, by_name: list[Findi
         count = len(distinct(shared.right))
         pairs = zip(shared.left[:SHOWN_EXAMPLES].tolist(), shared.right[:SHOWN_EXAMPLES].tolist(), strict=True)
         text = f"share {counted(count, 'image')}: {REASONS[shared.evidence]}"
-        findings.append(Finding(
-            "fail" if shared.proven else "warn", pair.about, count, text if shared.proven else f"perhaps {text}",
-            tuple(" and ".join(dict.fromkeys(map(columns.label, rows))) for rows in pairs), of=len(right[0].images),
-            lists=pair.names, pairs=(pair.names,), brief=pair.family.replace(" ", "_"),
-            hint=_BOTH if shared.proven else "look at the photos: --photos NAME=DIR (DS3)",
-        ))  # fmt: skip
+        examples = [" and ".join(dict.fromkeys(map(columns.label, rows))) for rows in pairs]
+        findings.append(replace(_by_evidence(shared, pair, count, text, examples), of=len(right[0].images)))
     # Files with the same name but different records or photos are two images.
     is_sign = any(shared.evidence == "name" for shared in overlaps)
     return findings + (by_name if is_sign else [finding for finding in by_name if finding.verdict == "pass"])
@@ -428,7 +440,7 @@ def _annotations(target: AuditTarget, part: AuditedList) -> tuple[Source, Path] 
     key = ("annotations", part.name)
     if key not in target.cache:
         try:
-            source = open_path(path, dataset="lists", part=use, cache=False, bad_boxes="drop")
+            source = open_path(path, dataset="lists", part=use, bad_boxes="drop")
         except CurationError:
             # Other rules report errors of the file.
             source = None
@@ -506,12 +518,7 @@ def _under_other_ids(target: AuditTarget, pair: ComparedPair) -> list[Finding]:
         pairs = sorted(f"{target.columns.label(left)} and {target.columns.label(right)}" for left, right in rows)
         count = len(distinct(shared.right[here]))
         text = f"{counted(count, 'image')} under two ids: {REASONS[shared.evidence]}"
-        finding = Finding(
-            "fail" if shared.proven else "warn", pair.about, count, text if shared.proven else f"perhaps {text}",
-            tuple(pairs[:SHOWN_EXAMPLES]), of=len(pair.second.unique), lists=pair.names, pairs=(pair.names,),
-            hint=_BOTH if shared.proven else "look at the photos: --photos NAME=DIR (DS3)",
-        )  # fmt: skip
-        findings.append(finding)
+        findings.append(_by_evidence(shared, pair, count, text, pairs[:SHOWN_EXAMPLES]))
     return findings
 
 
@@ -527,16 +534,8 @@ def _perhaps(target: AuditTarget, pair: ComparedPair) -> list[Finding]:
         f"{target.ids[left]} and {target.ids[right]} ({pair.first.line_of(left)}; {pair.second.line_of(right)})"
         for left, right in overlap.examples
     )
-    is_likely = overlap.strength == "likely"
-    if is_likely:
-        text = f"if the file name alone identifies the image, both hold {counted(overlap.images, 'image')}"
-    else:
-        names = counted(overlap.images, "common name")
-        text = f"{names}, {overlap.why}: perhaps the same photos, which names cannot prove"
-    return [Finding(
-        "warn" if is_likely else "info", pair.about, overlap.images, text, examples, of=len(pair.second.unique),
-        lists=pair.names, pairs=(pair.names,), asked=int(is_likely), hint="look at the photos: --photos NAME=DIR (DS3)",
-    )]  # fmt: skip
+    text = f"if the file name alone identifies the image, both hold {counted(overlap.images, 'image')}"
+    return [_shared_finding("warn", pair, overlap.images, text, examples, hint=_LOOK)]
 
 
 def _allowed(target: AuditTarget) -> list[Finding]:
@@ -691,16 +690,3 @@ def _collisions(target: AuditTarget) -> Iterator[Finding]:
             text = f"{counted(len(images), 'id')} with an image in each"
             about = f"{first.name} and {second.name}"
             yield Finding("fail", about, len(images), text, target.examples(images, target.files))
-
-
-CHECKS: dict[str, Check] = {
-    "LI1": tests_are_annotated_exhaustively,
-    "LI2": tests_have_annotations,
-    "LI3": raw_tests_are_sound,
-    "LI4": share_of_unknown,
-    "DS1": lists_name_images_once,
-    "DS2": roles_share_no_image,
-    "DS3": photos_are_distinct,
-    "DS4": validation_is_apart,
-    "DS5": ids_name_one_file,
-}

@@ -19,7 +19,16 @@ from curation.core.tables import grouped
 from curation.core.wording import counted
 from curation.extensions.audit.groups import GroupResult, Groups
 from curation.extensions.audit.lists import AuditedList, ListSet
-from curation.extensions.audit.rule import Check, Finding, Outcome, Verdict, joined, not_applicable, undecidable
+from curation.extensions.audit.rule import (
+    Finding,
+    Outcome,
+    Verdict,
+    joined,
+    list_finding,
+    not_applicable,
+    pair_finding,
+    undecidable,
+)
 from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditTarget, ComparedPair
 from curation.sources.entries import NO_LABEL, ListDigests, OddLine
 from curation.sources.source import Bools, Int64s
@@ -67,7 +76,7 @@ def names_agree_with_counts(target: AuditTarget) -> Iterator[Finding]:
             # A number far from every count is not a count: 640 is a size.
             is_near = any(number <= 2 * count <= 4 * number for count in counts.values())
             verdict: Verdict = "fail" if empty else "warn" if is_near else "info"
-            yield Finding(verdict, listed.name, 1, text, lists=(listed.name,))
+            yield list_finding(verdict, listed, 1, text)
     if agreed:
         yield Finding("pass", "names", text=f"{counted(agreed, 'count')} in names, each that of its list", asked=agreed)
 
@@ -136,14 +145,12 @@ def sizes_are_stated(target: AuditTarget) -> Iterator[Finding]:
         yield undecidable("lists", ID_AND_OOD)
     for listed in lists.lists:
         if summary := _column_summary(listed):
-            yield Finding("info", listed.name, 0, summary, lists=(listed.name,), asked=0)
+            yield list_finding("info", listed, 0, summary, asked=0)
         per = _per_class(listed, lists.files[listed.file].form)
         if per is not None and len(per) > 1:
             text = f"{len(listed):,} images in {len(per):,} classes, {per.min():,} to {per.max():,} each"
             brief = f"{listed.name}: {len(per):,} classes of {per.min():,} to {per.max():,}"
-            yield Finding(
-                "info", listed.name, len(listed), text, lists=(listed.name,), asked=0, like="sizes", brief=brief
-            )
+            yield list_finding("info", listed, len(listed), text, asked=0, like="sizes", brief=brief)
 
 
 def _column_summary(listed: AuditedList) -> str:
@@ -269,23 +276,20 @@ def _group_finding(pair: ComparedPair, result: GroupResult) -> Finding:
         return replace(finding, lists=names, pairs=(names,), like=like, brief=brief, reason=reason)
     several = f"{result.noun}s"
     left_out = f"; {counted(sum(result.without), 'line')} without" if sum(result.without) else ""
-    also = "".join(f"; {text}" for text in result.also)
     if result.verdict == "disjoint":
         here, two = result.groups
-        text = f"by {result.pattern}: {here:,} and {counted(two, result.noun)}, none on both sides{left_out}{also}"
-        return Finding("pass", about, text=text, lists=names, pairs=(names,))
+        text = f"by {result.pattern}: {here:,} and {counted(two, result.noun)}, none on both sides{left_out}"
+        return pair_finding("pass", names, 0, text, about=about)
     sides = " and ".join(
         f"{lines:,} of {n:,} lines of {name}" for lines, n, name in zip(result.lines, result.of, names, strict=True)
     )
-    text = f"by {result.pattern}: {counted(result.both, result.noun)} on both sides, with {sides}{left_out}{also}"
+    text = f"by {result.pattern}: {counted(result.both, result.noun)} on both sides, with {sides}{left_out}"
     if result.is_view:
         text += "; these are other views of the same instant, not the same images"
     examples = tuple(f"{row.name}: {row.lines[0]:,} and {row.lines[1]:,} lines" for row in result.examples[:_SHOWN])
     hint = f"split by {result.noun}; if the same {several} in another modality or view are intended, document it"
-    return Finding(
-        "warn", about, result.both, text, examples, of=sum(result.groups) - result.both, lists=names, pairs=(names,),
-        hint=hint,
-    )  # fmt: skip
+    size = sum(result.groups) - result.both
+    return pair_finding("warn", names, result.both, text, examples, of=size, hint=hint, about=about)
 
 
 def relations_are_noted(target: AuditTarget) -> Iterator[Finding]:
@@ -428,28 +432,11 @@ def known_and_unknown_images_are_apart(target: AuditTarget) -> Iterator[Finding]
     """PL17: no image is in both an in-distribution list and an out-of-distribution list."""
     for inside, outside in product(target.with_role("id"), target.with_role("ood")):
         images = target.shared(inside, outside)
-        about = f"{outside.name} and {inside.name}"
         names = (outside.name, inside.name)
         if not len(images):
-            yield Finding(
-                "pass", about, text="no image is both in and out of distribution", lists=names, pairs=(names,)
-            )
+            yield pair_finding("pass", names, 0, "no image is both in and out of distribution")
             continue
         text = f"{len(images):,} of {counted(len(outside.unique), 'out-of-distribution image')} also in-distribution"
         examples = target.examples(images, [outside, inside])
-        yield Finding(
-            "fail", about, len(images), text, examples, of=len(outside.unique), lists=names, pairs=(names,),
-            like="the lists share images",
-        )  # fmt: skip
-
-
-CHECKS: dict[str, Check] = {
-    "PL1": names_agree_with_counts,
-    "PL2": growing_lists_are_nested,
-    "PL8": sizes_are_stated,
-    "PL11": lists_have_one_name,
-    "PL13": lines_are_whole,
-    "PL7": groups_are_on_one_side,
-    "PL14": relations_are_noted,
-    "PL17": known_and_unknown_images_are_apart,
-}
+        like, size = "the lists share images", len(outside.unique)
+        yield pair_finding("fail", names, len(images), text, examples, of=size, like=like)

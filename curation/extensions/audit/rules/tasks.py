@@ -7,29 +7,31 @@ all.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from curation.core.columns import distinct
 from curation.core.wording import counted
 from curation.extensions.audit.classes import UNKNOWN_NAME, fold
-from curation.extensions.audit.judgement import (
+from curation.extensions.audit.lists import AuditedList
+from curation.extensions.audit.rule import (
     COMPLETE,
     SOURCES,
     VIEWS,
+    Finding,
+    Labels,
     ListInTask,
     cases,
     forbidden_labels,
+    joined,
     missing_lists,
+    raw_labels,
+    undecidable,
+    unit_of,
     unlocated,
     unlocated_need,
 )
-from curation.extensions.audit.labels import Labels, raw_labels, ruled_labels, unit_of
-from curation.extensions.audit.lists import AuditedList
-from curation.extensions.audit.rule import Check, Finding, joined, undecidable
 from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditTarget
 from curation.sources.source import Bools, Int64s
 
@@ -60,26 +62,21 @@ def training_labels_are_known(case: ListInTask) -> list[Finding]:
 def tests_show_known_and_unknown(case: ListInTask) -> list[Finding]:
     """CO3: while a class is unknown the test view holds known and unknown boxes; afterwards none unknown."""
     target, part, labels, missing = case.target, case.part, case.labels, case.missing
-    is_file = case.file is not None
-    if labels is None or (missing and not len(case.covered)):
+    if missing and not len(target.held(part)):
         return missing
-    silent = not is_file and bool(target.incomplete(part.unique).any())
-    if not (len(labels) or is_file):
+    silent = case.is_partly_unknown
+    if not len(labels):
         text = "the test view holds no boxes"
         return missing or [undecidable(case.about, COMPLETE, text) if silent else Finding("fail", case.about, 1, text)]
-    least = "at least " if len(case.unsure) else ""
-    unknown = int((labels.label == target.unknown_label).sum())
-    known = int(((labels.label >= 0) & (labels.label < target.unknown_label)).sum())
+    least = "at least " if silent else ""
+    is_unknown = labels.label == target.unknown_label
+    unknown, known = int(is_unknown.sum()), int((~is_unknown).sum())
     text = f"{least}{known:,} known and {least}{unknown:,} unknown {labels.unit} in {labels.origin}"
     if not target.tasks[case.task].unknown:
-        if unknown:
-            return [case.of("fail", distinct(labels.image[labels.label == target.unknown_label]), text, unknown)]
         # A declared view of known classes alone gives no unknown box, whatever the images show.
-        return (missing if is_file else []) or case.passed(text)
+        return [case.of("fail", distinct(labels.image[is_unknown]), text, unknown)] if unknown else case.passed(text)
     if known and unknown:
         return case.passed(text)
-    if is_file and missing:
-        return missing
     need = unlocated_need(target, [part])
     return [undecidable(case.about, need, text) if silent else Finding("fail", case.about, 1, text)]
 
@@ -93,12 +90,10 @@ def classes_have_boxes(target: AuditTarget) -> Iterator[Finding]:
     trains = cases(target, "train")
     for task in range(len(target.tasks)):
         if task_cases := [case for case in trains if case.task == task]:
-            labels = [case.labels for case in task_cases if case.labels is not None]
+            labels = [case.labels for case in task_cases]
             lists, subject = [case.part for case in task_cases], f"training box in {target.tasks[task].name}"
-            silent = any(len(case.unsure) for case in task_cases)
+            silent = any(case.is_partly_unknown for case in task_cases)
             yield from _boxes_of(target, lists, labels, target.introduced_in == task, subject, silent=silent)
-            for case in task_cases:
-                yield from case.uncovered_finding
 
 
 def _boxes_of(
@@ -205,7 +200,6 @@ def class_indices_are_stable(target: AuditTarget) -> list[Finding]:
         if entry.role == "known" and entry.index >= unknown:
             text = f"index {entry.index} of {entry.name!r} is not below {unknown}, the index of unknown"
             violations.append(("classes", text))
-    violations += _file_numbers(target)
     if not violations:
         known = sum(entry.role == "known" for entry in target.classes)
         text = f"indices 0 to {known - 1} in task order, unknown after all classes"
@@ -213,32 +207,16 @@ def class_indices_are_stable(target: AuditTarget) -> list[Finding]:
     return _violated(violations)
 
 
-def _file_numbers(target: AuditTarget) -> Iterator[tuple[str, str]]:
-    """Yield where a label file gives a class another category id than an earlier one did."""
-    number_of: dict[int, tuple[int, str]] = {}
-    for file in {id(file.source): file for part in target.lists for file in part.labels.values()}.values():
-        categories = file.source.categories
-        for name, number in zip(categories.names, categories.numbers, strict=True):
-            label = target.label_of(name)
-            first, where = number_of.setdefault(label, (number, file.name))
-            if label >= 0 and first != number:
-                yield file.name, f"category id of {name!r} is {number}, but {first} in {where}"
-
-
 def train_images_show_their_task(case: ListInTask) -> list[Finding]:
     """TI3: every train image of task t shows an object of a class that t introduces."""
     target, part = case.target, case.part
     if not part.available:
         return missing_lists([part])
-    is_file = case.file is not None and not len(target.held(part))
-    labels = case.labels if is_file else case.raw
-    assert labels is not None  # noqa: S101
     introduced = np.append(target.introduced_in == case.task, [False, False])
-    has_object = target.where(labels.image[introduced[labels.label]])
-    judged = case.covered if is_file else target.held(part)
+    has_object = target.where(case.raw.image[introduced[case.raw.label]])
+    judged = target.held(part)
     without = judged[~has_object[judged]]
-    silent = np.zeros(len(without), np.bool_) if is_file else target.incomplete(without)
-    findings = case.uncovered_finding if is_file else unlocated(target, part)
+    silent, findings = target.incomplete(without), unlocated(target, part)
     if len(proven := without[~silent]):
         text = f"{counted(len(proven), 'image')} without a class that {target.tasks[case.task].name} introduces"
         findings.append(case.of("fail", proven, text))
@@ -382,57 +360,36 @@ def _images_of_classes(target: AuditTarget, lists: list[AuditedList]) -> tuple[I
 
 
 def views_fit_their_purpose(target: AuditTarget) -> Iterator[Finding]:
-    """AS1: train views hold no class of earlier tasks; what was written out is the raw boxes, unmoved, rightly named.
+    """AS1: train views hold no class of earlier tasks; test views hold each raw box once, rightly named.
 
     Labels of classes that are not known yet in train, finetune and val views are reported by CO2 and AS2.
     """
     for case in cases(target, "train"):
         yield from forbidden_labels(case, np.append(target.introduced_in < case.task, [False, False]))
-    for case in cases(target, "train", "finetune", "val"):
-        if case.file is not None:
-            yield from _written_view(case)
     for case in cases(target, "test"):
         yield from _test_view(case)
 
 
 def _test_view(case: ListInTask) -> list[Finding]:
-    if not case.is_stated:
+    if not case.part.view_declared:
         return [undecidable(case.about, VIEWS)]
     if not case.part.available:
         return missing_lists([case.part])
-    if case.file is None and (text := _lossy(case)):
-        affected = 0 if case.unseen_boxes("") else int(_differences(_expected(case), _labels(case))[0].sum())
-        return [Finding("fail", case.about, affected, text)]
-    located = unlocated(case.target, case.part)
+    if text := _lossy(case):
+        return [Finding("fail", case.about, 0 if case.unseen_boxes("") else _lost_boxes(case), text)]
     if missing := case.unseen_boxes(case.about):
-        return missing if len(case.target.held(case.part)) else located
-    findings = _compared(case, case.about, _expected(case), _labels(case))
-    return findings + case.uncovered_finding + located
+        return missing if len(case.target.held(case.part)) else case.missing
+    text = f"{counted(len(case.raw), 'raw box', 'raw boxes')}, each once in {case.labels.origin}"
+    return [*case.passed(text), *case.missing]
 
 
-def _labels(case: ListInTask) -> Labels:
-    labels = case.labels
-    assert labels is not None  # noqa: S101
-    return labels
-
-
-def _written_view(case: ListInTask) -> list[Finding]:
-    """Compare a label file of a train, finetune or val list with the raw boxes of the classes that it may label.
-
-    A box whose place holds a label that CO2, AS2 or the first half of AS1 forbids is reported there.
-    """
-    target, part, task = case.target, case.part, case.task
-    about = f"{case.about}: raw boxes"
-    if missing := case.unseen_boxes(about):
-        return missing
-    introduced = target.introduced_in
-    allowed = np.append(introduced == task if part.role == "train" else introduced <= task, [False, False])
-    ruled = ruled_labels(target, part, task) if part.view_declared else None
-    raw, labels = ruled or case.raw, _labels(case)
-    elsewhere = labels.where(~allowed[labels.label])
-    mine = allowed[raw.label] & ~raw.at_places_of(elsewhere)
-    findings = _compared(case, about, raw.where(mine), labels.where(allowed[labels.label]), flagged=bool(ruled))
-    return findings + unlocated(target, part)
+def _lost_boxes(case: ListInTask) -> int:
+    """Return how many raw boxes a view drops, or gives another label than the principle."""
+    target, raw = case.target, case.raw
+    known = np.append(target.introduced_in <= case.task, [False, False])
+    expected = np.where(known[raw.label], raw.label, target.unknown_label)
+    size = len(target.classes) + 1
+    return int((~np.isin(raw.row * size + expected, case.labels.row * size + case.labels.label)).sum())
 
 
 def _lossy(case: ListInTask) -> str:
@@ -450,69 +407,6 @@ def _lossy(case: ListInTask) -> str:
     return "the declared view drops crowd or difficult boxes" if "drop" in (view.crowd, view.difficult) else ""
 
 
-def _expected(case: ListInTask) -> Labels:
-    raw = case.raw
-    known = np.append(case.target.introduced_in <= case.task, [False, False])
-    return replace(raw, label=np.where(known[raw.label], raw.label, np.int32(case.target.unknown_label)))
-
-
-def _compared(case: ListInTask, about: str, expected: Labels, labels: Labels, *, flagged: bool = True) -> list[Finding]:
-    """Return whether labels are the expected boxes, on the images of which both sides are known.
-
-    Parameters
-    ----------
-    flagged : bool
-        Whether crowd and difficult boxes must be present too. For training and validation labels this depends on
-        an undeclared view.
-    """
-    known = case.target.where(case.target.held(case.part))
-    known[case.uncovered] = False
-    if not known.any():
-        return []
-    expected, labels = expected.where(known[expected.image]), labels.where(known[labels.image])
-    lost, gained = _differences(expected, labels)
-    if not flagged:
-        lost &= ~(expected.crowd | expected.difficult)
-    if not (lost.any() or gained.any()):
-        text = f"{counted(len(expected), 'raw box', 'raw boxes')}, each once in {labels.origin}"
-        return [Finding("pass", about, text=text)]
-    images = distinct(np.concatenate([expected.image[lost], labels.image[gained]]))
-    renamed = int((lost & expected.at_places_of(labels.where(gained))).sum())
-    again = gained & np.isin(labels.keys(), expected.keys())
-    boxes = ("box", "boxes")
-    kinds = [
-        (int(lost.sum()), ("raw box", "raw boxes"), f"missing from {labels.origin}"),
-        (int((gained & ~again).sum()), boxes, f"of {labels.origin} without a raw box of that label"),
-        (int(again.sum()), boxes, f"more in {labels.origin} than among the raw boxes"),
-    ]
-    parts = [f"{counted(number, *words)} {rest}" for number, words, rest in kinds if number]
-    text = "; ".join([*parts, *([f"{renamed:,} of them under the name of another class"] if renamed else [])])
-    return [case.of("fail", images, text, max(int(lost.sum()), int(gained.sum())), about)]
-
-
-def _differences(expected: Labels, actual: Labels) -> tuple[Bools, Bools]:
-    """Return which boxes of each side have no partner of the same image, label and place on the other."""
-    ours, theirs, size = _numbered(expected.keys(), actual.keys())
-    return _surplus(ours, theirs, size), _surplus(theirs, ours, size)
-
-
-def _numbered(ours: npt.NDArray[np.uint64], theirs: npt.NDArray[np.uint64]) -> tuple[Int64s, Int64s, int]:
-    """Return both sides with equal keys as equal small numbers, and how many different ones there are."""
-    distinct, number = np.unique(np.concatenate([ours, theirs]), return_inverse=True)
-    return number[: len(ours)], number[len(ours) :], len(distinct)
-
-
-def _surplus(ours: Int64s, theirs: Int64s, size: int) -> Bools:
-    """Return which entries of `ours` go beyond the number of equal entries in `theirs`."""
-    order = np.argsort(ours, kind="stable")
-    ranked = ours[order]
-    starts = np.searchsorted(ranked, ranked, side="left")
-    rank = np.arange(len(ours)) - starts
-    beyond = np.zeros(len(ours), np.bool_)
-    beyond[order] = rank >= np.bincount(theirs, minlength=size)[ranked]
-    return beyond
-
-
 def validation_knows_no_unknown(case: ListInTask) -> list[Finding]:
     """AS2: no label of a val view is ``unknown`` (ORE fitted its energy model on such labels)."""
     return forbidden_labels(case, np.append(np.zeros(len(case.target.classes), np.bool_), [True, False]))
@@ -520,46 +414,10 @@ def validation_knows_no_unknown(case: ListInTask) -> list[Finding]:
 
 def flags_survive(case: ListInTask) -> list[Finding]:
     """AS3: boxes flagged crowd or difficult in the raw file carry the flag in every view that keeps them."""
-    if not case.is_stated:
+    if not case.part.view_declared:
         return [undecidable(case.about, VIEWS)]
     if unseen := case.unseen_boxes(case.about):
         return unseen
-    raw, labels = case.raw, _labels(case)
-    missing = case.uncovered_finding + unlocated(case.target, case.part)
-    flagged = int((raw.crowd | raw.difficult).sum())
-    if not flagged:
-        return missing or [Finding("not applicable", case.about, text="no raw box of its images is flagged")]
-    bare = _without_flag(raw, labels)
-    if len(bare):
-        boxes = counted(len(bare), "box", "boxes")
-        text = f"{boxes} of {labels.origin} without the flag crowd or difficult of the raw box"
-        return [case.of("warn", distinct(labels.image[bare]), text, len(bare)), *missing]
-    return missing or case.passed(counted(flagged, "flagged raw box", "flagged raw boxes"))
-
-
-def _without_flag(raw: Labels, labels: Labels) -> Int64s:
-    """Return the rows of a view that lie where every raw box carries a flag that they lack."""
-    ours, theirs, size = _numbered(raw.keys(named=False), labels.keys(named=False))
-    lost = np.zeros(len(labels), np.bool_)
-    for mine, others in ((labels.crowd, raw.crowd), (labels.difficult, raw.difficult)):
-        flagged = np.bincount(ours[others], minlength=size)
-        plain = np.bincount(ours[~others], minlength=size)
-        lost |= (~mine) & (flagged[theirs] > 0) & (plain[theirs] == 0)
-    return np.flatnonzero(lost)
-
-
-CHECKS: dict[str, Check] = {
-    "CO1": known_and_unknown_are_apart,
-    "CO2": training_labels_are_known,
-    "CO3": tests_show_known_and_unknown,
-    "CO4": classes_have_boxes,
-    "CO5": hidden_unknown_objects,
-    "TI1": tasks_increase,
-    "TI2": class_indices_are_stable,
-    "TI3": train_images_show_their_task,
-    "TI4": selection_is_complete,
-    "TI5": exemplars_are_balanced,
-    "AS1": views_fit_their_purpose,
-    "AS2": validation_knows_no_unknown,
-    "AS3": flags_survive,
-}
+    if not (flagged := int(case.raw.flagged.sum())):
+        return case.missing or [Finding("not applicable", case.about, text="no raw box of its images is flagged")]
+    return case.missing or case.passed(counted(flagged, "flagged raw box", "flagged raw boxes"))

@@ -2,8 +2,8 @@
  *
  * One plain script that the App inserts: no build step, no module, nothing fetched from elsewhere. The verdict itself is
  * given by the server of the review (log, synced; then database); this script shows what was done, in that order.
- * What it needs of the App is no documented interface: `missing` looks for it at the start, and without it the buttons
- * of the Python plugin go on working.
+ * What it needs of the App is no documented interface: `missing` looks for it at the start, and without it the panel
+ * of the Python plugin goes on working.
  */
 (function () {
   "use strict";
@@ -222,7 +222,7 @@
       "margin-top:10px;color:#c8c8d0;",
       "In the grid a key judges the images that are ticked. In the enlarged view it judges the image shown and goes on to " +
         "the next one without a verdict of yours; an image that you judge anew is followed by its neighbour. Reasons are " +
-        "given with Decide above the grid, or in the panel Review."
+        "given in the panel Review."
     );
   }
 
@@ -798,7 +798,7 @@
 
   const absent = missing();
   if (absent.length) {
-    say(`Keys are off: this FiftyOne lacks ${absent.join(", ")}. The buttons above the grid work.`, "wrong");
+    say(`Keys are off: this FiftyOne lacks ${absent.join(", ")}. The panel Review, opened above the grid, works.`, "wrong");
     return;
   }
   foo.registerOperator(Press, PLUGIN);

@@ -1,8 +1,14 @@
-"""Reference methods for unknown boxes: the naive baseline, the expelling classifier, confirmation of proposals.
+"""Reference methods of the papers, as functions of predictions: unknown boxes, score merging, losses, OOD scores.
 
 A detector's boxes have a score for every known class (`ScoreVectors`); a method gives each box one label
-(`LabelledBoxes`).
-Boxes are suppressed within a label and across known and unknown, and dropout passes are merged into one set.
+(`LabelledBoxes`): the naive baseline, the expelling classifier, confirmation of proposals. Boxes are suppressed within
+a label and across known and unknown, and dropout passes are merged into one set. Losses need torch.
+
+Examples
+--------
+>>> import curation, numpy
+>>> curation.methods.max_softmax(numpy.log([[0.7, 0.2, 0.1]])).round(3).tolist()
+[0.7]
 """
 
 from __future__ import annotations
@@ -17,6 +23,10 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from curation.benchmarks.imagenet_losses import background_loss as background_loss
+from curation.benchmarks.imagenet_losses import background_weights as background_weights
+from curation.benchmarks.imagenet_losses import entropic_openset_loss as entropic_openset_loss
+from curation.benchmarks.imagenet_losses import softmax_loss as softmax_loss
 from curation.core.errors import PredictionError, UsageError
 from curation.core.json_text import json_rows
 from curation.core.reading import InputFile
@@ -34,6 +44,9 @@ from curation.evaluation.problem import (
 )
 from curation.evaluation.readers import locate
 from curation.evaluation.result_records import Int64, Row, decoding, read_rows
+from curation.evaluation.separability import energy as energy
+from curation.evaluation.separability import generalized_entropy as generalized_entropy
+from curation.evaluation.separability import max_softmax as max_softmax
 
 _EXAMPLE = '[{"image_id": 1, "bbox": [x, y, w, h], "scores": [0.7, 0.2, 0.1]}, ...]'
 
@@ -463,7 +476,7 @@ def confirm(
     Parameters
     ----------
     image, auxiliary_image : ndarray of int64, shapes (n,), (m,)
-        The same numbering of images: `curation.benchmarks.osod3.methods.image_positions` of the ids of both
+        The same numbering of images: `curation.benchmarks.methods.image_positions` of the ids of both
         together.
     boxes, auxiliary_boxes : ndarray of float64, shapes (n, 4), (m, 4)
         ``x, y, w, h`` in pixels.

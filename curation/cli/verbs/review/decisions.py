@@ -1,18 +1,18 @@
-"""``curation review summary``: what recorded decisions say before anything is done with them."""
+"""``curation review summary`` and ``apply``: what recorded decisions say, and a manifest that heeds them."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 from curation.cli.output import Answer, Line, Table, counted_examples
-from curation.cli.outputs import OUTPUT_FILE
+from curation.cli.outputs import NEW_MANIFEST, OUTPUT_FILE
+from curation.manifest.manifest import write_manifest
 from curation.review.decisions.agreement import Kappa, ListCount, StageAgreement
-from curation.review.decisions.cleaned_lists import UNJUDGED, Coverage
+from curation.review.decisions.application import UNJUDGED, Application, Coverage
 from curation.review.decisions.files import DecisionFile
-from curation.review.decisions.from_files import DecisionReport, report_decisions
+from curation.review.decisions.from_files import DecisionReport, apply_from_files, report_decisions
 from curation.review.decisions.resolution import Conflict
 
 MOST_SHOWN = 20
@@ -44,13 +44,11 @@ def summary(
 def _lines(report: DecisionReport, problems: list[str], out: Path | None, *, refused: bool) -> list[Line]:
     resolution = report.resolution
     tables = [_file_table(report.files)]
-    if any(file.codes for file in report.files):
-        tables.append(_code_table(report.files))
     tables.append(_list_table(report.lists))
     if report.coverage:
         tables.append(coverage_table(report.coverage))
     elif any(file.codes for file in report.files):
-        tables.append(note_table(UNJUDGED, ["--manifest M, or a list of images, counts those that nobody judged."]))
+        tables.append(note_table(UNJUDGED, ["--manifest M counts those that nobody judged."]))
     if resolution.conflicts:
         tables.append(conflict_table(resolution.conflicts))
     tables += [_agreement_table(stage) for stage in report.agreement]
@@ -76,22 +74,13 @@ def _file_table(files: Sequence[DecisionFile]) -> Table:
             row.name,
             row.format,
             str(row.rows),
-            # Of other forms repeats are rows of a log, and those that differ are conflicts.
-            *(counted_examples(ids) if row.format == "table" else "-" for ids in (row.repeated, row.contradicted)),
+            # Of other forms repeats are rows of a log.
+            counted_examples(row.repeated) if row.format == "table" else "-",
             row.sha256[:19],
         )
         for row in files
     )
-    return Table("Files", ("file", "format", "rows", "images repeated", "judged differently", "digest"), rows)
-
-
-def _code_table(files: Sequence[DecisionFile]) -> Table:
-    """Return what each code stands for, and its rows in all tables together."""
-    rows = Counter[tuple[str, str]]()
-    for file in files:
-        rows.update({(code.code, code.action): code.rows for code in file.codes})
-    cells = [(code or "(blank)", action, f"{n:,}") for (code, action), n in rows.most_common()]
-    return Table("Codes", ("code", "stands for", "rows"), (*cells, ("all", "", f"{rows.total():,}")))
+    return Table("Files", ("file", "format", "rows", "images repeated", "digest"), rows)
 
 
 def coverage_table(coverage: Sequence[Coverage]) -> Table:
@@ -111,35 +100,27 @@ def _list_table(lists: Sequence[ListCount]) -> Table:
             str(row.listed),
             str(row.unique),
             counted_examples(row.repeated) if row.repeated else "-",
-            _reasons(row),
         )
         for row in lists
     )
-    columns = ("stage", "action", "of", "rows", "images", "listed again", "reasons")
+    columns = ("stage", "action", "of", "rows", "images", "listed again")
     return Table("Lists", columns, rows)
 
 
-def _reasons(listed: ListCount) -> str:
-    reasons = [
-        f"{reason or 'none'} {rows}{f' ({images} images)' if images != rows else ''}"
-        for reason, (rows, images) in listed.reasons.items()
-        if reason or len(listed.reasons) > 1
-    ]
-    more = f", and {len(reasons) - MOST_SHOWN} more" if len(reasons) > MOST_SHOWN else ""
-    return ", ".join(reasons[:MOST_SHOWN]) + more or "-"
-
-
 def _agreement_table(agreement: StageAgreement) -> Table:
-    rows = [(pair.first, pair.second, str(pair.images), str(pair.same), _kappa(pair.kappa)) for pair in agreement.pairs]
+    rows = [
+        (pair.first, pair.second, str(pair.images), str(pair.same), kappa_text(pair.kappa)) for pair in agreement.pairs
+    ]
     if agreement.fleiss is not None:
         fewest, most = agreement.fleiss.raters
         raters = f"Fleiss, {fewest} to {most} verdicts an image" if fewest != most else "Fleiss"
-        rows.append(("all", raters, str(agreement.fleiss.items), "-", _kappa(agreement.fleiss)))
+        rows.append(("all", raters, str(agreement.fleiss.items), "-", kappa_text(agreement.fleiss)))
     title = f"Agreement at stage {agreement.stage} (Cohen's kappa of two, Fleiss' of all)"
     return Table(title, ("reviewer", "reviewer", "images of both", "same", "kappa"), tuple(rows))
 
 
-def _kappa(kappa: Kappa) -> str:
+def kappa_text(kappa: Kappa) -> str:
+    """Return a kappa with three decimals, or why there is none."""
     return f"undefined: {kappa.reason}" if kappa.value is None else f"{kappa.value:.3f}"
 
 
@@ -162,3 +143,44 @@ def conflict_table(conflicts: Sequence[Conflict]) -> Table:
 def note_table(title: str, notes: Iterable[str]) -> Table:
     """Return one row a note."""
     return Table(title, ("",), tuple((note,) for note in notes))
+
+
+def apply(applied: Annotated[Application, apply_from_files], /, *, out: Annotated[Path, NEW_MANIFEST, "DIR"]) -> Answer:
+    """Apply recorded decisions to a manifest: a new version that names their digest.
+
+    Parameters
+    ----------
+    out
+        folder of the new manifest
+    """
+    write_manifest(applied.manifest, out)
+    return Answer({**applied.data(), "out": str(out)}, _applied_lines(applied, out))
+
+
+def _applied_lines(applied: Application, out: Path) -> list[Line]:
+    base, resolution = applied.base, applied.resolution
+    made = applied.manifest
+    before = {part.name: part.images for part in base.header.parts}
+    rows = tuple(
+        (
+            diff.part,
+            str(before.get(diff.part, "new")),
+            str(made.part(diff.part).images),
+            counted_examples(diff.removed),
+            counted_examples(diff.added),
+        )
+        for diff in applied.changes
+    )
+    tables = [Table("Parts that changed", ("part", "before", "now", "left", "joined"), rows)]
+    if resolution.conflicts:
+        tables.append(conflict_table(resolution.conflicts))
+    counted = {part.name for part in base.header.parts if part.boxes} | (made.lists.keys() - before.keys())
+    uncounted = [diff.part for diff in applied.changes if diff.part in counted and not made.part(diff.part).boxes]
+    if uncounted:
+        hint = f"Objects are not counted in {', '.join(uncounted)}: give --source for each of their sources."
+        tables.append(note_table("Counts", [hint]))
+    if applied.coverage:
+        tables.append(coverage_table(applied.coverage))
+    lines: list[Line] = [table for table in tables if table.rows]
+    summary = [f"decisions: {len(resolution.decisions)}, {resolution.digest}"] if resolution.decisions else []
+    return [*lines, f"{made.header.name} {made.header.version}  {made.digest}", *summary, f"written to {out}"]

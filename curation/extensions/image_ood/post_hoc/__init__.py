@@ -1,1 +1,0 @@
-"""Post-hoc out-of-distribution scores from logits, features and a last layer."""
