@@ -13,7 +13,7 @@ import pytest
 
 from curation.benchmarks.registry import benchmarks
 from curation.cli import main, whole_parser
-from curation.cli.signature import values_of
+from curation.cli.signature import option_values
 from tests.docs.pages import (
     INDENTED,
     PAGES,
@@ -108,7 +108,7 @@ def check(command: Command, *, whole: bool) -> None:
     for options in parsed(command, whole=whole):
         assert options.verb in VERBS
         if whole:
-            values_of(options.command, options)
+            option_values(options.command, options)
         check_keys(options)
 
 

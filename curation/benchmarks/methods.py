@@ -31,6 +31,7 @@ from curation.core.errors import PredictionError, UsageError
 from curation.core.json_text import json_rows
 from curation.core.reading import InputFile
 from curation.core.writing import write_text
+from curation.evaluation.detection_files import Int64, Row, decoding, read_rows
 from curation.evaluation.matching import best_overlap, overlapping_pairs, pair_iou
 from curation.evaluation.problem import (
     LARGEST_SCORE,
@@ -43,7 +44,6 @@ from curation.evaluation.problem import (
     Int64s,
 )
 from curation.evaluation.readers import locate
-from curation.evaluation.result_records import Int64, Row, decoding, read_rows
 from curation.evaluation.separability import energy as energy
 from curation.evaluation.separability import generalized_entropy as generalized_entropy
 from curation.evaluation.separability import max_softmax as max_softmax
@@ -137,7 +137,7 @@ def read_score_vectors(path: Path, *, n_classes: int | None = None) -> ScoreVect
         It is not such a list, vectors differ in length, or a box or score is not usable. The message names the record.
     """
     file = InputFile(path, kind="score file")
-    with decoding(file, path, _EXAMPLE, "The score vectors"):
+    with decoding(file, _EXAMPLE, "The score vectors"):
         rows = json_rows(file.data, _Row)
     width = n_classes if n_classes is not None else len(rows[0].scores) if rows else 0
     for number, row in enumerate(rows):
@@ -232,7 +232,8 @@ def read_labelled(
         It is not a results file; or a record has another class, a name and id that disagree, an id alone where ids are
         not known, or a box or score that is not usable.
     """
-    file, rows = read_rows(path)
+    file = InputFile(path, kind="detections file")
+    rows = read_rows(file)
     names: dict[str | None, int] = {name: number for number, name in enumerate((*known, UNKNOWN))}
     numbers: dict[int | None, int] = {} if ids is None else {ids[name]: names[name] for name in (*known, UNKNOWN)}
 

@@ -1,6 +1,6 @@
 """Lists as their authors published them, declared as facts: which file is which part, and what it is for.
 
-A table ``[published.KEY]`` of a room's ``facts.toml`` becomes a draft header;
+A table ``[published.KEY]`` of a benchmark's file becomes a draft header;
 `curation.manifest.importing.pin_lists` fills in digests and counts from the authors' files.
 """
 
@@ -141,17 +141,21 @@ def task_classes(tasks: tuple[TaskEntry, ...], aliases: Mapping[str, str]) -> tu
 
 
 class DeclaredLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A benchmark of lists alone, in a TOML or JSON file of a user.
+    """A benchmark of lists alone, in a TOML or JSON file of a user; a copy of a packaged file will do.
 
     Attributes
     ----------
-    published : dict of str to Published
+    published : dict of str to PublishedLists
         One table.
+    benchmark, evaluation : dict
+        What a packaged file declares beside its lists; not used here.
     """
 
     paper: Paper
     published: Annotated[dict[str, PublishedLists], Meta(min_length=1, max_length=1)]
     views: dict[str, LabelView] = {}
+    benchmark: dict[str, Any] = {}
+    evaluation: dict[str, Any] = {}
 
 
 def draft_of(path: Path) -> Header:

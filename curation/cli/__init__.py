@@ -133,9 +133,9 @@ class Parser(argparse.ArgumentParser):
 def _run(options: argparse.Namespace) -> int:
     """Call what the command line names, print its answer, and return the exit status."""
     from curation.cli.output import Answer, emit, warnings_shown
-    from curation.cli.signature import call, files_of
+    from curation.cli.signature import call, option_files
 
-    inputs, outputs = files_of(options)
+    inputs, outputs = option_files(options)
     with writing.command(inputs=inputs, force=getattr(options, "force", False)), warnings_shown():
         for output, path in outputs:
             output.check(path)
@@ -214,7 +214,8 @@ def _declare(parser: argparse.ArgumentParser, module: Any, command: str, *, ever
     from curation.cli.signature import add_arguments, summary_of
 
     if not (hasattr(module, "COMMANDS") or hasattr(module, "SUMMARIES")):
-        add_arguments(parser, module.run)
+        named = f"run_{parser.prog.removeprefix('curation ')}"
+        add_arguments(parser, getattr(module, named, None) or module.run)
         return
     if hasattr(module, "SUMMARIES"):
         summaries, function_of = module.SUMMARIES, module.command_of

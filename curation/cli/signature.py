@@ -197,7 +197,7 @@ def _declare(parser: argparse.ArgumentParser, members: Sequence[Option]) -> None
         argument.choices = main.choices or None
 
 
-def files_of(options: argparse.Namespace) -> tuple[list[Path], list[tuple[Output, Path]]]:
+def option_files(options: argparse.Namespace) -> tuple[list[Path], list[tuple[Output, Path]]]:
     """Return the inputs and the outputs that a command line names, by the types of its options."""
     inputs: list[Path] = []
     outputs: list[tuple[Output, Path]] = []
@@ -229,10 +229,10 @@ def call(function: Callable[..., Any], options: argparse.Namespace) -> Any:
     UsageError
         A value is not what its annotation says, a KEY=VALUE is none, or a name or option is given twice.
     """
-    return _called(function, options, values_of(function, options))
+    return _called(function, options, option_values(function, options))
 
 
-def values_of(function: Callable[..., Any], options: argparse.Namespace) -> dict[str, Any]:
+def option_values(function: Callable[..., Any], options: argparse.Namespace) -> dict[str, Any]:
     """Return the arguments of a function, converted and checked, before it is called (see `call`)."""
     for members in options.groups.values():
         _require_keys(members, options)
@@ -366,13 +366,13 @@ def value_of(option: Option, options: argparse.Namespace) -> Any:
         texts = [text for text in texts if all(member.after_key(text) is None for member in keyed)]
     if not texts:
         if option.required and option.kind != "many":
-            refuse(prog, f"{option.title} is missing", expected=option.help or option.value_text)
+            refuse_value(prog, f"{option.title} is missing", expected=option.help or option.value_text)
         return {"many": (), "pairs": {}, "flag": option.default is True}.get(option.kind, option.default)
     value: Any = tuple(_read(option, text) for text in texts)
     if option.kind in ("one", "flag"):
         if len(texts) > 1:
             rest = ", ".join(map(str, texts[1:]))
-            refuse(prog, f"{option.title} is given twice", expected="one value", found=rest)
+            refuse_value(prog, f"{option.title} is given twice", expected="one value", found=rest)
         if option.choices and texts[0] not in option.choices:
             _unfit(option, prog, texts[0])
         if option.kind == "flag":
@@ -416,10 +416,10 @@ def _by_key(option: Option, texts: Sequence[str]) -> dict[str, str]:
 
 def _unfit(option: Option, prog: str, text: str) -> NoReturn:
     expected = ", ".join(option.choices) or (kind_in_words(option.hint) if text else option.value_text)
-    refuse(prog, f"{option.title} cannot use this value", expected=expected, found=repr(text))
+    refuse_value(prog, f"{option.title} cannot use this value", expected=expected, found=repr(text))
 
 
-def refuse(prog: str, what: str, *, expected: str, found: str | None = None) -> NoReturn:
+def refuse_value(prog: str, what: str, *, expected: str, found: str | None = None) -> NoReturn:
     """Raise a refusal of the value of an option."""
     raise UsageError(what, where=prog, expected=expected[:400], found=found and found[:200], hint=f"{prog} --help")
 
@@ -432,7 +432,7 @@ def _require_keys(members: Sequence[Option], options: argparse.Namespace) -> Non
         values = [(option, value) for option in keyed if (value := option.after_key(str(text))) is not None]
         if not values and len(keyed) == len(members):
             expected = f"KEY=VALUE with a key of {', '.join(option.key for option in keyed)}"
-            refuse(options.prog, f"{title} cannot use this value", expected=expected, found=repr(text))
+            refuse_value(options.prog, f"{title} cannot use this value", expected=expected, found=repr(text))
         for option, value in values:
             if not value:
                 _unfit(option, options.prog, value)

@@ -63,7 +63,7 @@ def require_json_lines(path: Path, error: type[CurationError], kind: str) -> Non
         )
 
 
-def filled_lines(data: bytes) -> tuple[list[tuple[int, bytes]], str]:
+def log_lines(data: bytes) -> tuple[list[tuple[int, bytes]], str]:
     """Return number and text of each line that is not blank, and the beginning of a last line that a kill cut off.
 
     The latter is ``""`` where there is none; the line is then among the others.

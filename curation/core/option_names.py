@@ -104,7 +104,8 @@ def name_of(function: str, parameter: str) -> OptionName | None:
 
 
 _MENTIONED = re.compile(
-    r"--(?P<option>[a-z][a-z-]*)(?: (?P<key>[A-Za-z][\w@-]*)=(?P<value>[^\s,;)]+)| (?P<word>[A-Z][A-Z_.]*|\d+)\b)?"
+    r"--(?P<option>[a-z][a-z-]*)(?: (?P<key>[A-Za-z][\w@-]*)=(?P<value>[^\s,;)]+)| (?P<word>[A-Z][A-Z_.]*|\d+)\b"
+    r"|=(?P<plain>\w+))?"
 )
 _HELP = re.compile(r"curation evaluate (\w+) --help")
 
@@ -155,7 +156,7 @@ def in_python(text: str | None, forms: Mapping[tuple[str, str], str]) -> str | N
     """
 
     def argument_of(match: re.Match[str]) -> str:
-        option, key, value = match["option"], match["key"] or "", match["value"] or match["word"]
+        option, key, value = match["option"], match["key"] or "", match["value"] or match["word"] or match["plain"]
         if form := forms.get((option, key)):
             return form.format(_literal(value)) if value else form.partition("=")[0] if "{}" in form else form
         form = forms.get((option, ""))

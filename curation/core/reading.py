@@ -49,6 +49,7 @@ class InputFile:
 
     Attributes
     ----------
+    path : Path
     name : str
         Plain file name.
     data : bytes
@@ -60,7 +61,7 @@ class InputFile:
     def __init__(
         self, path: Path, *, kind: str = "file", most: int | None = None, error: type[CurationError] = UsageError
     ) -> None:
-        self.name = path.name
+        self.path, self.name = path, path.name
         self._raw = read_bytes(path, kind=kind, most=most, error=error)
         self.size = len(self._raw)
         self.data = plain(self._raw, str(path))

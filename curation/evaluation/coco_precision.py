@@ -44,8 +44,15 @@ def coco_precision(truth: GroundTruth, detections: Detections) -> dict[int, Floa
     return {label: values for label, values in columns if values[0, 0] >= 0}
 
 
-def with_classes_in_use(truth: GroundTruth, detections: Detections) -> tuple[GroundTruth, Detections, list[int]]:
+def with_classes_in_use(
+    truth: GroundTruth, detections: Detections, *, at_once: int | None = None
+) -> tuple[GroundTruth, Detections, list[int]]:
     """Return objects and detections of the classes that have any, and the labels of these classes in `truth`.
+
+    Parameters
+    ----------
+    at_once : int, optional
+        How many classes the library gets at a time; all by default.
 
     Raises
     ------
@@ -56,7 +63,7 @@ def with_classes_in_use(truth: GroundTruth, detections: Detections) -> tuple[Gro
     # Two at least, where there are two: NumPy adds the numbers of a single column in another order.
     used = np.union1d(used, np.arange(min(2, len(truth.classes)))) if len(used) < 2 else used
     require_memory(
-        len(used) * _BYTES_OF_A_CLASS,
+        min(len(used), at_once or len(used)) * _BYTES_OF_A_CLASS,
         f"COCO's numbers of {len(used):,} classes with objects or detections",
         hint="--classes FILE names the classes to score",
     )

@@ -1,27 +1,49 @@
-"""Detections in other files than COCO results, as the same columns: tables, YOLO's label files, VOC results."""
+"""Files of detections in any form as columns: COCO results, tables, YOLO's label files, VOC results."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
+import msgspec
 import numpy as np
 
+from curation.core.canonical import sha256_of_lines
 from curation.core.errors import MissingFileError, PredictionError
+from curation.core.json_text import SMALL, json_rows, record_pieces
 from curation.core.reading import InputFile
-from curation.evaluation.problem import Floats, GroundTruth, Int32s
-from curation.evaluation.result_records import Records
-from curation.sources.integrity import SmallFiles, record_of_many
-from curation.sources.source import FileRecord
+from curation.evaluation.matching import best_overlap
+from curation.evaluation.problem import MAX_COORDINATE, Bools, Detections, Floats, GroundTruth, Int32s, Int64s
+from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.table import SUFFIXES, read_texts
 from curation.sources.yolo import CLASS_NAMES, label_lines, yolo_file, yolo_names
 
 if TYPE_CHECKING:
     import pandas as pd
 
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""An integer in a file of records."""
+
+FORM = (
+    'a JSON list (or one a line) of {"image_id": integer or text (or "file_name"), "category_id": integer or '
+    '"category": name, "bbox": [x, y, w, h], "score": number}; JSON knows no NaN or Infinity'
+)
+"""What a file of COCO results holds."""
+_NAMES_IMAGE = "image_id, file_name, or both"
+_OPENING = re.compile(rb'[ \t\r\n]*\[\s*(?=\{\s*("[a-z_]{1,40}"))')
+_CLOSING = re.compile(rb"\][ \t\r\n]*\Z")
+_TAIL = 1 << 16
+_COCO_IDS = [number for number, *_ in COCO_CATEGORIES]
+_COCO_NAMES = [name for _, name, _ in COCO_CATEGORIES]
+STRANGE, DISAGREEING = -2, -3
+"""Labels of a class that no table has, and of a name and an id that differ."""
 _IMAGES = ("image_id", "image", "file_name")
 _BOX = ("x", "y", "w", "h")
 _CORNERS = (("x1", "y1", "x2", "y2"), ("xmin", "ymin", "xmax", "ymax"))
@@ -38,93 +60,87 @@ _LONGEST = (255, 64)
 """Characters of an image name, and of a number: one endless token would cost its length in every row."""
 
 
-class OtherFile(NamedTuple):
-    """Detections of another form: the file or files that were read, columns, and how to name a row in a message."""
-
-    file: InputFile | FileRecord
-    records: Records
-    where: Callable[[int], str]
+Form = Literal["records", "table", "yolo", "voc"]
+"""COCO results, a table, YOLO's label files, or VOC results."""
 
 
-def read_other_form(path: Path, truth: GroundTruth) -> OtherFile | None:
-    """Return the detections of a table, of YOLO's label files or of VOC results; None for a path that is none of these.
+class DetectionFiles(NamedTuple):
+    """Detections in memory.
+
+    Attributes
+    ----------
+    path : Path
+        The file, or the folder that holds the files.
+    form : Form
+    files : dict of str to InputFile
+        The file, or the files of a folder, by what tells them apart: a class in VOC results, else their names.
+    """
+
+    path: Path
+    form: Form
+    files: dict[str, InputFile]
+
+    @property
+    def sha256(self) -> str:
+        """``sha256:<hex>`` of the bytes of the file; of a folder, of the sorted lines ``<hex>  <name>``."""
+        files = list(self.files.values())
+        if [file.path for file in files] == [self.path]:
+            return files[0].sha256
+        return sha256_of_lines(sorted(f"{file.sha256.removeprefix('sha256:')}  {file.name}" for file in files))
+
+
+def open_detections(path: Path) -> DetectionFiles:
+    """Return the files of detections at a path, and their form.
 
     Parameters
     ----------
     path : Path
         A ``.csv`` or ``.tsv`` file (compressed by gzip or not) with a header: ``image_id``, ``image`` or ``file_name``;
         ``category_id``, a number, or ``category`` or ``class``, a name; ``x``, ``y``, ``w``, ``h``, or ``bbox``, in
-        pixels from the top left corner, or ``x1``, ``y1``, ``x2``, ``y2``; ``score``. Or a folder that
-        `is_yolo_results`: a file an image, called as the photo is, of lines ``class cx cy w h confidence`` in shares of
-        the image, and a ``data.yaml`` with the names of the classes. Any other folder holds VOC results, a file a class
-        (``comp4_det_test_CLASS.txt``, which may be given alone) of lines ``image score x1 y1 x2 y2`` with 1-based
-        inclusive corners: the box is ``x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1``. A missing score or confidence is
-        NaN.
-    truth : GroundTruth
-        Names the images, and has the sizes that shares are of.
+        pixels from the top left corner, or ``x1``, ``y1``, ``x2``, ``y2``; ``score``. Or a folder that has a
+        ``data.yaml`` with the names of the classes, or is called or has ``labels``: a file an image, called as the
+        photo is, of lines ``class cx cy w h confidence`` in shares of the image. Any other folder holds VOC results, a
+        file a class (``comp4_det_test_CLASS.txt``, which may be given alone) of lines ``image score x1 y1 x2 y2`` with
+        1-based inclusive corners: the box is ``x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1``. Any other file holds COCO
+        results.
 
     Raises
     ------
-    MissingFileError, PathEscapeError
-        A file is not there, or lies elsewhere.
+    MissingFileError
+        A file is not there, or a folder holds no file of detections.
     PredictionError
-        The table or a line is invalid; the message names the row.
+        Two files of VOC results name one class.
     """
-    if path.is_dir():
-        return _yolo(path, truth) if is_yolo_results(path) else _voc(path, truth)
-    if _VOC_FILE.match(path.name):
-        return _voc(path, truth)
-    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
-    return _table(path, truth) if suffix in SUFFIXES else None
+    form, paths = _form_of(path)
+    return DetectionFiles(path, form, {name: InputFile(file, kind="detections file") for name, file in paths.items()})
 
 
-def is_yolo_results(path: Path) -> bool:
-    """Return whether a folder holds YOLO's label files: it has a ``data.yaml``, or is called or has ``labels``."""
-    return path.is_dir() and (path.name == "labels" or (path / "labels").is_dir() or yolo_file(path) is not None)
-
-
-def _yolo(path: Path, truth: GroundTruth) -> OtherFile:
+def _form_of(path: Path) -> tuple[Form, dict[str, Path]]:
+    """Return the form of detections at a path, and its files by what `DetectionFiles.files` calls them."""
+    if not path.is_dir():
+        suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+        match = _VOC_FILE.match(path.name)
+        if match is not None:
+            return "voc", {match["name"]: path}
+        return "table" if suffix in SUFFIXES else "records", {path.name: path}
     folder = path / "labels" if (path / "labels").is_dir() else path
-    names_file = yolo_file(folder) or yolo_file(folder.absolute().parent)
+    names_file = yolo_file(folder)
+    if names_file is None and folder.name != "labels":
+        return "voc", _voc_files(path)
+    names_file = names_file or yolo_file(folder.absolute().parent)
     if names_file is None:
         text, hint = "Nothing names the classes of YOLO's label files", "copy the data.yaml of the detector's training"
         raise MissingFileError(text, where=str(path), expected=f"data.yaml in {folder} or beside it", hint=hint)
-    classes = yolo_names(InputFile(names_file, kind="list of classes").data, str(names_file), PredictionError)
-    held = sorted(file.name for file in folder.glob("*.txt") if file.name != CLASS_NAMES)
-    if not held:
+    labels = sorted(file for file in folder.glob("*.txt") if file.name != CLASS_NAMES)
+    if not labels:
         expected = "STEM.txt, one an image with detections"
         raise MissingFileError("No YOLO label files found", where=str(folder), expected=expected)
-    files = SmallFiles(folder, held)
-    lines = [
-        (name, number, values)
-        for name, data in files.data.items()
-        for number, values in label_lines(data, str(folder / name), PredictionError, _LINE)
-    ]
-
-    def where(row: int) -> str:
-        return f"{folder / lines[row][0]}: line {lines[row][1]}"
-
-    for row, (*_, line) in enumerate(lines):
-        if len(line) not in _FIELDS or not 0 <= line[0] < len(classes):
-            raise PredictionError(
-                "A line of a label file is not a detection",
-                where=where(row),
-                expected=f"{_LINE}, classes 0 to {len(classes) - 1}",
-                found=" ".join(f"{value:g}" for value in line)[:100],
-            )
-    values = np.array([(*line, math.nan)[:6] for *_, line in lines], np.float64).reshape(-1, 6)
-    stems: list[str | None] = [name.removesuffix(".txt") for name, *_ in lines]
-    boxes = _in_pixels(values[:, 1:5], truth.resolve(None, stems).position, truth, where)
-    names: list[str | None] = [classes[int(number)] for number in values[:, 0]]
-    records = Records(None, [None] * len(lines), names, boxes, values[:, 5], file_names=stems)
-    read = {**files.data, names_file.name: InputFile(names_file).data}
-    return OtherFile(record_of_many("labels/*.txt", read, len(lines)), records, where)
+    return "yolo", {file.name: file for file in (names_file, *labels)}
 
 
-def _voc(path: Path, truth: GroundTruth) -> OtherFile:
-    """Return the lines of VOC results, known classes first in their order."""
+def _voc_files(folder: Path) -> dict[str, Path]:
     files: dict[str, Path] = {}
-    for file in sorted(path.iterdir()) if path.is_dir() else [path]:
+    for file in sorted(folder.iterdir()):
         match = _VOC_FILE.match(file.name)
         if match and (other := files.setdefault(match["name"], file)) != file:
             raise PredictionError(
@@ -136,40 +152,304 @@ def _voc(path: Path, truth: GroundTruth) -> OtherFile:
     if not files:
         raise MissingFileError(
             "No VOC results files found",
-            where=str(path),
+            where=str(folder),
             expected="comp4_det_test_CLASS.txt, one a class; or labels/STEM.txt and data.yaml, as YOLO has them",
         )
-    known = [name for name in truth.classes if name in files]
-    data = {name: InputFile(files[name], kind="results file").data for name in dict.fromkeys((*known, *files))}
-    rows = [(name, number, *row) for name, held in data.items() for number, row in _voc_lines(held, files[name])]
+    return files
+
+
+def read_columns(opened: DetectionFiles, truth: GroundTruth) -> tuple[Records, Callable[[int], str]]:
+    """Return the columns of detections, and how to name a row in a message; a missing score is NaN.
+
+    Parameters
+    ----------
+    truth : GroundTruth
+        Names the images, and has the sizes that shares are of.
+
+    Raises
+    ------
+    PredictionError
+        The records, the table or a line is invalid; the message names the row.
+    """
+    if opened.form == "yolo":
+        return _yolo(opened, truth)
+    if opened.form == "voc":
+        return _voc(opened, truth)
+    [file] = opened.files.values()
+    return _table(file, truth) if opened.form == "table" else (_coco(file), lambda row: f"{file.path}: record {row}")
+
+
+class Row(msgspec.Struct, gc=False):
+    """One record of a COCO results file; fields that are not declared are passed over."""
+
+    bbox: tuple[float, float, float, float]
+    image_id: Int64 | str | None = None
+    file_name: str | None = None
+    score: float | None = None
+    category_id: Int64 | None = None
+    category: str | None = None
+    background_score: float | None = None
+
+
+class _NumbersRow(msgspec.Struct, gc=False):
+    """A record of numbers alone, as most files have them: its columns take a quarter less time than those of `Row`."""
+
+    image_id: Int64
+    category_id: Int64
+    bbox: tuple[float, float, float, float]
+    score: float
+    file_name: None = None
+    category: None = None
+    background_score: None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """The records of a COCO results file as columns of n rows, in file order.
+
+    Attributes
+    ----------
+    image_ids : ndarray of int64, list of int, str or None, or None
+        None where no record states an ``image_id``.
+    category_ids : ndarray of int64, or list of int or None
+    categories : list of str or None
+        Empty where no record names its class.
+    boxes : ndarray of float64, shape (n, 4)
+    scores : ndarray of float64, shape (n,)
+        NaN where a record has none.
+    background : ndarray of float64, shape (n,), or None
+    file_names : list of str or None, or None
+        None where no record states a ``file_name``.
+    """
+
+    image_ids: Int64s | list[int | str | None] | None
+    category_ids: Int64s | list[int | None]
+    categories: list[str | None]
+    boxes: Floats
+    scores: Floats
+    background: Floats | None = None
+    file_names: list[str | None] | None = None
+
+    @classmethod
+    def of(cls, pieces: Iterable[Sequence[Row | _NumbersRow]]) -> Records:
+        """Return the columns of records, which come in pieces: those of one piece are in memory at once."""
+        ids, numbers, names, categories, background, boxes, scores = map(
+            _joined, zip(*map(_columns, pieces), strict=True)
+        )
+        is_named = any(name is not None for name in categories)
+        return cls(
+            ids,
+            numbers.tolist() if is_named and isinstance(numbers, np.ndarray) else numbers,
+            categories if is_named else [],
+            boxes,
+            scores,
+            np.array(background, np.float64) if any(score is not None for score in background) else None,
+            names if any(names) else None,
+        )
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def references(self) -> Any:
+        """What names the image of each row: its file name, where it has one, else its image id."""
+        ids: Any = self.image_ids.tolist() if isinstance(self.image_ids, np.ndarray) else self.image_ids
+        if ids is None or self.file_names is None:
+            return self.file_names if ids is None else ids
+        return [name or image for name, image in zip(self.file_names, ids, strict=True)]
+
+    def named(self, row: int) -> str:
+        """Return the class that a record states: a name, an id, or both."""
+        name, number = self.categories[row] if self.categories else None, self.category_ids[row]
+        texts = [] if name is None else [f"category {name!r:.80}"]
+        texts += [] if number is None else [f"category_id {number}"]
+        return ", ".join(texts) or "neither category nor category_id"
+
+    def by_name(self) -> Records:
+        """Return records without the category ids of those that state a name."""
+        if not self.categories:
+            return self
+        pairs = zip(self.categories, self.category_ids, strict=True)
+        return replace(self, category_ids=[number if name is None else None for name, number in pairs])
+
+    @property
+    def used_ids(self) -> set[int]:
+        """All category ids of the file."""
+        ids = self.category_ids
+        return set(np.unique(ids).tolist() if isinstance(ids, np.ndarray) else (n for n in ids if n is not None))
+
+    def labels(self, table: Mapping[int | str | None, int]) -> Int32s:
+        """Return the label that each row's category, category id, or both name, shape (n,), by a table of both.
+
+        What the table lacks is `STRANGE`; a category and an id of different classes are `DISAGREEING`.
+        """
+        ids = self.category_ids
+        if isinstance(ids, np.ndarray):
+            numbers = np.array(sorted(key for key in table if isinstance(key, int)), np.int64)
+            position, is_listed = find(ids, numbers)
+            labels = np.array([table[number] for number in numbers.tolist()] or [STRANGE], np.int32)
+            return np.where(is_listed, labels[position], STRANGE).astype(np.int32)
+
+        def label_of(name: str | None, number: int | None) -> int:
+            if name is None or number is None:
+                return table.get(number if name is None else name, STRANGE)
+            label = table.get(name, STRANGE)
+            return label if label == table.get(number, STRANGE) else DISAGREEING
+
+        names = self.categories or [None] * len(self)
+        return np.fromiter(map(label_of, names, ids), np.int32, len(self))
+
+
+def _columns(rows: Sequence[Row | _NumbersRow]) -> tuple[Any, ...]:
+    n = len(rows)
+    boxes = np.fromiter(chain.from_iterable([row.bbox for row in rows]), np.float64, 4 * n).reshape(n, 4)
+    if rows and isinstance(rows[0], _NumbersRow):
+        ids, numbers = ([row.image_id for row in rows], [row.category_id for row in rows])
+        scores = np.array([row.score for row in rows], np.float64)
+        return np.array(ids, np.int64), np.array(numbers, np.int64), [], [], [], boxes, scores
+    return (
+        _integers([row.image_id for row in rows]),
+        _integers([row.category_id for row in rows]),
+        [row.file_name for row in rows],
+        [row.category for row in rows],
+        [row.background_score for row in rows],
+        boxes,
+        np.array([row.score for row in rows], np.float64),
+    )
+
+
+def _integers(values: list[Any]) -> Any:
+    """Return a column of integers as an array, any other one as it is."""
+    return np.fromiter(values, np.int64, len(values)) if {*map(type, values)} == {int} else values
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    """Return the parts of a column as one: an array, where all of them are arrays, else a list."""
+    if all(isinstance(part, np.ndarray) for part in parts):
+        return np.concatenate(parts)
+    return [*chain.from_iterable(part.tolist() if isinstance(part, np.ndarray) else part for part in parts)]
+
+
+def _coco(file: InputFile) -> Records:
+    """Return the columns of a COCO results file, which is hashed while it is decoded."""
+    with ThreadPoolExecutor(1) as executor:
+        executor.submit(lambda: file.sha256)
+        for form in (_NumbersRow, Row):
+            with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                return Records.of(_pieces(file.data, form))
+        return Records.of([read_rows(file)])
+
+
+def _pieces(data: bytes, form: type[Row | _NumbersRow]) -> Iterator[Sequence[Row | _NumbersRow]]:
+    """Yield the records of a large JSON list some thousand at a time, others at once."""
+    opening = _OPENING.match(data) if len(data) > SMALL else None
+    closing = opening and _CLOSING.search(data, max(opening.end(), len(data) - _TAIL))
+    if opening and closing:
+        pieces = record_pieces(data, opening.end(), closing.start(), opening[1], form)
+    else:
+        pieces = iter([json_rows(data, form)])
+    for rows in pieces:
+        if form is Row and first_without_image(rows) is not None:
+            raise msgspec.ValidationError
+        yield rows
+
+
+def read_rows(file: InputFile) -> list[Row]:
+    """Return the records of a COCO results file (see `curation.evaluation.readers.read_detections` for the errors)."""
+    with decoding(file, FORM):
+        rows = json_rows(file.data, Row)
+    if (row := first_without_image(rows)) is not None:
+        raise PredictionError("A detection names no image", where=f"{file.path}: record {row}", expected=_NAMES_IMAGE)
+    return rows
+
+
+def first_without_image(rows: Sequence[Row | _NumbersRow]) -> int | None:
+    """Return the first record that has neither an image id nor a file name."""
+    return next((row for row, record in enumerate(rows) if record.image_id is None and not record.file_name), None)
+
+
+@contextmanager
+def decoding(file: InputFile, form: str, what: str = "The detections") -> Iterator[None]:
+    """Raise `PredictionError` where the records of a file turn out not to be of a form."""
+    try:
+        yield
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        is_truth, hint = file.data.lstrip()[:1] == b"{" and b'"annotations"' in file.data, None
+        is_number = any(f"`{name}" in str(error) or f"].{name}" in str(error) for name in ("bbox", "score"))
+        if form == FORM and (is_number or b"NaN" in file.data or b"Infinity" in file.data):
+            hint = "curation inspect TRUTH --detections FILE names such records, and mends or leaves them out"
+        if is_truth:
+            hint = "give annotation files to --truth and results files to --detections"
+        elif "`str` - at" in str(error) and "category_id" in str(error):
+            hint = "names of classes belong in category; curation inspect TRUTH --detections FILE mends such texts"
+        raise PredictionError(
+            "This is not a list of detections, it is a ground-truth file" if is_truth else f"{what} cannot be read",
+            where=str(file.path),
+            expected=form,
+            found="a JSON object" if is_truth else str(error)[:300],
+            hint=hint,
+        ) from None
+
+
+def _yolo(opened: DetectionFiles, truth: GroundTruth) -> tuple[Records, Callable[[int], str]]:
+    names_file, *labels = opened.files.values()
+    classes = yolo_names(names_file.data, str(names_file.path), PredictionError)
+    lines = [
+        (file, number, values)
+        for file in labels
+        for number, values in label_lines(file.data, str(file.path), PredictionError, _LINE)
+    ]
 
     def where(row: int) -> str:
-        return f"{files[rows[row][0]]}: line {rows[row][1]}"
+        return f"{lines[row][0].path}: line {lines[row][1]}"
+
+    for row, (*_, line) in enumerate(lines):
+        if len(line) not in _FIELDS or not 0 <= line[0] < len(classes):
+            raise PredictionError(
+                "A line of a label file is not a detection",
+                where=where(row),
+                expected=f"{_LINE}, classes 0 to {len(classes) - 1}",
+                found=" ".join(f"{value:g}" for value in line)[:100],
+            )
+    values = np.array([(*line, math.nan)[:6] for *_, line in lines], np.float64).reshape(-1, 6)
+    stems: list[str | None] = [file.name.removesuffix(".txt") for file, *_ in lines]
+    boxes = _in_pixels(values[:, 1:5], truth.resolve(None, stems).position, truth, where)
+    names: list[str | None] = [classes[int(number)] for number in values[:, 0]]
+    return Records(None, [None] * len(lines), names, boxes, values[:, 5], file_names=stems), where
+
+
+def _voc(opened: DetectionFiles, truth: GroundTruth) -> tuple[Records, Callable[[int], str]]:
+    """Return the lines of VOC results, known classes first in their order."""
+    known = [name for name in truth.classes if name in opened.files]
+    rows = [
+        (name, opened.files[name], number, image, values)
+        for name in dict.fromkeys((*known, *opened.files))
+        for number, image, values in _voc_lines(opened.files[name])
+    ]
+
+    def where(row: int) -> str:
+        return f"{rows[row][1].path}: line {rows[row][2]}"
 
     numbers = np.array([values for *_, values in rows], np.float64).reshape(-1, 5)
     x1, y1, x2, y2 = numbers[:, 1:].T
     boxes = np.stack([x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1], axis=1)
     classes: list[str | None] = [name for name, *_ in rows]
     images: list[str | None] = [image for *_, image, _ in rows]
-    records = Records(None, [None] * len(rows), classes, boxes, numbers[:, 0], file_names=images)
-    read = {files[name].name: held for name, held in data.items()}
-    if path.is_file():
-        return OtherFile(InputFile(path, kind="results file"), records, where)
-    return OtherFile(record_of_many(path.name, read, len(rows)), records, where)
+    return Records(None, [None] * len(rows), classes, boxes, numbers[:, 0], file_names=images), where
 
 
-def _voc_lines(data: bytes, path: Path) -> Iterator[tuple[int, tuple[str, list[float]]]]:
+def _voc_lines(file: InputFile) -> Iterator[tuple[int, str, list[float]]]:
     """Yield number, image and five numbers of each line of a file of VOC results."""
-    for number, line in enumerate(data.decode("utf-8", errors="replace").rstrip().splitlines(), 1):
+    for number, line in enumerate(file.data.decode("utf-8", errors="replace").rstrip().splitlines(), 1):
         entries = line.split()
         try:
             if len(entries) != 6 or len(entries[0]) > _LONGEST[0] or max(map(len, entries[1:])) > _LONGEST[1]:
                 raise ValueError
-            yield number, (entries[0], [float(entry) for entry in entries[1:]])
+            yield number, entries[0], [float(entry) for entry in entries[1:]]
         except ValueError:
             raise PredictionError(
                 "A line of the results file cannot be read",
-                where=f"{path}: line {number}",
+                where=f"{file.path}: line {number}",
                 expected=_VOC_LINE,
                 found=repr(line[:80]),
             ) from None
@@ -198,50 +478,50 @@ def _in_pixels(shares: Floats, position: Int32s, truth: GroundTruth, where: Call
     return np.concatenate([shares[:, :2] - shares[:, 2:] / 2, shares[:, 2:]], axis=1) * np.tile(sizes, 2)
 
 
-def _table(path: Path, truth: GroundTruth) -> OtherFile:
-    file = InputFile(path, kind="detections file")
+def _table(file: InputFile, truth: GroundTruth) -> tuple[Records, Callable[[int], str]]:
     table = read_texts(file, PredictionError)
 
     def where(row: int) -> str:
-        return f"{path}: row {row + 2}"
+        return f"{file.path}: row {row + 2}"
 
+    header = f"{file.path}: header"
     images = [None if name not in table else table[name].tolist() for name in _IMAGES]
     names = [name for name in ("category", "class") if name in table][:1]
     numbers = "category_id" in table
     if images == [None] * len(images) or (not numbers and not names):
-        raise _lacks(table, path)
+        raise _lacks(table, header)
     ids: list[int | None] = [None] * len(table) if not numbers else _whole_numbers(table["category_id"], where)
     categories = table[names[0]].tolist() if names else []
     strangers = {*categories} - {*truth.classes}
     if not numbers and strangers and all(name.isascii() and name.isdigit() for name in categories):
         raise PredictionError(
             f"Column {names[0]} holds numbers, which may be ids or count the classes from 0",
-            where=f"{path}: header",
+            where=header,
             expected="names of classes, or category_id with the ids of the truth",
             found=", ".join(sorted(strangers))[:100],
             hint="call the column category_id if the truth numbers its classes so",
         )
     scores = _floats(table, ["score"], where)[:, 0] if "score" in table else np.full(len(table), math.nan)
-    boxes = _boxes(table, path, where)
+    boxes = _boxes(table, header, where)
     files = images[1] or images[2]
-    return OtherFile(file, Records(images[0], ids, categories, boxes, scores, file_names=files), where)
+    return Records(images[0], ids, categories, boxes, scores, file_names=files), where
 
 
-def _lacks(table: pd.DataFrame, path: Path) -> PredictionError:
+def _lacks(table: pd.DataFrame, header: str) -> PredictionError:
     return PredictionError(
-        "The table of detections lacks a column", where=f"{path}: header", expected=_HEADER,
+        "The table of detections lacks a column", where=header, expected=_HEADER,
         found=", ".join(map(str, table.columns))[:200],
     )  # fmt: skip
 
 
-def _boxes(table: pd.DataFrame, path: Path, where: Callable[[int], str]) -> Floats:
+def _boxes(table: pd.DataFrame, header: str, where: Callable[[int], str]) -> Floats:
     """Return ``x, y, w, h`` by the one set of columns that states boxes."""
     matches = [names for names in (_BOX, *_CORNERS, ("bbox",)) if all(name in table for name in names)]
     if not matches:
-        raise _lacks(table, path)
+        raise _lacks(table, header)
     if len(matches) > 1:
         both = " and ".join(", ".join(names) for names in matches)
-        raise PredictionError("The table states boxes twice", where=f"{path}: header", expected=_HEADER, found=both)
+        raise PredictionError("The table states boxes twice", where=header, expected=_HEADER, found=both)
     [names] = matches
     if names == ("bbox",):
         cells = table["bbox"].str.strip("[]() ").str.split(r"[,;\s]+", regex=True)
@@ -279,3 +559,96 @@ def _no_number(column: str, expected: str, text: str, where: str) -> PredictionE
     return PredictionError(
         f"A cell of column {column} cannot be read", where=where, expected=expected, found=repr(text[:80])
     )
+
+
+def find(wanted: Int64s, known: Int64s) -> tuple[Int32s, Bools]:
+    """Return the position of each number among ascending ones, and whether it is there."""
+    if not len(known):
+        return np.zeros(len(wanted), np.int32), np.zeros(len(wanted), bool)
+    position = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    return position.astype(np.int32), known[position] == wanted
+
+
+def ids_from_zero(records: Records, position: Int32s, truth: GroundTruth) -> tuple[Records, str]:
+    """Return records with category ids as in the truth's ``data.yaml``, and a note about them (see `numbering_of`).
+
+    Parameters
+    ----------
+    position : ndarray of int32, shape (n,)
+        Position of each record's image, -1 where the truth lacks it.
+    """
+    labels = {number: label for label, number in enumerate(truth.class_numbers) if number is not None}
+
+    def fit(numbering: Mapping[int, int]) -> int:
+        label = replace(records, categories=[]).labels({key: labels.get(n, -1) for key, n in numbering.items()})
+        return _on_their_class(records, position, label, truth)
+
+    ids: Any = records.image_ids.tolist() if isinstance(records.image_ids, np.ndarray) else records.image_ids
+    photos = zip(ids, records.file_names, strict=True) if ids is not None and records.file_names is not None else ()
+    numbering, text = numbering_of(records.used_ids, photos, truth.yolo_classes, fit)
+    if not numbering:
+        return records, ""
+    ids = records.category_ids
+    numbers = ids.tolist() if isinstance(ids, np.ndarray) else ids
+    return replace(records, category_ids=[None if id_ is None else numbering.get(id_, id_) for id_ in numbers]), text
+
+
+def numbering_of(
+    used: Collection[int],
+    photos: Iterable[tuple[object, str | None]],
+    classes: Sequence[str],
+    fit: Callable[[Mapping[int, int]], int],
+) -> tuple[dict[int, int], str]:
+    """Return the class, counted from 0, of each category id of Ultralytics, and a sentence; nothing for other files.
+
+    Ultralytics writes ids from 1 to the number of classes, or COCO's ids where it validates on COCO's val2017. A file
+    is such a ``predictions.json`` if no id is 0 and either an id is one that counting from 0 cannot reach, or each
+    record names its photo as Ultralytics does: ``file_name``, with ``image_id`` its stem.
+
+    Parameters
+    ----------
+    used : collection of int
+        The category ids in the file; -1, which is unknown, may be among them.
+    photos : iterable of tuple
+        ``image_id`` and ``file_name`` of each record; empty where none states both.
+    classes : sequence of str
+        Names in the ``data.yaml`` of the truth.
+    fit : callable
+        Returns how many detections lie on objects of their class under a numbering. It decides for ids that both of
+        Ultralytics' numberings have: COCO's ids 12 to 80 mean other classes than positions from 1.
+
+    References
+    ----------
+    ``DetectionValidator.pred_to_json`` and ``init_metrics`` (``class_map``) in ultralytics/models/yolo/detect/val.py.
+    """
+    used, n_classes = {*used} - {-1}, len(classes)
+    if not used or min(used) < 1:
+        return {}, ""
+    of_coco = {number: index for index, number in enumerate(_COCO_IDS)}
+    from_one = {number: number - 1 for number in range(1, n_classes + 1)}
+    is_coco = list(classes) == _COCO_NAMES and used <= of_coco.keys()
+    is_from_one = max(used) == n_classes or (max(used) < n_classes and _names_photos(photos))
+    if is_coco and (max(used) > n_classes or (is_from_one and fit(of_coco) > fit(from_one))):
+        position, numbering = of_coco, f"the {n_classes} ids of COCO, 1 to {_COCO_IDS[-1]}"
+    elif is_from_one:
+        position, numbering = from_one, f"ids from 1 to {n_classes}"
+    else:
+        return {}, ""
+    read_as = ", ".join(f"{number} as {classes[position[number]]}" for number in sorted(used)[:3])
+    text = f"category ids are those of Ultralytics' predictions.json ({numbering}), data.yaml counts from 0: {read_as}"
+    return position, text + (", …" if len(used) > 3 else "")
+
+
+def _names_photos(photos: Iterable[tuple[object, str | None]]) -> bool:
+    """Return whether each record has a ``file_name``, and for ``image_id`` its stem, as a number where it is one."""
+    pairs = [(image, PurePosixPath(name or "").stem) for image, name in photos]
+    return bool(pairs) and all(
+        stem and image == (int(stem) if stem.isascii() and stem.isdigit() else stem) for image, stem in pairs
+    )
+
+
+def _on_their_class(records: Records, position: Int32s, label: Int32s, truth: GroundTruth) -> int:
+    """Return how many detections overlap an object of their class by half (IoU)."""
+    rows = (position >= 0) & (label >= 0) & (np.abs(records.boxes) <= MAX_COORDINATE).all(axis=1)
+    detections = Detections(position[rows], label[rows], records.boxes[rows], records.scores[rows])
+    return int((best_overlap(truth, detections, same_class=True)[1] >= 0.5).sum())

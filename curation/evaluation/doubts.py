@@ -12,7 +12,7 @@ from curation.core.errors import CurationWarning, UsageError
 from curation.evaluation.problem import Bools, Floats, GroundTruth, Int32s
 
 if TYPE_CHECKING:
-    from curation.evaluation.result_records import Records
+    from curation.evaluation.detection_files import Records
 
 GROUP = "curation.doubts"
 """``detections = "MODULE"``: a module with functions as those below."""

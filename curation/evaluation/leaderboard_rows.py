@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from curation.core.append_log import append_lines, filled_lines, parsed_line, require_json_lines, require_length
+from curation.core.append_log import append_lines, log_lines, parsed_line, require_json_lines, require_length
 from curation.core.canonical import sha256_of_value
 from curation.core.errors import LeaderboardError, UsageError
 from curation.core.files import read_bytes
@@ -281,7 +281,7 @@ def read_rows(path: Path) -> ReadRows:
     """
     require_json_lines(path, LeaderboardError, "leaderboard file")
     data = read_bytes(path, kind="leaderboard file", most=MAX_BYTES, error=LeaderboardError)
-    lines, torn = filled_lines(data)
+    lines, torn = log_lines(data)
     rows = tuple((number, _parsed(text, f"{path.name}, line {number}")) for number, text in lines)
     return ReadRows(rows, data, torn)
 

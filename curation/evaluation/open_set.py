@@ -1,7 +1,8 @@
 """Counts of open-set detection: unknown objects found, taken for known classes or missed, and wilderness impact.
 
 Wilderness impact has several readings: at fixed thresholds over levels of wilderness, at the index of nearest
-recall with or without the open-set errors in its denominator, and at confidence thresholds.
+recall with or without the open-set errors in its denominator, and at confidence thresholds. ``elephant.toml``,
+``owod.toml`` and ``osod3.toml`` declare which of them are measures of a benchmark.
 """
 
 from __future__ import annotations

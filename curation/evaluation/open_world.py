@@ -471,7 +471,7 @@ def _notes(
         yield f"{truth.repeated_lines} repeated lines of the image list count again: they lower recall"
 
 
-def settings_of(rules: Rules) -> dict[str, str]:
+def _settings_of(rules: Rules) -> dict[str, str]:
     """Return what a variant does, in words."""
     in_floats = rules.average_precision == "eleven_point_in_floats"
     return {
@@ -718,7 +718,7 @@ def _about(
             }
             for task, (truth, _) in inputs.items()
         },
-        "variants": {variant.name: settings_of(variant) for variant in rules},
+        "variants": {variant.name: _settings_of(variant) for variant in rules},
         "repeats": {repeats: REPEATS[repeats]},
         "definitions": DEFINITIONS,
     }

@@ -11,8 +11,15 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from curation.core.errors import PredictionError
-from curation.core.reading import InputFile
-from curation.evaluation.detection_files import read_other_form
+from curation.evaluation.detection_files import (
+    DISAGREEING,
+    STRANGE,
+    DetectionFiles,
+    Records,
+    ids_from_zero,
+    open_detections,
+    read_columns,
+)
 from curation.evaluation.doubts import doubt, stray_hint
 from curation.evaluation.problem import (
     MAX_COORDINATE,
@@ -25,7 +32,6 @@ from curation.evaluation.problem import (
     Int64s,
     Stray,
 )
-from curation.evaluation.result_records import DISAGREEING, STRANGE, Records, ids_from_zero, read_records
 from curation.evaluation.truth import TaskTruth
 from curation.sources.identity import AMBIGUOUS
 from curation.sources.source import Source
@@ -76,10 +82,13 @@ class Accepted(NamedTuple):
         Detections without scores: theirs are NaN.
     other_classes : bool
         Detections of classes that a federated truth lacks, each such class with its own negative label.
+    folded : bool
+        Class names that differ in case and surrounding blanks alone, and any other class: it has a negative label.
     """
 
     scoreless: bool = False
     other_classes: bool = False
+    folded: bool = False
 
 
 ACCEPTED = Accepted()
@@ -149,7 +158,7 @@ def read_detections(
 ) -> ReadDetections:
     """Return the detections of a COCO results file: records of ``image_id``, class, ``bbox`` and ``score``.
 
-    Or of a file in another form (`curation.evaluation.detection_files.read_other_form`). A ``file_name`` may replace or
+    Or of a file in another form (`curation.evaluation.detection_files.open_detections`). A ``file_name`` may replace or
     accompany the id (see `curation.sources.identity`). Records form a list, or have a line each (JSON lines); the file
     may be compressed by gzip. The class is ``category_id`` as in the truth, or ``category``, a name. Detections called
     ``unknown`` are left out and counted: the measures are about known classes, for which these detections are neither
@@ -174,42 +183,47 @@ def read_detections(
         finite, of negative size or beyond any image, a score that is not finite or outside [0, 1], or (unless dropped)
         an image that is not in the ground truth. The message names the record.
     """
+    opened = open_detections(path)
     return _read(
-        path,
+        opened,
         truth,
         policy or Policy(),
-        lambda records, columns: _labels(records, columns, truth, accepted, policy or Policy()),
+        lambda records, columns, policy: _labels(records, columns, truth, accepted, policy),
         others=others,
         accepted=accepted,
     )
 
 
 def _read(
-    path: Path,
+    opened: DetectionFiles,
     truth: GroundTruth,
     policy: Policy,
-    labels_of: Callable[[Records, RawColumns], Int32s],
+    labels_of: Callable[[Records, RawColumns, Policy], Int32s],
     *,
     uncounted: str = CALLED_UNKNOWN,
     others: GroundTruth | None = None,
     accepted: Accepted = ACCEPTED,
 ) -> ReadDetections:
-    """Return the detections of a COCO results file; those whose label is `_UNKNOWN` are left out and counted."""
-    file, records, at = read_other_form(path, truth) or (*read_records(path), lambda row: f"{path}: record {row}")
+    """Return the detections of files; those whose label is `_UNKNOWN` are left out and counted."""
+    if opened.form == "voc" and policy.stray == "drop":
+        policy = replace(policy, other_classes="drop")
+    records, at = read_columns(opened, truth)
+    position, is_known, disagreeing = locate(records.image_ids, truth, at, records.file_names)
+    image = np.where(is_known, position, -1).astype(np.int32)
     numbering = ""
     if truth.has_no_category_ids:
         records = records.by_name()
-    if truth.yolo_classes and isinstance(file, InputFile):
-        records, numbering = ids_from_zero(records, file.data, truth)
+    if truth.yolo_classes and opened.form in ("records", "table"):
+        records, numbering = ids_from_zero(records, image, truth)
     columns = RawColumns(records.boxes, records.scores, at, records.background)
-    label = labels_of(records, columns)
-    position, is_known, disagreeing = locate(records.image_ids, truth, at, records.file_names)
+    label = labels_of(records, columns, policy)
     negative = check_values(columns, policy, scoreless=accepted.scoreless)
     if not is_known.all() and policy.stray == "error":
         references = records.references
         strays = [references[row] for row in np.flatnonzero(~is_known).tolist()]
-        swapped = others is not None and _lie_on(others, records, ~is_known)
-        hint = SWAPPED if swapped else stray_hint(references, truth)
+        in_others = None if others is None else others.resolve(records.image_ids, records.file_names).position >= 0
+        is_swapped = in_others is not None and bool(in_others[~is_known].all())
+        hint = SWAPPED if is_swapped else stray_hint(references, truth)
         kind = "image_id" if records.file_names is None else "image"
         raise stray_error(columns, is_known, f"{kind} {strays[0]!s:.80}", truth, hint)
     strange, unknown = label == STRANGE, label == _UNKNOWN
@@ -217,15 +231,9 @@ def _read(
     if left_out := int((is_known & unknown).sum()):
         counts = {uncounted: left_out, **counts}
     retained = take_rows(columns, position, label, is_known & ~unknown & ~strange)
-    doubtful = doubt(records, np.where(is_known, position, -1).astype(np.int32), label, truth)
+    doubtful = doubt(records, image, label, truth)
     doubts = "; ".join(filter(None, (numbering, doubtful)))
-    return ReadDetections(retained, path.name, file.sha256, len(records), counts, doubt=doubts)
-
-
-def _lie_on(truth: GroundTruth, records: Records, rows: Bools) -> bool:
-    """Return whether some records all name images of a truth."""
-    position = truth.resolve(records.image_ids, records.file_names).position[rows]
-    return bool((position >= 0).all())
+    return ReadDetections(retained, opened.path.name, opened.sha256, len(records), counts, doubt=doubts)
 
 
 def _labels(records: Records, columns: RawColumns, truth: GroundTruth, accepted: Accepted, policy: Policy) -> Int32s:
@@ -238,9 +246,12 @@ def _labels(records: Records, columns: RawColumns, truth: GroundTruth, accepted:
     names, used = set(records.categories), records.used_ids
     table |= {name: position for position, name in enumerate(truth.classes) if name in names}
     table |= {number: position for position, number in enumerate(truth.class_numbers) if number in used}
+    if accepted.folded:
+        labels = {name.strip().lower(): position for position, name in enumerate(truth.classes)}
+        table |= {name: labels[key] for name in names if name and (key := name.strip().lower()) in labels}
     label = records.labels(table)
     strange = np.flatnonzero(label == STRANGE)
-    if accepted.other_classes and truth.federated is not None and (label >= 0).any():
+    if accepted.folded or (accepted.other_classes and truth.federated is not None and (label >= 0).any()):
         others: dict[str, int] = {}
         label[strange] = [
             DISAGREEING - 1 - others.setdefault(records.named(row), len(others)) for row in strange.tolist()
@@ -287,8 +298,7 @@ def _require_classes(
         STRANGE: "A detection has a category that " + (f"task {task} does not name" if task else "is not known"),
         DISAGREEING: "A detection's category and category_id name different classes",
     }[int(labels[row])]
-    advice = "curation inspect TRUTH --detections FILE looks for another numbering or spelling; with a manifest, "
-    advice += "--category-ids says whose ids they are"
+    advice = "curation inspect TRUTH --detections FILE looks for another numbering or spelling"
     if labels[row] != DISAGREEING and not strange.all():
         advice = f"--on-error classes=drop leaves out detections of such classes, and counts them; {advice}"
     if labels[row] == _UNKNOWN:
@@ -367,7 +377,10 @@ def check_values(columns: RawColumns, policy: Policy, *, scoreless: bool = False
 
 
 def stray_error(columns: RawColumns, found: Bools, image: str, truth: GroundTruth, hint: str = "") -> PredictionError:
-    """Return the error about the first detection that was not found; `image` names its image."""
+    """Return the error about the first detection on no image of the truth; `image` names its image.
+
+    Its `hint` is made by `curation.extensions.diagnosis.diagnosis.stray_hint`.
+    """
     return PredictionError(
         "A detection lies on an image that is not in the ground truth",
         where=columns.at(int(np.argmin(found))),
@@ -498,12 +511,12 @@ def read_task_detections(
         A record cannot be read, has no class of the task, an unusable box or score, or an image that is not in the
         ground truth.
     """
-    policy = policy or Policy()
+    opened = open_detections(path)
     read = _read(
-        path,
+        opened,
         truth.truth,
-        policy,
-        lambda records, columns: _task_labels(records, columns, truth, source, policy),
+        policy or Policy(),
+        lambda records, columns, policy: _task_labels(records, columns, truth, source, policy),
         uncounted="left out: detections of classes that are unknown in this task",
         accepted=accepted,
     )

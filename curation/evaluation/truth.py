@@ -224,7 +224,7 @@ def _named_by_texts(source: Source) -> bool:
     return bool(numbers != source.images.numbers.tolist())
 
 
-def positions_of(source: Source, ids: Sequence[str]) -> list[int | None]:
+def _positions_of(source: Source, ids: Sequence[str]) -> list[int | None]:
     """Return the position of each id of a list, None where the source lacks it.
 
     An image is identified by its id, else by its file name, else by its number or text in the annotation file
@@ -288,7 +288,7 @@ def _positions(source: Source, resolved: Resolved, ids: Sequence[str]) -> list[i
 
 def _chosen(source: Source, ids: Sequence[str]) -> Int64s:
     """Return the position of each id of a list, all of which the source must hold."""
-    positions = positions_of(source, ids)
+    positions = _positions_of(source, ids)
     missing = [text for text, position in zip(ids, positions, strict=True) if position is None]
     if missing:
         raise EvaluationError(

@@ -104,6 +104,13 @@ def built_from(
     return BuiltFrom(paths, reading.bad_boxes, contents=dict(contents or {})) if paths or contents else None
 
 
+_FILES: tuple[tuple[str, Any, str], ...] = (
+    (BUILT_FROM_FILE, BuiltFrom, "remove {}, and give --source NAME=PATH"),
+    (CONTENTS_FILE, dict[str, SourceContent], "remove {}: verify then counts by role alone"),
+)
+"""Name and content of the two files, and what to do where one cannot be read."""
+
+
 def read_built_from(folder: Path) -> BuiltFrom | None:
     """Return the sources that a folder remembers of its manifest; None without such a file.
 
@@ -114,8 +121,7 @@ def read_built_from(folder: Path) -> BuiltFrom | None:
     ManifestError
         A file is not what curation writes.
     """
-    read = _read(folder / BUILT_FROM_FILE, BuiltFrom, "remove {}, and give --source NAME=PATH")
-    contents = _read(folder / CONTENTS_FILE, dict[str, SourceContent], "remove {}: verify then counts by role alone")
+    read, contents = (_read(folder / name, kind, hint) for name, kind, hint in _FILES)
     if read is None and contents is None:
         return None
     read = read or BuiltFrom({})
@@ -125,7 +131,7 @@ def read_built_from(folder: Path) -> BuiltFrom | None:
     return msgspec.structs.replace(read, sources=paths, contents=contents or {})
 
 
-def _read(path: Path, kind: type[Content], hint: str) -> Content | None:
+def _read(path: Path, kind: Any, hint: str) -> Any:
     """Return the content of a file, or None if it does not exist."""
     if not path.is_file():
         return None

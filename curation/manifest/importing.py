@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from curation.core.canonical import sha256_of_bytes, sha256_of_lines
 from curation.core.errors import DigestMismatchError, ManifestError, MissingFileError, PathEscapeError, UsageError
-from curation.core.files import missing_path, read_bytes
+from curation.core.files import read_bytes
 from curation.core.ids import NATIVE_FORMS, native_of
 from curation.core.json_text import decode_json
 from curation.core.reading import filled_lines, read_plain
@@ -102,15 +102,16 @@ class AuthorsList:
 def complete_lists(header: Header, folder: Path) -> Manifest:
     """Return the manifest of a header with its lists, read from the authors' files below a folder.
 
-    The digest is that of the header alone: nothing in it changes. File order and repeats are kept. Of several files
-    with one name, as in a repository that holds two benchmarks, the one with the stated digest is read.
+    The digest is that of the header alone: nothing in it changes. File order and repeats are kept. A list is known by
+    its digest: of several files with one name, as in a repository that holds two benchmarks, the one with the stated
+    digest is read, and where none has it, a file of another name that does.
 
     Parameters
     ----------
     header : Header
         Of origin ``as_published``, with the digest of every file and list.
     folder : Path
-        Searched by file name, subfolders included.
+        Searched by file name, then by size and digest, subfolders included.
 
     Raises
     ------
@@ -166,7 +167,9 @@ def pin_lists(draft: Header, folder: Path) -> Manifest:
     """
     slices = list_slices(draft)
     files = {}
-    for name, candidates in _read_all(draft, folder, {piece.file: None for piece in slices.values()}).items():
+    for name, candidates in _read_all(
+        draft, folder, dict.fromkeys((piece.file for piece in slices.values()), None)
+    ).items():
         if len(candidates) > 1:
             message = f"Several files are named {name}, and no digest selects one"
             hint, paths = "give the folder that holds one of them as --lists", [str(file.path) for file in candidates]
@@ -220,24 +223,31 @@ def list_slices(header: Header) -> dict[str, ListSlice]:
     return slices
 
 
-def _read_all(header: Header, folder: Path, names: Iterable[str]) -> dict[str, list[AuthorsList]]:
-    """Return every file below a folder that has one of some names; none missing."""
-    if not folder.is_dir():
-        raise missing_path("The folder of the lists does not exist", folder)
-    root, files_of = os.path.realpath(folder), {name: list[AuthorsList]() for name in names}
-    for path in sorted(folder.rglob("*")):
-        if path.name not in files_of or path.is_dir():
-            continue
-        if not Path(os.path.realpath(path)).is_relative_to(root):
-            message = "A published list is a link that leads outside the folder"
-            raise PathEscapeError(message, where=str(path), expected=f"below {folder}")
-        files_of[path.name].append(AuthorsList.read(path))
+def _read_all(header: Header, folder: Path, pinned: Mapping[str, FileEntry | None]) -> dict[str, list[AuthorsList]]:
+    """Return every file below a folder that has one of some names, or is the pinned one by its digest; none missing."""
+    root, files_of, others = os.path.realpath(folder), {name: list[AuthorsList]() for name in pinned}, list[Path]()
+    for below, folders, files in os.walk(folder):
+        folders.sort()
+        for path in (Path(below, name) for name in sorted(files)):
+            inside = Path(os.path.realpath(path)).is_relative_to(root)
+            if path.name in files_of:
+                if not inside:
+                    message = "A published list is a link that leads outside the folder"
+                    raise PathEscapeError(message, where=str(path), expected=f"below {folder}")
+                files_of[path.name].append(AuthorsList.read(path))
+            elif inside and path.is_file():
+                others.append(path)
+    for name, entry in pinned.items():
+        if entry is not None and all(file.sha256 != entry.sha256 for file in files_of[name]):
+            same_size = (AuthorsList.read(path) for path in others if path.stat().st_size == entry.size)
+            files_of[name] += [file for file in same_size if file.sha256 == entry.sha256][:1]
     if missing := [name for name, files in files_of.items() if not files]:
         raise MissingFileError(
             f"{len(missing)} of the {len(files_of)} published lists are missing",
             where=str(folder),
             expected=", ".join(missing),
-            found=", ".join(name for name in files_of if files_of[name]) or "none of them",
+            found=", ".join(name for name in files_of if files_of[name])
+            or ("none of them, under any name" if folder.is_dir() else "no such folder"),
             hint=f"the lists are those of {_lists_source(header).note}",
         )
     return files_of

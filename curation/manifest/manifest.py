@@ -28,13 +28,12 @@ from curation.core.errors import (
     UsageError,
 )
 from curation.core.files import inside, read_bytes
-from curation.core.reading import utf8_text
 from curation.core.tables import html_table
 from curation.core.wording import cut
 from curation.core.writing import publishing_folder, write_bytes
 from curation.manifest.built_from import BuiltFrom, open_remembered, read_built_from
 from curation.manifest.header import SCHEMA_VERSION, Header, PartEntry, header_as_data
-from curation.manifest.validation import check_header, check_lists, check_manifest_name, needs_every_list
+from curation.manifest.validation import check_header, check_lists, check_manifest_name
 from curation.sources.source_specs import Reading, Sources, SourceSlot
 
 if TYPE_CHECKING:
@@ -404,14 +403,10 @@ def _require_bytes(data: bytes, digest: str | None, where: str, what: str) -> No
 
 
 def _lists_at_hand(header: Header, folder: Path) -> set[str]:
-    """Return the parts whose id files lie in the folder; one too few or too many is an error."""
+    """Return the parts whose id files lie in the folder; one too many is an error."""
     expected = {f"{part.name}.txt" for part in header.parts if part.sha256 is not None}
     lists = folder / LIST_FOLDER
     present = {entry.name for entry in lists.iterdir()} if lists.is_dir() else set()
-    needed = {f"{name}.txt" for name in needs_every_list(header, present)}
-    if missing := sorted(needed - present):
-        message = "An id list of the manifest is missing"
-        raise ManifestError(message, where=str(lists / missing[0]), hint="fetch the folder again")
     if extra := sorted(present - expected):
         message = "The id folder holds a file that the manifest does not name"
         list_names = ", ".join(sorted(expected)) or "no file"
@@ -424,7 +419,10 @@ def _read_list(folder: Path, part: PartEntry) -> tuple[str, ...]:
     data = read_bytes(path, kind="id list", most=MAX_LIST_BYTES, error=ManifestError)
     message = "An id list does not match its digest in the manifest"
     _require_bytes(data, part.sha256, str(path), message)
-    text = utf8_text(data, str(path), ManifestError, "An id list is not UTF-8", encoding="utf-8")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ManifestError("An id list is not UTF-8", where=str(path), found=str(error)) from None
     if text and not text.endswith("\n"):
         raise ManifestError("An id list has no final line feed", where=str(path), found=repr(text[-40:]))
     if "\r" in text:

@@ -115,7 +115,10 @@ def check_lists(header: Header, lists: Lists, *, where: str) -> None:
         A list is not the one whose digest the header states.
     """
     pinned = {part.name: part for part in header.parts if part.sha256 is not None}
-    if not needs_every_list(header, lists) <= set(lists) <= set(pinned):
+    if missing := sorted(needs_every_list(header, lists) - set(lists)):
+        message, file = "An id list of the manifest is missing", f"{where}: ids/{missing[0]}.txt"
+        raise ManifestError(message, where=file, hint="fetch the folder again")
+    if not set(lists) <= set(pinned):
         raise _inconsistent(f"{where}: lists", ", ".join(sorted(pinned)) or "none", sorted(lists))
     for name, ids in lists.items():
         part, file = pinned[name], f"{where}: ids/{name}.txt"

@@ -32,7 +32,7 @@ Tag = Annotated[str, msgspec.Meta(pattern=rf"^(?:{VERSION})\Z")]
 RepositoryName = Annotated[str, msgspec.Meta(pattern=rf"^{_WORD}/{_WORD}\Z")]
 
 
-class PublishedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class RepositoryFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One file of a repository.
 
     Attributes
@@ -92,7 +92,7 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     tag: Tag
     layout: str
     manifests: tuple[PublishedManifest, ...]
-    files: Annotated[dict[str, PublishedFile], msgspec.Meta(max_length=200_000)]
+    files: Annotated[dict[str, RepositoryFile], msgspec.Meta(max_length=200_000)]
 
     @property
     def digest(self) -> str:

@@ -20,9 +20,9 @@ from curation.publishing.publication import (
     RECORD_FILE,
     SCHEMA_VERSION,
     Publication,
-    PublishedFile,
     PublishedManifest,
     PublishedPart,
+    RepositoryFile,
     check_repository_name,
     record_bytes,
 )
@@ -76,19 +76,19 @@ def write_repository(request: Request, folder: Path) -> Written:
     """
     check_request(request)
     tables = request.tables
-    published: dict[str, PublishedFile] = {}
+    published: dict[str, RepositoryFile] = {}
 
     def put(path: str, data: bytes, content: str = "") -> None:
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
-        published[path] = PublishedFile(sha256=sha256_of_bytes(data), size=len(data), content=content)
+        published[path] = RepositoryFile(sha256=sha256_of_bytes(data), size=len(data), content=content)
 
     for table in tables:
         path = folder / table.path
         path.parent.mkdir(parents=True, exist_ok=True)
         content = write_parquet(path, table.rows(), table.schema)
-        published[table.path] = PublishedFile(sha256=sha256_of_file(path), size=path.stat().st_size, content=content)
+        published[table.path] = RepositoryFile(sha256=sha256_of_file(path), size=path.stat().st_size, content=content)
     for member in request.members:
         for name, data in manifest_files(member.manifest).items():
             put(f"{member.folder}/{name}", data)

@@ -119,7 +119,7 @@ def _missing(path: Path, dataset: str) -> MissingFileError:
     if root and Path(root).is_dir():
         offered = parts_at(Path(root), dataset)
         chosen = word if word in offered or not offered else offered[0]
-        error.hint = f"--source NAME@{chosen}={root}; of --truth: --truth {root} --image-set {chosen}"
+        error.hint = f"--source NAME@{chosen}={root}; of --truth: --truth {root} --image-set={chosen}"
     return error
 
 

@@ -259,7 +259,7 @@ def _photos(content: Mapping[str, Any], yaml_path: Path, root: Path, part: str) 
             where=str(yaml_path),
             expected=f"one of {', '.join(offered)}" if offered else "train, val or test: a folder of photos",
             found=f"keys {', '.join(map(str, content))}"[:200],
-            hint=f"--source NAME@{offered[0]}=FOLDER; of --truth FOLDER: --image-set {offered[0]}" if offered else None,
+            hint=f"--source NAME@{offered[0]}=FOLDER; of --truth FOLDER: --image-set={offered[0]}" if offered else None,
         )
     value = content[part]
     photos: list[str] = []

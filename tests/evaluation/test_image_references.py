@@ -146,7 +146,7 @@ def test_every_reader_matches_refuses_or_doubts(tmp_path: Path) -> None:
             untold = form in NUMBERS and not result.doubt and not {drawn.files[row] for row in rows} & {*files}
             tally["right" if not wrong else "outside" if untold else "doubted"] += 1
             assert not wrong or untold or (form in NUMBERS and result.doubt), (where, wrong, len(rows))
-    assert tally["right"] > 1800, tally
+    assert tally["right"] > 1700, tally
     assert tally["outside"] < 5, tally
 
 

@@ -1,6 +1,7 @@
 """Truths that declare many classes and use few: the same numbers, little memory, or a refusal in words."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +11,11 @@ import curation
 from curation.core import process
 from curation.core.errors import CurationWarning, EvaluationError
 from curation.core.wording import near_names
+from curation.evaluation import coco_precision
+from curation.extensions.detection_ap import coco_summary
+from tests.frozen.version_1 import json_data
 
 USED = 10
-PEAK = """
-import re, sys
-from curation.cli import main
-code = main(sys.argv[1:])
-print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1], file=sys.stderr)
-sys.exit(code)
-"""
 
 
 def world(n: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -47,6 +44,34 @@ def world(n: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         for image, place, box in boxes
     ]  # fmt: skip
     return truth, found
+
+
+@pytest.mark.parametrize("library", ["hotcoco", "pycocotools"])
+@pytest.mark.parametrize("at_once", [1, 3, 4])
+def test_classes_in_groups_have_the_numbers_of_pycocotools_at_once(
+    at_once: int, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if library == "hotcoco":
+        pytest.importorskip("hotcoco", reason="hotcoco is not installed")
+    truth, found = world(500)
+    for row, one in enumerate(truth["annotations"]):
+        # Objects of every size, and one in crowd; some images show but a few of the classes.
+        one |= {"area": (500, 5000, 50_000)[row % 3], "iscrowd": int(row == 5)}
+    truth["annotations"] = [one for row, one in enumerate(truth["annotations"]) if row % 7]
+    needed: list[int] = []
+    monkeypatch.setattr(coco_precision, "require_memory", lambda n_bytes, *_, **__: needed.append(n_bytes))
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "hotcoco", None)
+        whole = curation.evaluate.coco(truth=truth, detections=found)
+    if library == "pycocotools":
+        monkeypatch.setitem(sys.modules, "hotcoco", None)
+    monkeypatch.setitem(coco_summary._statistics.__kwdefaults__, "at_once", at_once)
+    grouped = curation.evaluate.coco(truth=truth, detections=found)
+    assert needed == [USED * 260_000, at_once * 260_000]
+    for key in coco_summary.STATISTICS:
+        assert grouped[key] == pytest.approx(whole[key], abs=1e-12), key
+    pairs = zip(json_data(grouped)["per_class"].items(), json_data(whole)["per_class"].items(), strict=True)
+    assert all(one == other or one[1] == pytest.approx(other[1], abs=1e-12) for one, other in pairs)
 
 
 def control_groups(folder: Path, paths: dict[str, dict[str, int | str]]) -> None:

@@ -1,11 +1,13 @@
+import contextlib
 import json
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from curation.core.errors import PredictionError
-from curation.evaluation.problem import ClassRoles
+from curation.evaluation.problem import ClassRoles, numbered
 from curation.evaluation.readers import Policy, ReadDetections, read_task_detections
 from curation.evaluation.truth import task_truth
 from curation.sources.opening import open_path
@@ -36,6 +38,37 @@ def read(
 def row(kind: int | str | None, image: int = 1, score: float = 0.5, **more: Any) -> dict[str, Any]:
     named = {"category": kind} if isinstance(kind, str) else {"category_id": kind}
     return {"image_id": image, "bbox": [1, 2, 3, 4], "score": score, **named, **more}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_dataset_s_own_ids_are_not_taken_for_a_manifest_s(tmp_path: Path, seed: int) -> None:
+    """Ids 1, 2, 4 may be of the dataset, where 4 is unknown, or indices of the manifest: neither is advised."""
+    rng = random.Random(seed)
+    names = [f"class{number}" for number in range(1, 9)]
+    unknown = rng.sample(names, rng.randrange(1, 4))
+    known = tuple(name for name in rng.sample(names, len(names)) if name not in unknown)
+    index = {name: number for number, name in enumerate((*known, *rng.sample(unknown, len(unknown))))}
+    objects = [(image, rng.choice(names)) for image in range(1, 41)]
+    path = truth_file(tmp_path, names, 40, objects)
+    source = open_path(path, dataset="coco", part="test")
+    for rest in (tuple(unknown), None):
+        roles = ClassRoles("t1", (), known, rest, "here", index, (len(index), -1))
+        task = numbered(roles, source)
+        truth = task_truth(source, task, None)
+        for numbers, is_own in ((dict(zip(names, range(1, 9), strict=True)), True), (index, False)):
+            box = {"bbox": [10, 10, 20, 20], "score": 0.5}
+            rows = [{"image_id": image, "category_id": numbers[name], **box} for image, name in objects]
+            (results := tmp_path / "results.json").write_text(json.dumps(rows), encoding="utf-8")
+            with contextlib.suppress(StopIteration):
+                number, name = next((numbers[name], name) for _, name in objects if name in unknown)
+                with pytest.raises(PredictionError) as caught:
+                    read_task_detections(results, truth, source)
+                assert "--category-ids" not in str(caught.value.hint)
+                if is_own:
+                    assert f"category_id {number} ({name})" in str(caught.value.found)
+                    assert "--on-error classes=drop" in str(caught.value.hint)
+                    read = read_task_detections(results, truth, source, Policy(other_classes="drop"))
+                    assert len(read.detections) == sum(name in known for _, name in objects)
 
 
 @pytest.mark.parametrize(

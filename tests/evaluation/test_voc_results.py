@@ -69,9 +69,10 @@ def test_files_of_other_classes_are_refused_or_counted(tmp_path: Path, truth: Gr
     written(tmp_path, "zebra", LINE * 3)
     with pytest.raises(PredictionError, match="zebra"):
         read_detections(tmp_path, truth)
-    found = read_detections(tmp_path, truth, Policy(other_classes="drop"))
-    assert len(found.detections) == 1
-    assert list(found.reported.values()) == [3]
+    for policy in (Policy(other_classes="drop"), Policy(stray="drop")):
+        found = read_detections(tmp_path, truth, policy)
+        assert len(found.detections) == 1
+        assert list(found.reported.values()) == [3]
 
 
 def test_two_competitions_in_one_folder_are_refused(tmp_path: Path, truth: GroundTruth) -> None:

@@ -105,7 +105,7 @@ def test_missing_files_are_all_named(header: Header, folder: Path, tmp_path: Pat
         complete_lists(header, folder)
     assert (error.value.expected, error.value.found) == ("train.txt", "test.txt")
     assert "a place" in str(error.value.hint)
-    with pytest.raises(MissingFileError, match="does not exist"):
+    with pytest.raises(MissingFileError, match="are missing"):
         complete_lists(header, tmp_path / "nowhere")
 
 

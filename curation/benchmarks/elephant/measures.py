@@ -4,9 +4,10 @@ The rules by which each variant assigns detections to objects; wilderness impact
 own code computes them; wilderness impact and A-OSE as the OWOD code does; F-beta operating points (Table 4); what kept
 detections are and lie on (section 4.1, Fig. 3, 4, 8-11; precedence after Hoiem et al.).
 
-To add a measure, declare it in ``elephant.toml`` and yield its `Value` where the numbers of its variant are made. A
-table is declared in `TABLES`, if each variant has different rows, or in `SHARED`; its rows are records by the names
-of its columns.
+To add a measure, declare it in ``elephant.toml`` and yield its `Value` where the numbers of its variant are made, such
+as ``Value("AWI", 0.25, {"recall": "0.1"})``; name it in `_CLOSED` too if it is of the closed set alone. A table is
+declared in `TABLES`, if each variant has different rows, or in `SHARED`; its rows are records by the names of its
+columns.
 """
 
 from __future__ import annotations

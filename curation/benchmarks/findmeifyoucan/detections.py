@@ -18,9 +18,9 @@ from curation.core.errors import PredictionError, UsageError
 from curation.core.json_text import is_json_lines, json_rows, refuse_repeated_keys
 from curation.core.reading import InputFile
 from curation.core.tables import cell_text
+from curation.evaluation.detection_files import Int64, decoding
 from curation.evaluation.problem import LARGEST_SCORE, Bools, Floats, GroundTruth, Int32s
 from curation.evaluation.readers import Policy, RawColumns, check_values, locate, report, stray_error
-from curation.evaluation.result_records import Int64, decoding
 from curation.evaluation.score_files import IMAGES, LABELS, PREDICTIONS, open_columns
 from curation.evaluation.separability import energy, generalized_entropy, max_softmax, softmax
 
@@ -31,11 +31,11 @@ _MOST_METHODS = 64
 _Box = tuple[float, float, float, float]
 _FORM = (
     '[{"image_id", "bbox": [x, y, w, h] or "bbox_xyxy", "score" or "logits", "ood_score" or "scores": {NAME: number}}],'
-    " or one record a line; JSON knows no NaN or Infinity"
+    ' or one record a line, or {"images": {IMAGE_ID: [records]}}; JSON knows no NaN or Infinity'
 )
 
 
-class Record(msgspec.Struct, gc=False):
+class _Record(msgspec.Struct, gc=False):
     """One detection as the file has it; fields that are not declared are passed over."""
 
     image_id: Int64 | str = ""
@@ -49,7 +49,11 @@ class Record(msgspec.Struct, gc=False):
     logits: list[float] | None = None
 
 
-def reference_of(record: Record) -> int | str:
+class _ByImage(msgspec.Struct):
+    images: dict[str, list[_Record]]
+
+
+def reference_of(record: _Record) -> int | str:
     """Return what a record calls its image."""
     return record.image_id if record.image_id != "" else record.file_name or ""
 
@@ -66,7 +70,7 @@ class RecordFile(NamedTuple):
         What messages call the file.
     """
 
-    records: list[Record]
+    records: list[_Record]
     name: str
     sha256: str
     where: str
@@ -76,7 +80,7 @@ class RecordFile(NamedTuple):
         return f"{self.where}: record {row} (image {reference_of(self.records[row])!s:.80})"
 
 
-def require_usable(values: Floats, what: str, where: Callable[[int], str]) -> None:
+def _require_usable(values: Floats, what: str, where: Callable[[int], str]) -> None:
     """Refuse numbers, a row each, that are not finite or beyond any scale; `where` names a row."""
     usable = np.abs(values) <= LARGEST_SCORE
     if not usable.all():
@@ -96,13 +100,33 @@ def read_records(path: Path, given: InputFile | None = None) -> RecordFile:
     """
     given = given or InputFile(path, kind="detections file")
     data = given.data
-    with decoding(given, path, _FORM):
-        records = json_rows(data, Record)
+    with decoding(given, _FORM):
+        if data.lstrip()[:1] == b"{" and not is_json_lines(data):
+            records = _of_images(msgspec.json.decode(data, type=_ByImage).images, data, str(path))
+        else:
+            records = json_rows(data, _Record)
     file = RecordFile(records, path.name, given.sha256, str(path))
     unnamed = (row for row, record in enumerate(records) if record.image_id == "" and not record.file_name)
     if (row := next(unnamed, None)) is not None:
         raise PredictionError("A detection names no image", where=file.at(row), expected="image_id or file_name")
     return file
+
+
+def _of_images(images: Mapping[str, list[_Record]], data: bytes, where: str) -> list[_Record]:
+    """Return the records of all images, each with its image's id."""
+    # A decoder keeps the last of two equal keys: detections would vanish without a word.
+    refuse_repeated_keys(data, where, PredictionError, everywhere=True)
+    for image, found in images.items():
+        for record in found:
+            if record.image_id != "" and image_key(record.image_id) != image_key(image):
+                raise PredictionError(
+                    "The image_id of a detection disagrees with its key",
+                    where=f"{where}: images[{image[:80]!r}]",
+                    expected=f"image_id {image[:80]}, or none",
+                    found=str(record.image_id)[:80],
+                )
+            record.image_id = image
+    return [record for found in images.values() for record in found]
 
 
 def image_key(identity: int | str) -> str:
@@ -236,7 +260,7 @@ def logits_of(file: RecordFile) -> Floats | None:
                 found="none" if length < 0 else str(length),
             )
     logits = np.array([record.logits for record in file.records], np.float64)
-    require_usable(logits, "A logit", file.at)
+    _require_usable(logits, "A logit", file.at)
     return logits
 
 
@@ -323,7 +347,7 @@ def read_ood_detections(
     Parameters
     ----------
     path : Path
-        A JSON list of records, or one a line. A record has ``image_id``; ``bbox``
+        A JSON list of records, one a line, or ``{"images": {id: [records]}}``. A record has ``image_id``; ``bbox``
         (``x, y, w, h``) or ``bbox_xyxy``; ``score`` (the confidence) or ``logits``, whose highest softmax is the
         confidence then; and ``ood_score`` or ``scores``, one number a method. All records name the same methods. MSP,
         energy and GEN follow from logits where a file does not give them.
@@ -403,7 +427,7 @@ def method_scores(file: RecordFile, logits: Floats | None) -> dict[str, Floats]:
             )
     scores = {name: np.fromiter((row[name] for row in rows), np.float64, len(rows)) for name in names}
     for name, values in scores.items():
-        require_usable(values, f"An OOD score {name}", file.at)
+        _require_usable(values, f"An OOD score {name}", file.at)
     if logits is None:
         return scores
     derived = {"msp": max_softmax, "energy": energy, "gen": generalized_entropy}
@@ -520,7 +544,7 @@ def read_id_scores(path: Path, *, t_star: float | None = None, classes: ClassRea
     else:
         found = _from_json(given, path, t_star, classes or ClassReading())
     for name, values in found.scores.items():
-        require_usable(values, f"An ID score {name}", lambda row: f"{path}: entry {row}")
+        _require_usable(values, f"An ID score {name}", lambda row: f"{path}: entry {row}")
     return found if t_star is None or found.confident else replace(found, notes=(_UNCUT.format(path.name),))
 
 

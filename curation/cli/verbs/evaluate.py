@@ -58,7 +58,7 @@ class Rows:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class ResultFiles:
     """The files of a result, and what is printed.
 
     Attributes
@@ -85,7 +85,8 @@ def command_of(protocol: str) -> Callable[..., Answer]:
     """Return the command of a benchmark."""
     score, has_tables = evaluation_of(protocol), report_of(protocol).tables is not None
 
-    def run(result: Annotated[Any, score], /, *, rows: Rows, report: Report) -> Answer:
+    # `signature.call` calls `score` with its options, and `run` with what it returns.
+    def run(result: Annotated[Any, score], /, *, rows: Rows, report: ResultFiles) -> Answer:
         written = []
         if report.out:
             with stage("writing"):

@@ -167,7 +167,7 @@ class Images:
     @cached_property
     def first_rows(self) -> tuple[Int32s, ...]:
         """Of each list, the first row of each of its images, in the order of `uniques`."""
-        return tuple(map(first_rows, self.members, self.uniques))
+        return tuple(map(first_row_of_each, self.members, self.uniques))
 
     def in_both(self, a: int, b: int) -> tuple[Int32s, tuple[Int32s, Int32s]]:
         """Return the images of two lists, ascending, and the first row of each in either list."""
@@ -217,7 +217,7 @@ class Images:
         return Alike(len(matched), tuple(pairs))
 
 
-def first_rows(members: Int32s, unique: Int32s) -> Int32s:
+def first_row_of_each(members: Int32s, unique: Int32s) -> Int32s:
     """Return the first row of each image of a list."""
     row = np.empty(int(members.max(initial=-1)) + 1, np.int32)
     row[members[::-1]] = np.arange(len(members), dtype=np.int32)[::-1]

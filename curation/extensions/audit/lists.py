@@ -16,7 +16,7 @@ from curation.core.files import inside, missing_path
 from curation.core.ids import ImageId
 from curation.core.reading import InputFile
 from curation.core.wording import counted, short_repr
-from curation.extensions.audit.identity import Images, first_rows, images_of
+from curation.extensions.audit.identity import Images, first_row_of_each, images_of
 from curation.manifest.header import LabelView
 from curation.sources.entries import CLASS_FILE, EmptyListError, PublishedFile, PublishedList
 from curation.sources.published_list import YAML_NAMES, files_below_folder, first_line, read_published
@@ -113,7 +113,7 @@ class AuditedList:
     @cached_property
     def first_rows(self) -> Int32s:
         """The first row of each of its images, in the order of `unique`."""
-        return first_rows(self.members, self.unique)
+        return first_row_of_each(self.members, self.unique)
 
     def line_of(self, image: int) -> str:
         """Return ``t1_train line 12`` for its first line that names an image, ``""`` where none does."""

@@ -122,7 +122,7 @@ Status = Literal["pass", "fail", "damaged", "nothing compared", "mostly unread"]
 
 
 @dataclass(frozen=True, slots=True)
-class Coverage:
+class _Coverage:
     """Number of lists, pairs and files of a target that an audit examined.
 
     Attributes
@@ -331,7 +331,7 @@ class Report:
         return sums_of(self.results, self.statements, len(self.not_asked))
 
     @cached_property
-    def coverage(self) -> Coverage:
+    def coverage(self) -> _Coverage:
         """Number of lists, pairs and files that were examined."""
         target, published = self.target, self.target.published
         lists = [listed for listed in target.files if listed.available]
@@ -339,7 +339,7 @@ class Report:
         pairs += product(target.with_role("id"), target.with_role("ood"))
         compared = sum(all(side.available and len(side) for side in pair) for pair in pairs)
         roles = {listed.whole for listed in target.used if listed.role}
-        return Coverage(
+        return _Coverage(
             lists=len(lists),
             empty=sum(not len(listed) for listed in lists),
             roleless=sum(bool(len(listed)) and listed.whole not in roles for listed in lists),

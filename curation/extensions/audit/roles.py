@@ -80,7 +80,7 @@ class RoleGuess:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ListPair:
     """Two lists that are compared.
 
     Attributes
@@ -268,7 +268,7 @@ def tasks_by_name(names: Sequence[str]) -> int:
     return max((parsed[1] for name in names if (parsed := _role_in_task(name))), default=0)
 
 
-def comparisons(guesses: Sequence[RoleGuess], lines: Sequence[int]) -> list[Pair]:
+def comparisons(guesses: Sequence[RoleGuess], lines: Sequence[int]) -> list[ListPair]:
     """Return the pairs of lists of kind ``family``, then those of kind ``parts``, each by position.
 
     Parameters
@@ -281,7 +281,7 @@ def comparisons(guesses: Sequence[RoleGuess], lines: Sequence[int]) -> list[Pair
     for index, guess in enumerate(guesses):
         if lines[index]:
             homes[guess.folder, guess.family].append(index)
-    pairs = dict[tuple[int, int], Pair]()
+    pairs = dict[tuple[int, int], ListPair]()
     for (folder, family), members in homes.items():
         for index in members:
             for role in set(_ORDER) - set(guesses[index].roles) if guesses[index].roles else ():
@@ -295,7 +295,7 @@ def comparisons(guesses: Sequence[RoleGuess], lines: Sequence[int]) -> list[Pair
                         pair = _pair(guesses, index, other)
                         pairs[pair.a, pair.b] = pair
     parts = [
-        Pair(min(a, b), max(a, b), kind="parts")
+        ListPair(min(a, b), max(a, b), kind="parts")
         for (folder, short), (other, long) in combinations(sorted(homes), 2)
         if folder == other and short and long[: len(short)] == short
         for a in homes[folder, short]
@@ -305,7 +305,7 @@ def comparisons(guesses: Sequence[RoleGuess], lines: Sequence[int]) -> list[Pair
     return [*sorted(pairs.values(), key=_by_position), *sorted(parts, key=_by_position)]
 
 
-def _by_position(pair: Pair) -> tuple[int, int]:
+def _by_position(pair: ListPair) -> tuple[int, int]:
     return pair.a, pair.b
 
 
@@ -316,13 +316,13 @@ def _homes(folder: str, family: tuple[str, ...]) -> list[tuple[str, tuple[str, .
     return [(folder, family), *((folder, family[:size]) for size in range(1, len(family))), *nameless]
 
 
-def _pair(guesses: Sequence[RoleGuess], first: int, second: int) -> Pair:
+def _pair(guesses: Sequence[RoleGuess], first: int, second: int) -> ListPair:
     a, b = sorted((first, second), key=lambda index: (_ORDER.index(guesses[index].roles[0]), index))
     # Of a compound role, the one that is gravest to share: train with test.
-    return Pair(a, b, (guesses[a].roles[0], guesses[b].roles[-1]))
+    return ListPair(a, b, (guesses[a].roles[0], guesses[b].roles[-1]))
 
 
-def between_families(overlaps: Int64s, compared: Sequence[Pair]) -> list[Pair]:
+def between_families(overlaps: Int64s, compared: Sequence[ListPair]) -> list[ListPair]:
     """Return pairs of kind ``between``: lists that share an image and are not compared as roles.
 
     Parameters
@@ -334,4 +334,4 @@ def between_families(overlaps: Int64s, compared: Sequence[Pair]) -> list[Pair]:
     """
     within = {frozenset((pair.a, pair.b)) for pair in compared if pair.kind == "family"}
     shared = np.argwhere(np.triu(overlaps, 1) > 0).tolist()
-    return [Pair(a, b, kind="between") for a, b in shared if frozenset((a, b)) not in within]
+    return [ListPair(a, b, kind="between") for a, b in shared if frozenset((a, b)) not in within]

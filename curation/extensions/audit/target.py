@@ -27,7 +27,7 @@ from curation.extensions.audit.lists import LIST_ROLES, AuditedList, ListRole, L
 from curation.extensions.audit.roles import (
     ALL_TASKS,
     FINETUNE,
-    Pair,
+    ListPair,
     Role,
     RoleGuess,
     TaskRole,
@@ -107,7 +107,7 @@ class ComparedPair:
     ----------
     first, second : AuditedList
     kind : {"family", "parts", "between"}
-        By `curation.extensions.audit.roles.Pair`: ``family`` should share no image, the others are noted.
+        By `curation.extensions.audit.roles.ListPair`: ``family`` should share no image, the others are noted.
     places : (int, int)
         Positions in the lists of the folder or manifest; -1 for some lines of a list.
     roles : (str, str)
@@ -441,7 +441,7 @@ def _in_classes(source: Source, classes: Sequence[ClassEntry]) -> Source:
     )
 
 
-def positions_of(images: Images, sources: Sequence[Source]) -> Int32s:
+def _positions_of(images: Images, sources: Sequence[Source]) -> Int32s:
     """Return the position of each id among the images of each source, -1 where it has none or two.
 
     Returns
@@ -570,7 +570,7 @@ def folder_target(
         files=lists.lists,
         used=tuple(used),
         sources=audited,
-        positions=positions_of(lists.images, [source.raw for source in audited]),
+        positions=_positions_of(lists.images, [source.raw for source in audited]),
         expects_tasks=by_task,
         exemplars=options.exemplars,
         photos=options.photos,
@@ -620,7 +620,7 @@ def _exclusive_pairs(guesses: Sequence[RoleGuess]) -> int:
     )
 
 
-def _user_pairs(pairs: Sequence[Pair], used: Sequence[AuditedList], rows: Collection[int]) -> list[Pair]:
+def _user_pairs(pairs: Sequence[ListPair], used: Sequence[AuditedList], rows: Collection[int]) -> list[ListPair]:
     """Return the pairs of lists with roles set by the user that are not in the same family.
 
     They are compared whatever their names are, unless the family of each has another such list of that role: folds
@@ -632,7 +632,7 @@ def _user_pairs(pairs: Sequence[Pair], used: Sequence[AuditedList], rows: Collec
             partners[pair.a].add(used[pair.b].role)
             partners[pair.b].add(used[pair.a].role)
     return [
-        Pair(a, b, roles)
+        ListPair(a, b, roles)
         for a, b in permutations(sorted(rows), 2)
         for roles in _EXCLUSIVE
         if roles == (used[a].role, used[b].role) and len(used[a]) and len(used[b])

@@ -59,7 +59,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     if missing := [slot for slot in SLOTS_OF[problem] if slot not in sources]:
         raise ProtocolError("A source is missing", expected=" ".join(f"--source {slot}=PATH" for slot in missing))
     first, second = SLOTS_OF[problem]
-    levels, left_out = _without_kin(classes_of(problem, sources[second]), parameters)
+    levels, left_out = _without_kin(_classes_of(problem, sources[second]), parameters)
     classes = _entries(levels)
 
     def images(slot: str, level: str) -> Selection:
@@ -165,7 +165,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     return Manifest(header=structs.replace(made.header, origin="declared"), lists={})
 
 
-def classes_of(problem: str, source: Source) -> dict[str, tuple[str, ...]]:
+def _classes_of(problem: str, source: Source) -> dict[str, tuple[str, ...]]:
     """Return the names of the known classes and of the unknown ones by difficulty, sorted within each."""
     facts = PROBLEMS[problem]["classes"]
     if problem == "imagenet":

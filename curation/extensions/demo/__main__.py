@@ -23,7 +23,7 @@ from curation.cli import main as curation_main
 from curation.core import process
 from curation.core.errors import CurationError, UsageError
 from curation.core.writing import write_text
-from curation.extensions.demo.world import KNOWN, World, draw_world, read_photo
+from curation.extensions.demo.world import KNOWN, World, draw_world, read_picture
 from curation.sources.voc import read_voc
 
 Photo = npt.NDArray[np.uint8]
@@ -158,7 +158,7 @@ def train_on(world: World) -> Detector:
     """Return the detector trained on the VOC train part of a world, read through the package's own reader."""
     source = read_voc(world.voc_root, dataset="voc2007", part="train")
     objects = source.require_objects("Training")
-    photos = [read_photo(world.voc_root / "JPEGImages" / name) for name in source.images.file_names.tolist()]
+    photos = [read_picture(world.voc_root / "JPEGImages" / name) for name in source.images.file_names.tolist()]
     labels = [KNOWN.index(source.categories.names[category]) for category in objects.category.tolist()]
     boxes = [(x, y, w, h) for x, y, w, h in objects.boxes.astype(int).tolist()]
     rows = zip(objects.image.tolist(), boxes, labels, strict=True)
@@ -176,7 +176,7 @@ def _detect(detector: Detector, world: World, part: str, out: Path) -> None:
     photos = world.voc_root / "JPEGImages" if part == "closed" else world.coco_root / "train2017"
     results: dict[str, list[dict[str, Any]]] = {name: [] for name in DETECTORS}
     for image in truth["images"]:
-        photo = read_photo(photos / image["file_name"])
+        photo = read_picture(photos / image["file_name"])
         for name in DETECTORS:
             for row in detector.detect(photo, cautious=name == "cautious"):
                 label = numbers[KNOWN[row.pop("label")]]

@@ -177,7 +177,7 @@ def draw_thing(name: str, width: int, height: int, rng: Rng) -> tuple[Pixels, np
     return pixels[..., :3], pixels[..., 3] / 255
 
 
-def read_photo(path: Path) -> Pixels:
+def read_picture(path: Path) -> Pixels:
     """Return the pixels of a photo, shape (height, width, 3)."""
     from PIL import Image
 

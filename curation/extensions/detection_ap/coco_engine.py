@@ -21,32 +21,42 @@ from curation.evaluation.readers import Accepted
 from curation.evaluation.result import Column, Report, Result, Tidy
 from curation.evaluation.variants import Rules
 from curation.extensions.detection_ap import federated
-from curation.extensions.detection_ap.coco_summary import MEASURES, STATISTICS, by_name, coco_average_precision, defined
+from curation.extensions.detection_ap.coco_summary import (
+    MEASURES,
+    STATISTICS,
+    coco_average_precision,
+    defined,
+    values_by_name,
+)
 from curation.extensions.detection_ap.federated import (
     IGNORED_AREA,
     KEYS,
     NO_FREQUENCY,
     Limit,
-    counted,
+    counted_objects,
     require_federated,
     thirteen,
 )
-from curation.extensions.detection_ap.score_free import MATCHING, score_free
+from curation.extensions.detection_ap.score_free import LMMS, LMMS_MEANING, MATCHING, lmms_numbers, score_free
 from curation.extensions.detection_ap.score_free import MEASURES as SCORE_FREE_MEASURES
 from curation.extensions.detection_ap.score_free import TABLES as SCORE_FREE_TABLES
 
 SUMMARY = "Plain detection by COCO AP, LVIS AP, Fixed AP, or without scores, and each class"
-SCORE_FREE = "score-free"
-Variant = Literal["coco", "coco-federated", "lvis", "lvis-fixed", "score-free", "all"]
+Variant = Literal[
+    "coco", "coco-federated", "lvis", "lvis-fixed", "score-free", "score-free-best", "score-free-in-order", "lmms-eval",
+    "all",
+]  # fmt: skip
 VARIANTS: dict[str, str] = {
     "coco": "COCO: every image counts for every class, 100 detections an image and class",
     "coco-federated": "LVIS's rules for images and classes under COCO's limit of 100 detections an image and class",
     "lvis": "LVIS AP: a limit of detections an image over all classes, then what images were labelled for",
     "lvis-fixed": "Fixed AP: a limit of detections a class over all images, then what images were labelled for",
-    SCORE_FREE: f"boxes without scores; {MATCHING}",
+    **{name: f"boxes without scores; {rule}" for name, rule in MATCHING.items()},
+    LMMS: LMMS_MEANING,
 }
 """Meaning of each variant."""
 _LIMITED = ("lvis", "lvis-fixed")
+_SCORELESS = (*MATCHING, LMMS)
 _MOST = 100
 _RULES = Rules(name="coco", taken="best_free", crowd="cover", difficult="count")
 _FACTS = (
@@ -79,8 +89,9 @@ def evaluate(
         {"known": [...], "unknown": [...]}; the categories of the truth by default
     variant : str or tuple of str, optional
         variant of the measures, repeatable (default: coco; of an LVIS truth coco-federated): coco, as pycocotools;
-        coco-federated, LVIS's rules for images and classes under COCO's limit; lvis; lvis-fixed; score-free, for
-        detections without scores; all that suit the files
+        coco-federated, LVIS's rules for images and classes under COCO's limit; lvis; lvis-fixed; score-free,
+        score-free-best and score-free-in-order, for detections without scores; lmms-eval, that harness's rule; all that
+        suit the files
     image_limit : int
         of variant lvis: detections of an image that count
     class_limit : int
@@ -99,9 +110,10 @@ def evaluate(
     requested = (variant,) if isinstance(variant, str) else variant or ("",)
     if (least := min(image_limit, class_limit)) < 1:
         raise UsageError("Invalid setting", where="--set", expected="limits of at least 1", found=str(least))
-    is_scoreless = requested in (("all",), (SCORE_FREE,))
     accepted = Accepted(
-        scoreless=is_scoreless, other_classes="all" in requested or any(name in _LIMITED for name in requested)
+        scoreless=requested == ("all",) or {*requested} <= {*_SCORELESS},
+        other_classes="all" in requested or any(name in _LIMITED for name in requested),
+        folded=requested == (LMMS,),
     )
     inputs = OnePart.of(
         truth, detections, classes=classes, reading=reading, policy=policy, listed=listed, accepted=accepted
@@ -150,21 +162,28 @@ def _variants(requested: tuple[str, ...], inputs: OnePart) -> tuple[str, ...]:
             require_federated(inputs.part.truth)
         return requested
     if np.isnan(inputs.read.detections.scores).any():
-        return (SCORE_FREE,)
+        return tuple(MATCHING)
     return ("coco", "coco-federated", *_LIMITED) if federated else ("coco",)
 
 
 def _scored(inputs: OnePart, name: str, limit: Limit | None) -> tuple[Scored, dict[str, Any]]:
     """Return the measured values of a variant, and facts about them."""
     truth, detections = inputs.part.truth, inputs.read.detections
-    if name == SCORE_FREE:
-        measured = score_free(truth, detections)
-        settings = {"iou": ">= 0.5", "matching": MATCHING}
+    if name in MATCHING:
+        measured = score_free(truth, detections, name)
+        settings = {"iou": ">= 0.5", "matching": MATCHING[name]}
         n_scored = int(np.isfinite(detections.scores).sum())
         note = f"variant {name} passes over the scores that {n_scored} of {len(detections)} detections state"
         measured = measured._replace(notes=[note] if n_scored else [])
         return replace(inputs.scored(name, measured, {}), settings=settings), {}
     of_classes = detections.take(detections.label >= 0)
+    if name == LMMS:
+        numbers = coco_average_precision(truth, of_classes.unscored())
+        measured = _measured(numbers)
+        precisions = [value for value in measured.values if value.measure in ("AP", "AP50", "AP75")]
+        measured = measured._replace(values=[*lmms_numbers(truth, of_classes), *precisions])
+        settings = {"iou": "> 0", "matching": LMMS_MEANING}
+        return replace(inputs.scored(name, measured, {"engine": numbers["engine"]}), settings=settings), numbers
     if limit is None:
         plain = replace(truth, federated=None) if name == "coco" else truth
         numbers = coco_average_precision(plain, of_classes)
@@ -207,7 +226,7 @@ def federated_average_precision(
     EvaluationError
         The truth is not federated.
     """
-    objects, guesses = counted(truth, detections, limit)
+    objects, guesses = counted_objects(truth, detections, limit)
     n_objects = int((objects.areas != IGNORED_AREA).sum())
     objects, guesses, labels = with_classes_in_use(*labelled(objects, guesses))
     precision, recall = CocoEvaluation(objects, guesses, limit=max(1, len(guesses))).curves()
@@ -215,7 +234,7 @@ def federated_average_precision(
     statistics = thirteen(precision[..., -1], recall[..., -1], letters)
     result: dict[str, Any] = dict(zip(KEYS, map(defined, statistics.tolist()), strict=True))
     result |= {"engine": library(), "n_images": truth.n_images, "n_objects": n_objects}
-    result["per_class"] = per_class = by_name(
+    result["per_class"] = per_class = values_by_name(
         truth.classes, zip(labels, precision[..., 0, -1].mean(axis=(0, 1)).tolist(), strict=True)
     )
     empty = {name: "no object of this class counts" for name, ap in per_class.items() if ap is None}

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import fsum
 from typing import Any
 
 import numpy as np
 
+from curation.core.columns import distinct
 from curation.evaluation.coco_precision import CocoEvaluation, labelled, library, with_classes_in_use
 from curation.evaluation.measures import Measure, definitions
-from curation.evaluation.problem import Detections, Floats, GroundTruth
+from curation.evaluation.problem import Detections, Floats, GroundTruth, Int64s, of_classes
 
 _SUMMARY = (
     ("AP", "average precision", "IoU 0.50:0.95, all areas, at most 100 detections an image"),
@@ -41,6 +44,11 @@ MEASURES = tuple(
 STATISTICS = definitions(MEASURES)
 """The twelve numbers of COCO's summary, in its order, with their definitions."""
 
+_CLASSES_AT_ONCE = 2000
+"""The library gets more classes in groups, as it holds 4,040 numbers of each class several times over.
+
+Means of groups may differ in the last digit from those of all classes at once.
+"""
 _AREA_WORDS = {"s": "below 32^2 pixels", "m": "of 32^2 to 96^2 pixels", "l": "above 96^2 pixels"}
 
 
@@ -80,7 +88,7 @@ def coco_average_precision(truth: GroundTruth, detections: Detections) -> dict[s
         result["n_detections_not_labelled"] = result["n_detections"] - len(detections)
     statistics, by_label = _statistics(truth, detections)
     result |= {name: defined(value) for name, value in zip(STATISTICS, statistics.tolist(), strict=True)}
-    result["per_class"] = per_class = by_name(truth.classes, by_label)
+    result["per_class"] = per_class = values_by_name(truth.classes, by_label)
     result["undefined"] = _reasons(result, per_class)
     return result
 
@@ -96,7 +104,7 @@ def defined(value: float) -> float | None:
     return None if value < 0 else float(value)
 
 
-def by_name(classes: Sequence[str], by_label: Iterable[tuple[int, float]]) -> dict[str, float | None]:
+def values_by_name(classes: Sequence[str], by_label: Iterable[tuple[int, float]]) -> dict[str, float | None]:
     """Return AP by class name, None of a class without objects."""
     per_class: dict[str, float | None] = dict.fromkeys(classes)
     for label, value in by_label:
@@ -104,17 +112,54 @@ def by_name(classes: Sequence[str], by_label: Iterable[tuple[int, float]]) -> di
     return per_class
 
 
-def _statistics(truth: GroundTruth, detections: Detections) -> tuple[Floats, list[tuple[int, float]]]:
+def _statistics(
+    truth: GroundTruth, detections: Detections, *, at_once: int = _CLASSES_AT_ONCE
+) -> tuple[Floats, list[tuple[int, float]]]:
     """Return COCO's numbers, -1 where undefined, and the AP of each class that objects or detections have, by label."""
-    truth, detections, labels = with_classes_in_use(truth, detections)
+    truth, detections, labels = with_classes_in_use(truth, detections, at_once=at_once)
+    n_groups = max(1, -(-len(labels) // at_once))
+    if n_groups == 1:
+        statistics, precisions, _ = _numbers(truth, detections)
+        return statistics, list(zip(labels, precisions.tolist(), strict=True))
+    groups = [
+        _numbers(*_of_group(truth, detections, group)) for group in np.array_split(np.arange(len(labels)), n_groups)
+    ]
+    counts = np.array([n for *_, n in groups])
+    total = counts.sum(axis=0)
+    sums = np.array([fsum(column) for column in (np.array([means for means, *_ in groups]) * counts).T])
+    precisions = np.concatenate([of_group for _, of_group, _ in groups])
+    return np.where(total, sums / np.maximum(total, 1), -1.0), list(zip(labels, precisions.tolist(), strict=True))
+
+
+def _of_group(truth: GroundTruth, detections: Detections, group: Int64s) -> tuple[GroundTruth, Detections]:
+    """Return the objects and detections of some classes, on the images that have any of these."""
+    rows = np.flatnonzero(np.isin(truth.label, group))
+    names = ("image", "label", "boxes", "crowd", "difficult", "areas")
+    columns: dict[str, Any] = {name: getattr(truth, name)[rows] for name in names}
+    truth, detections = of_classes(
+        replace(truth, **columns, original=None, federated=None),
+        detections.take(np.isin(detections.label, group)),
+        group,
+    )
+    images = distinct(np.concatenate([truth.image, detections.image]))
+    image, detected = (np.searchsorted(images, one.image).astype(np.int32) for one in (truth, detections))
+    truth = replace(truth, image_numbers=truth.image_numbers[images], image=image)
+    return truth, replace(detections, image=detected)
+
+
+def _numbers(truth: GroundTruth, detections: Detections) -> tuple[Floats, Floats, Int64s]:
+    """Return COCO's numbers and the AP of each class, -1 where undefined, and how many values each number is a mean of.
+
+    Those are precisions at an IoU, a recall and a class, or recalls at an IoU and a class.
+    """
     evaluation = CocoEvaluation(truth, detections)
     _, at_lower_limits = evaluation.curves(ranges=1, limits=slice(-1))
     precision, recall = (values[..., -1] for values in evaluation.curves())
     every, *of_sizes = np.moveaxis(precision, -1, 0)
     lower = np.moveaxis(at_lower_limits, -1, 0)
     numbers = (every, every[0], every[5], *of_sizes, *lower, *np.moveaxis(recall, -1, 0))
-    statistics = np.array([*map(mean_of_defined, numbers)])
-    return statistics, list(zip(labels, every.mean(axis=(0, 1)).tolist(), strict=True))
+    counts = np.array([np.count_nonzero(values > -1) for values in numbers])
+    return np.array([*map(mean_of_defined, numbers)]), every.mean(axis=(0, 1)), counts
 
 
 def _reasons(result: Mapping[str, Any], per_class: Mapping[str, float | None]) -> dict[str, str]:

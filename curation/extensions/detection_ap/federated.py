@@ -61,7 +61,7 @@ class Limit:
         return is_within
 
 
-def counted(truth: GroundTruth, detections: Detections, limit: Limit) -> tuple[GroundTruth, Detections]:
+def counted_objects(truth: GroundTruth, detections: Detections, limit: Limit) -> tuple[GroundTruth, Detections]:
     """Return the objects and detections that LVIS counts.
 
     In this order: the limit applies; boxes without area, or of classes that the truth lacks, are dropped; a detection

@@ -16,9 +16,19 @@ from curation.evaluation.measures import Measure, Measured, Value, percent, sum_
 from curation.evaluation.problem import Bools, Detections, GroundTruth, Int64s
 from curation.evaluation.result import Column, Tidy
 
-MATCHING = "the pair of highest IoU first, ties by truth, then by box, in file order"
-"""Which boxes find a truth."""
+MATCHING = {
+    "score-free": "greedy: the pair of highest IoU first, ties by truth, then by box, in file order",
+    "score-free-best": "best: as many pairs as possible",
+    "score-free-in-order": "in order: each box, in file order, takes the free truth of highest IoU",
+}
+"""The variants, and which boxes find a truth under each."""
+LMMS = "lmms-eval"
+LMMS_MEANING = (
+    "lmms-eval 75571cf, task odinw13, one data set: class names trimmed and in lower case, others match nothing; in an "
+    "image and class the pair of highest IoU (above 0) first; AP with score 1 for every box, ties in file order"
+)
 LEVELS = np.linspace(0.5, 0.95, 10)
+ACCURACIES = ("0.1", "0.3", "0.5", "0.7", "0.9")
 _RECALLS = np.linspace(0, 1, 101)
 _LARGEST_GROUP = 7
 """Boxes of a group, over several truths, whose orders are all tried for the lowest AP."""
@@ -26,6 +36,7 @@ _LARGEST_GROUP = 7
 _RATES = {"precision": "TP / boxes", "recall": "TP / truths", "F1": "2 TP / (boxes + truths)"}
 _measure = partial(Measure, unit="%", better="higher", undefined="there is nothing to divide by")
 _range = partial(_measure, source="COCOeval's AP at IoU 0.5 of each class", undefined="no class has an object")
+_lmms = partial(_measure, source="lmms-eval 75571cf, task odinw13")
 _AT = "pooled over classes and images, at IoU 0.5"
 _PRESENT = "of pairs of image and class, boxes aside: is the class in the image; crowd counts as shown"
 _ORDER = "mean over classes of the {} AP50 that an order of the boxes gives, without a limit of boxes an image"
@@ -37,6 +48,9 @@ MEASURES = (
       for key, how in _RATES.items()),
     _range("AP50_lowest", "lowest AP50 over all orders", _ORDER.format("lowest")),
     _range("AP50_highest", "highest AP50 over all orders", _ORDER.format("highest")),
+    _lmms("IoU", "mean IoU of truths", "sum of the IoU of matched pairs / truths"),
+    _lmms("Center_ACC", "share of truths with a centre inside", "truths whose partner's centre lies inside / truths"),
+    _lmms("ACC@{iou}", "share of truths matched", "truths matched at IoU >= the parameter / truths"),
 )  # fmt: skip
 _COLUMNS = (
     Column("class"), *(Column(name, "count") for name in ("truths", "boxes", "TP")),
@@ -67,7 +81,7 @@ class _Problem(NamedTuple):
         return counting
 
 
-def score_free(truth: GroundTruth, boxes: Detections) -> Measured:
+def score_free(truth: GroundTruth, boxes: Detections, variant: str) -> Measured:
     """Return `MEASURES` of boxes, ignoring their scores, and one row per class.
 
     Parameters
@@ -77,6 +91,8 @@ def score_free(truth: GroundTruth, boxes: Detections) -> Measured:
         area lies in a crowd region of its class. Difficult objects count.
     boxes : Detections
         In file order.
+    variant : str
+        Of `MATCHING`.
     """
     counted = (truth.label >= 0) & ~truth.crowd
     pairs = overlapping_pairs(truth, boxes, same_class=True, mask=counted, iou_threshold=0.5, strict=False)
@@ -84,7 +100,7 @@ def score_free(truth: GroundTruth, boxes: Detections) -> Measured:
     problem.covered[covering(truth, boxes, truth.crowd & (truth.label >= 0), 0.5)] = True
     n_classes = len(truth.classes)
     n_truths = np.bincount(truth.label[counted], minlength=n_classes)
-    levels = [_counts(problem, float(level), n_classes) for level in LEVELS]
+    levels = [_counts(problem, float(level), variant, n_classes) for level in LEVELS]
     tp, n_boxes = levels[0]
     by_class = [_rates(*numbers) for numbers in zip(tp.tolist(), n_boxes.tolist(), n_truths.tolist(), strict=True)]
     pooled = [_rates(int(hits.sum()), int(counts.sum()), int(n_truths.sum())) for hits, counts in levels]
@@ -122,32 +138,56 @@ def _rates(tp: int, boxes: int, truths: int) -> dict[str, float | None]:
     }
 
 
-def _counts(problem: _Problem, level: float, n_classes: int) -> tuple[Int64s, Int64s]:
+def _counts(problem: _Problem, level: float, variant: str, n_classes: int) -> tuple[Int64s, Int64s]:
     """Return the number of boxes of each class that match a truth at an IoU, and that count."""
-    matched_rows = sorted(_matched(problem.at(level)))
+    matched_rows = sorted(_matched(problem.at(level), variant))
     tp = np.bincount(problem.boxes.label[matched_rows], minlength=n_classes)
     return tp, np.bincount(problem.boxes.label[problem.counting(matched_rows)], minlength=n_classes)
 
 
-def _matched(pairs: OverlappingPairs) -> dict[int, int]:
-    """Return the truth that each box matches, given pairs of the same image and class (see `MATCHING`)."""
-    order = np.lexsort((pairs.row, pairs.position, -pairs.iou))
+def _matched(pairs: OverlappingPairs, variant: str) -> dict[int, int]:
+    """Return the truth that each box matches under a rule of `MATCHING`, given pairs of the same image and class."""
+    in_order = variant == "score-free-in-order"
+    keys = (pairs.row, pairs.position, -pairs.iou)
+    order = np.lexsort((pairs.position, -pairs.iou, pairs.row) if in_order else keys)
+    rows, positions = pairs.row[order].tolist(), pairs.position[order].tolist()
+    if variant == "score-free-best":
+        truths: dict[int, list[int]] = {}
+        for row, position in zip(rows, positions, strict=True):
+            truths.setdefault(row, []).append(position)
+        return _most_pairs(truths)
     matches: dict[int, int] = {}
     used = set[int]()
-    for row, position in zip(pairs.row[order].tolist(), pairs.position[order].tolist(), strict=True):
+    for row, position in zip(rows, positions, strict=True):
         if row not in matches and position not in used:
             matches[row] = position
             used.add(position)
     return matches
 
 
-def _most_pairs(truths: Mapping[int, Sequence[int]]) -> int:
-    """Return how many boxes can match a truth at once."""
-    import networkx as nx
-
-    graph = nx.Graph([(("box", row), position) for row, positions in truths.items() for position in positions])
-    boxes = [("box", row) for row in truths]
-    return len(nx.bipartite.hopcroft_karp_matching(graph, boxes)) // 2 if boxes else 0
+def _most_pairs(truths: Mapping[int, Sequence[int]]) -> dict[int, int]:
+    """Return a maximum matching of boxes and truths, by shortest augmenting paths."""
+    holder: dict[int, int] = {}
+    matches: dict[int, int] = {}
+    for start in truths:
+        came_from: dict[int, int] = {}
+        queue = [start]
+        for row in queue:
+            free = None
+            for position in truths[row]:
+                if position not in came_from:
+                    came_from[position] = row
+                    if position not in holder:
+                        free = position
+                        break
+                    queue.append(holder[position])
+            if free is not None:
+                while free is not None:
+                    row = came_from[free]
+                    holder[free], before = row, matches.get(row)
+                    matches[row], free = free, before
+                break
+    return matches
 
 
 class _Range(NamedTuple):
@@ -183,7 +223,7 @@ def _ranges(problem: _Problem, n_truths: Int64s) -> list[_Range]:
             ranges.append(_Range(None, None, undefined="the class has no object, crowd aside"))
             continue
         truths = {row: of_box[row] for row in boxes if row in of_box}
-        highest = _precision([0] * _most_pairs(truths), n)
+        highest = _precision([0] * len(_most_pairs(truths)), n)
         lowest, undecided = _lowest(truths, covered, len(boxes), n)
         reason = (
             f"the order decides which truths are found in {undecided} groups of boxes, in more ways than are tried; "
@@ -250,9 +290,26 @@ def _worst(
         # If a box lies in a crowd, it takes the truth, and all others are false.
         return [0, uncovered - (uncovered == len(rows))], True
     if len(rows) > _LARGEST_GROUP:
-        fewest = -(-_most_pairs({row: truths[row] for row in rows}) // 2)
+        fewest = -(-len(_most_pairs({row: truths[row] for row in rows})) // 2)
         return [uncovered - max(0, fewest - len(rows) + uncovered)] * (fewest + 1), False
     orders = {tuple(_before(order, truths, covered)) for order in permutations(rows)}
     fewest = min(map(len, orders)) - 1
     worst = [max(order[nth] for order in orders) for nth in (*range(fewest), -1)]
     return worst, tuple(worst) in orders
+
+
+def lmms_numbers(truth: GroundTruth, boxes: Detections) -> list[Value]:
+    """Return lmms-eval's mean IoU, share of centres inside, and accuracies of a data set, in %."""
+    counted = (truth.label >= 0) & ~truth.crowd
+    pairs = overlapping_pairs(truth, boxes, same_class=True, mask=counted, iou_threshold=0, strict=True)
+    matches, n = _matched(pairs, "score-free"), int(counted.sum())
+    iou = dict(zip(zip(pairs.row.tolist(), pairs.position.tolist(), strict=True), pairs.iou.tolist(), strict=True))
+    overlaps = np.array([iou[pair] for pair in matches.items()])
+    box, target = boxes.boxes[list(matches)], truth.boxes[list(matches.values())]
+    inside = np.abs(box[:, :2] + box[:, 2:] / 2 - target[:, :2] - target[:, 2:] / 2) <= target[:, 2:] / 2
+    shares = {"IoU": overlaps.sum(), "Center_ACC": inside.all(axis=1).sum()}
+    return [
+        *(Value(key, percent(float(total) / n) if n else None, n=n) for key, total in shares.items()),
+        *(Value("ACC", percent(int((overlaps >= float(iou)).sum()) / n) if n else None, {"iou": iou}, n)
+          for iou in ACCURACIES),
+    ]  # fmt: skip

@@ -20,10 +20,9 @@ from curation.core.reading import InputFile
 from curation.core.tables import Table, table_lines
 from curation.core.wording import short_repr
 from curation.evaluation.conventions import Id, unique
-from curation.evaluation.detection_files import read_other_form
+from curation.evaluation.detection_files import Records, numbering_of, open_detections, read_columns
 from curation.evaluation.inputs import Reading
 from curation.evaluation.problem import Bools, Floats, GroundTruth, Int32s, Int64s, classes_of_source
-from curation.evaluation.result_records import Records, numbering_of
 from curation.evaluation.truth import Part, ground_truth
 from curation.extensions.diagnosis.inspection import Finding, Inspection, finding_lines, inspect_annotations
 from curation.extensions.diagnosis.mends import (
@@ -54,7 +53,7 @@ from curation.extensions.diagnosis.truth_file import (
     new_name,
     objects_of,
     plain_json,
-    read_detections,
+    read_detection_records,
     refusal,
     refused_truth,
 )
@@ -121,11 +120,13 @@ def _mends_of(findings: Sequence[Finding]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(finding.mend for finding in findings if finding.mend and finding.side != "truth"))
 
 
-def _decoded(path: Path) -> tuple[bytes, AnnotationFile | list[Record] | str]:
+def _decoded(file: InputFile | Path) -> tuple[bytes, AnnotationFile | list[Record] | str]:
     """Return the bytes of a JSON file, and its records in any convention, or why it is not COCO JSON."""
-    if path.is_dir():
-        return b"", "a folder"
-    data = plain_json(InputFile(path).data)
+    if isinstance(file, Path):
+        if file.is_dir():
+            return b"", "a folder"
+        file = InputFile(file)
+    data = plain_json(file.data)
     try:
         if data.lstrip()[:1] == b"[" or is_json_lines(data):
             rows = json_rows(data, Record)
@@ -200,12 +201,15 @@ def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool =
     located : bool
         Whether images that `evaluate` finds get the ids of the truth; otherwise all keep their names from the file.
     """
-    if (other := read_other_form(path, truth.truth)) is not None:
-        references = other.records.image_ids, other.records.file_names
-        position = truth.index.resolve(*references).position if located else np.full(len(other.records), -1, np.int32)
-        columns = _selected(other.records, np.arange(len(other.records)), position, truth)
+    opened = open_detections(path)
+    if opened.form != "records":
+        records, _ = read_columns(opened, truth.truth)
+        references = records.image_ids, records.file_names
+        position = truth.index.resolve(*references).position if located else np.full(len(records), -1, np.int32)
+        columns = _selected(records, np.arange(len(records)), position, truth)
         return _Results(columns, lambda: _records(columns))
-    data, rows = _decoded(path)
+    [file] = opened.files.values()
+    data, rows = _decoded(file)
     if isinstance(rows, str):
         raise PredictionError(
             "The file holds neither annotations nor detections",
@@ -225,7 +229,7 @@ def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool =
                 return sum(votes[old][position_of.get(new, -1)] for old, new in position.items() if old in votes)
 
             names = yolo_names(InputFile(yaml_path).data, str(yaml_path))
-            from_zero = numbering_of(used, data, names, fit)[0]
+            from_zero = numbering_of(used, ((row.image_id, row.file_name) for row in rows), names, fit)[0]
         columns = replace(columns, classes=[from_zero.get(class_id, class_id) for class_id in columns.classes])
         return _Results(columns, lambda: _from_zero(json_rows(data, dict), from_zero), texts=_texts(rows))
     rows = rows.annotations
@@ -419,7 +423,7 @@ def diagnose(truth: Path, detections: Path) -> Diagnosis:
             if isinstance(file, TruthFile):
                 after = objects_of(msgspec.json.decode(file.data, type=AnnotationFile))
             records = msgspec.json.encode(_mended(results, mends, after))
-        if error := read_detections(records, detections, file.part):
+        if error := read_detection_records(records, detections, file.part):
             findings.append(refusal(error, "detections"))
     command = partial(_command, file.path, detections)
     findings = [finding._replace(command=command(finding.mend)) if finding.mend else finding for finding in findings]

@@ -31,9 +31,9 @@ from curation.core.reading import InputFile
 from curation.core.wording import counted, examples
 from curation.core.writing import write_bytes
 from curation.evaluation.conventions import boxes_in_pixels, is_form
+from curation.evaluation.detection_files import Int64
 from curation.evaluation.inputs import Policy, Reading, detections_of, known_classes
 from curation.evaluation.problem import Bools
-from curation.evaluation.result_records import Int64
 from curation.evaluation.truth import Part, ground_truth
 from curation.extensions.diagnosis.inspection import Finding
 from curation.extensions.diagnosis.mends import Objects
@@ -341,7 +341,7 @@ def refused_truth(path: Path) -> list[Finding]:
     return []
 
 
-def read_detections(data: bytes | None, path: Path, part: Part) -> CurationError | None:
+def read_detection_records(data: bytes | None, path: Path, part: Part) -> CurationError | None:
     """Return why `curation evaluate` refuses detections; None if it reads them.
 
     Parameters

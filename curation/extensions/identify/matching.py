@@ -34,7 +34,7 @@ from curation.sources.stems import blocks_of
 _Key = tuple[str, str]
 
 
-class Images(NamedTuple):
+class _ListImages(NamedTuple):
     """The images of a known list: distinct stems (with folder where stems repeat), a line feed after each; hashes."""
 
     keys: bytes
@@ -63,7 +63,7 @@ class References:
         self._bits = {_key(known): known for known in index.lists if known.bits}
         self._manifests = {_key(known): known for known in index.lists if known.manifest}
         self._files: dict[_Key, tuple[Path, KnownList]] = {}
-        self._images: dict[_Key, Images | None] = {}
+        self._images: dict[_Key, _ListImages | None] = {}
         self.passed_over: dict[str, str] = {}
         for folder in folders:
             made = make_index(folder)
@@ -81,13 +81,13 @@ class References:
         """Return whether the images of a known list can be read."""
         return any(_key(known) in table for table in (self._bits, self._files, self._manifests))
 
-    def images(self, known: KnownList) -> Images | None:
+    def images(self, known: KnownList) -> _ListImages | None:
         """Return the images of a known list, read once; None where it is not available."""
         key = _key(known)
         if key not in self._images:
             read = self._read(known)
             keys = b"" if read is None else read.keys(folded=known.folded)
-            self._images[key] = None if read is None else Images(keys, read.hashes(folded=known.folded))
+            self._images[key] = None if read is None else _ListImages(keys, read.hashes(folded=known.folded))
         return self._images[key]
 
     def _read(self, known: KnownList) -> Fingerprint | None:
@@ -169,7 +169,7 @@ class Match:
 
 
 @dataclass(frozen=True)
-class Relation:
+class ListRelation:
     """A known list that shares images with the queried list.
 
     Attributes
@@ -288,7 +288,7 @@ def _labels(query: Fingerprint, known: KnownList) -> Labels:
 
 def relations(
     asked: Fingerprint, index: ListIndex, references: References, *, equal: Sequence[Match] = ()
-) -> tuple[Relation, ...]:
+) -> tuple[ListRelation, ...]:
     """Return the known lists that share images with a list; larger shares of that list come first.
 
     Counts are exact where the known list is available or not longer than a sketch, else estimated. For a list that is
@@ -306,8 +306,10 @@ def relations(
     return tuple(sorted((rel for rel in related if rel.known not in known), key=lambda rel: rel.rank))
 
 
-def _related(query: Fingerprint, index: ListIndex, references: References, *, around: bool = False) -> list[Relation]:
-    related = list[Relation]()
+def _related(
+    query: Fingerprint, index: ListIndex, references: References, *, around: bool = False
+) -> list[ListRelation]:
+    related = list[ListRelation]()
     for known, sketch in zip(index.lists, index.sketches, strict=True):
         # A list with more stems than a known one of which several images share a stem can hold it, or most of it, only
         # where its own images share stems too.
@@ -323,7 +325,7 @@ def _related(query: Fingerprint, index: ListIndex, references: References, *, ar
         ):
             related.append(_estimated(known, len(hashes), len(sketch), hits, below, _by_chance(query, known)))
     related.sort(key=lambda relation: relation.rank)
-    counted, alike = list[Relation](), dict[str, Relation]()
+    counted, alike = list[ListRelation](), dict[str, ListRelation]()
     for row, relation in enumerate(related):
         known = relation.known
         worth = relation.hits < _FEW_HITS or (not relation.may_be_chance and (known.bits or row < _COUNTED))
@@ -351,7 +353,7 @@ def _by_chance(query: Fingerprint, known: KnownList) -> float:
     return inf if count > _DENSE * reach else count * known.images / max(reach, known.range)
 
 
-def _estimated(known: KnownList, size: int, sketched: int, hits: int, below: int, by_chance: float) -> Relation:
+def _estimated(known: KnownList, size: int, sketched: int, hits: int, below: int, by_chance: float) -> ListRelation:
     complete = sketched == known.images
     is_inside, holds = hits == below and (complete or below >= _FEW_HITS), hits == sketched
     # Of the shorter list the share that is in the other: it is all of it only where all that was looked at is.
@@ -362,7 +364,7 @@ def _estimated(known: KnownList, size: int, sketched: int, hits: int, below: int
     if not complete and is_inside != holds:
         kind = "mostly in" if is_inside else "holds most of"
     wrong = 0.0 if complete else 3 / max(below, 1) if is_inside else 3 / sketched if holds else 0.0
-    return Relation(kind, known, shared, missing, extra, complete, hits, wrong, by_chance=by_chance)
+    return ListRelation(kind, known, shared, missing, extra, complete, hits, wrong, by_chance=by_chance)
 
 
 def _kind(shared: int, missing: int, extra: int, *, exact: bool = True) -> Kind:
@@ -375,13 +377,13 @@ def _kind(shared: int, missing: int, extra: int, *, exact: bool = True) -> Kind:
     return "holds most of" if shared >= _MOST * (shared + missing) else "shares"
 
 
-def _counted(query: Fingerprint, known: KnownList, images: Images, by_chance: float) -> Relation:
+def _counted(query: Fingerprint, known: KnownList, images: _ListImages, by_chance: float) -> ListRelation:
     hashes, theirs = query.hashes(folded=known.folded), images.hashes
     few, many = sorted((hashes, theirs), key=len)
     shared = int(_positions(few, many)[1].sum())
     missing, extra = len(theirs) - shared, len(hashes) - shared
     kind = _kind(shared, missing, extra)
-    counted = Relation(kind, known, shared, missing, extra, exact=True, hits=shared, by_chance=by_chance)
+    counted = ListRelation(kind, known, shared, missing, extra, exact=True, hits=shared, by_chance=by_chance)
     if not counted.is_named:
         return counted
     keys = query.keys(folded=known.folded)

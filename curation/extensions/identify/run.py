@@ -19,9 +19,9 @@ from curation.extensions.identify.matching import (
     HINT,
     LEAST_IMAGES,
     LEVELS,
+    ListRelation,
     Match,
     References,
-    Relation,
     matches,
     relations,
 )
@@ -67,7 +67,7 @@ class Identified:
     sha256: str
     images: int = 0
     matches: tuple[Match, ...] = ()
-    relations: tuple[Relation, ...] = ()
+    relations: tuple[ListRelation, ...] = ()
     findings: tuple[str, ...] = ()
 
     @cached_property
@@ -81,7 +81,7 @@ class Identified:
         return tuple(match for match in self.matches if match.level == self.matches[0].level)
 
     @property
-    def nearest(self) -> tuple[Relation, ...]:
+    def nearest(self) -> tuple[ListRelation, ...]:
         """The known lists that share enough to be named."""
         return tuple(relation for relation in self.relations if relation.is_named)
 
@@ -269,7 +269,7 @@ def _identified(name: str, file: PublishedFile, references: References) -> Itera
         )  # fmt: skip
 
 
-def _readings(query: Fingerprint, related: Sequence[Relation], odd: int, first: Sequence[OddLine]) -> Iterator[str]:
+def _readings(query: Fingerprint, related: Sequence[ListRelation], odd: int, first: Sequence[OddLine]) -> Iterator[str]:
     if query.namespaced:
         yield "the namespaces before its ids were taken off"
     if query.folded:
@@ -341,7 +341,7 @@ _WORDS = {
 }  # fmt: skip
 
 
-def _relation_text(rel: Relation) -> str:
+def _relation_text(rel: ListRelation) -> str:
     about, here, there = "" if rel.exact else "about ", rel.shared + rel.extra, rel.known.images
     alone = rel.kind == "named like"
     size = counted(here, "name" if alone else "image")
@@ -372,5 +372,5 @@ _OF_RELATION = (
 )  # fmt: skip
 
 
-def _data(match: Match | Relation, names: Sequence[str]) -> dict[str, Any]:
+def _data(match: Match | ListRelation, names: Sequence[str]) -> dict[str, Any]:
     return {name: getattr(match.known, name) for name in _OF_KNOWN} | {name: getattr(match, name) for name in names}

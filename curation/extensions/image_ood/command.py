@@ -7,13 +7,13 @@ from typing import Annotated
 
 from curation.cli.output import Answer, Table
 from curation.cli.outputs import OUTPUT_FILE
-from curation.extensions.image_ood.post_hoc import Scored, score_files
+from curation.extensions.image_ood.post_hoc import ScoredImages, score_files
 
 GROUP = "Scores"
 SUMMARY = "post-hoc OOD scores from logits, features and a last layer"
 
 
-def run(*, out: Annotated[Path, OUTPUT_FILE], made: Annotated[Scored, score_files]) -> Answer:
+def run(*, out: Annotated[Path, OUTPUT_FILE], made: Annotated[ScoredImages, score_files]) -> Answer:
     """Post-hoc out-of-distribution scores from logits, features and a last layer.
 
     1 where a method that was asked for is impossible.

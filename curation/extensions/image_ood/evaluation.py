@@ -300,7 +300,7 @@ RowKey = tuple[str, str, str]
 """Setting, variant, and set or group."""
 
 
-class Row(NamedTuple):
+class _Row(NamedTuple):
     """The numbers of a set or group.
 
     Attributes
@@ -424,7 +424,7 @@ class _Measured:
         self.masks: dict[str, list[Bools] | None] = {PUBLISHED: None}
         self.masks |= {name: run.kept_by(left) for name, left in left_out.items()}
 
-    def rows(self, which: str) -> dict[RowKey, Row]:
+    def rows(self, which: str) -> dict[RowKey, _Row]:
         """Return the numbers by setting, variant and row, without the images that a list leaves out."""
         masks = self.masks[which]
         columns = self.sets
@@ -437,7 +437,7 @@ class _Measured:
             for name, row in table.items()
         }
 
-    def _of_setting(self, ids: Sequence[_Column], columns: Mapping[str, _Column]) -> dict[str, dict[str, Row]]:
+    def _of_setting(self, ids: Sequence[_Column], columns: Mapping[str, _Column]) -> dict[str, dict[str, _Row]]:
         scores = np.concatenate([column.scores for column in ids])
         right = [column.right for column in ids if column.right is not None]
         known = len(right) == len(ids) and len(scores) > 0
@@ -449,11 +449,11 @@ class _Measured:
             for number, name in enumerate(self.groups[CLASSES]):
                 oods[name] = all_classes.scores[all_classes.classes == number]
         nothing: dict[str, float | None] = dict.fromkeys(COMPARED)
-        results: dict[str, dict[str, Row]] = {rule.name: {} for rule in self.rules}
+        results: dict[str, dict[str, _Row]] = {rule.name: {} for rule in self.rules}
 
         def add(variant: str, name: str, numbers: Mapping[str, Any], n_ood: int, reason: str) -> None:
             undefined = {key: reason for key, value in numbers.items() if value is None} | shared
-            results[variant][name] = Row({**numbers, "ACC": accuracy}, {"id": len(scores), "ood": n_ood}, undefined)
+            results[variant][name] = _Row({**numbers, "ACC": accuracy}, {"id": len(scores), "ood": n_ood}, undefined)
 
         for name, ood_scores in oods.items():
             both = len(scores) and len(ood_scores)
@@ -470,7 +470,7 @@ class _Measured:
         return results
 
 
-def _over_runs(rows: Sequence[Row]) -> Row:
+def _over_runs(rows: Sequence[_Row]) -> _Row:
     """Return mean and population standard deviation of a row over the runs; their sets are the same."""
     mean, std = {}, {}
     for name in NUMBERS:
@@ -478,4 +478,4 @@ def _over_runs(rows: Sequence[Row]) -> Row:
         defined = None not in values
         mean[name] = float(np.mean(values)) if defined else None  # type: ignore[arg-type]
         std[f"{name}_std"] = float(np.std(values)) if defined else None  # type: ignore[arg-type]
-    return Row({**mean, **std}, {**rows[0].n, "runs": len(rows)}, rows[0].undefined)
+    return _Row({**mean, **std}, {**rows[0].n, "runs": len(rows)}, rows[0].undefined)

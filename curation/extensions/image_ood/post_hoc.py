@@ -531,7 +531,7 @@ def _require_equal(unit: str, path: Path | None, arrays: Mapping[str, tuple[Any,
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredImages:
     """Post-hoc scores, and facts about their inputs.
 
     Attributes
@@ -570,7 +570,7 @@ def score_files(
     detections: Path | None = None,
     k: Annotated[int, Meta(ge=1)] = NEIGHBOURS,
     out: Path,
-) -> Scored:
+) -> ScoredImages:
     """Write post-hoc out-of-distribution scores from logits, features and a last layer, as FMIYC's code.
 
     Parameters
@@ -646,7 +646,7 @@ def score_files(
         data = {"scores": values, **({"image_ids": list(images)} if images else {}), "about": about}
         content = json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n"
     write_text(out, content)
-    made = Scored(method, values, about)
+    made = ScoredImages(method, values, about)
     for text in made.warnings:
         warn_caller(text)
     return made

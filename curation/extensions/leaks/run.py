@@ -34,9 +34,9 @@ from curation.extensions.leaks.step import (
     KINDS,
     LARGEST_RADIUS,
     RADIUS,
-    Evidence,
     FindLeaks,
     Fingerprints,
+    LeakEvidence,
     fingerprints,
     pictures_of,
     thumbnail,
@@ -81,7 +81,7 @@ class Leaks(Result):
         self,
         data: Data,
         *,
-        evidence: Sequence[Evidence],
+        evidence: Sequence[LeakEvidence],
         unreadable: Sequence[tuple[str, str]] = (),
         photos: Mapping[str, Path] | None = None,
         thumbnails: Mapping[str, bytes] | None = None,
@@ -150,7 +150,7 @@ TITLES: Mapping[str, str] = {
 }
 
 
-def shown_pairs(evidence: Sequence[Evidence]) -> dict[str, list[Evidence]]:
+def shown_pairs(evidence: Sequence[LeakEvidence]) -> dict[str, list[LeakEvidence]]:
     """Return the pairs of each kind that the page shows, nearest to the threshold first: these need a look."""
     ranked = sorted(evidence, key=lambda pair: -pair.value)
     by_kind = {kind: [pair for pair in ranked if pair.kind == kind][:PAIRS_SHOWN] for kind in KINDS}
@@ -396,7 +396,7 @@ class _Findings:
 
     def __init__(self) -> None:
         self.images = self.plain = self.n_unreadable = 0
-        self.evidence: list[Evidence] = []
+        self.evidence: list[LeakEvidence] = []
         self.unreadable: list[tuple[str, str]] = []
 
     def add(self, shards: Shards) -> None:
@@ -422,10 +422,10 @@ class _Findings:
             if len(self.unreadable) < MOST_UNREADABLE:
                 self.unreadable.append((corpus, variant))
         else:
-            self.evidence.append(Evidence(benchmark, corpus, kind, variant, value, threshold))
+            self.evidence.append(LeakEvidence(benchmark, corpus, kind, variant, value, threshold))
 
 
-def _thumbnails(shards: Shards, evidence: Sequence[Evidence]) -> dict[str, bytes]:
+def _thumbnails(shards: Shards, evidence: Sequence[LeakEvidence]) -> dict[str, bytes]:
     """Return the small pictures of the corpus images that the page shows."""
     image_ids = {item.corpus for chosen in shown_pairs(evidence).values() for item in chosen}
     thumbnails: dict[str, bytes] = {}
@@ -437,7 +437,7 @@ def _thumbnails(shards: Shards, evidence: Sequence[Evidence]) -> dict[str, bytes
 
 
 def _by_part(
-    lists: Mapping[str, Sequence[str]], comparable: Collection[str], evidence: Sequence[Evidence]
+    lists: Mapping[str, Sequence[str]], comparable: Collection[str], evidence: Sequence[LeakEvidence]
 ) -> dict[str, Any]:
     """Return leak counts of the whole benchmark (see `WHOLE`) and, if there are several parts, of each part."""
     strongest: dict[str, str] = {}

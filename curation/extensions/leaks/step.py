@@ -173,7 +173,7 @@ _THUMBNAIL = 192
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class LeakEvidence:
     """That a corpus image is a benchmark image.
 
     Attributes
@@ -204,7 +204,7 @@ def thumbnail(data: bytes) -> bytes:
     return made.getvalue()
 
 
-class Row(NamedTuple):
+class _Row(NamedTuple):
     """A row of a step's output: evidence, or what was read.
 
     Beside the kinds of evidence there are: ``read``, whose value says how many images there were; ``unreadable``, whose
@@ -270,17 +270,17 @@ class FindLeaks(Step):
         """Return the evidence in a table of a corpus (see `curation.sources.corpus.photo_data`): rows of `Row`."""
         import pyarrow
 
-        rows = [Row("read", value=table.num_rows)]
+        rows = [_Row("read", value=table.num_rows)]
         photos = photo_data(table)
         with quiet():
             while some := list(islice(photos, _AT_ONCE)):
                 rows += self._rows_of(some)
         text, number = pyarrow.string(), pyarrow.float64()
         types = (text, text, text, text, number, number, pyarrow.binary())
-        schema = pyarrow.schema(list(zip(Row._fields, types, strict=True)))
+        schema = pyarrow.schema(list(zip(_Row._fields, types, strict=True)))
         return pyarrow.Table.from_pylist([row._asdict() for row in rows], schema=schema)
 
-    def _rows_of(self, photos: Sequence[Photo]) -> Iterator[Row]:
+    def _rows_of(self, photos: Sequence[Photo]) -> Iterator[_Row]:
         readable: list[tuple[str, bytes]] = []
         prints: list[Fingerprints] = []
         for name, data in photos:
@@ -289,15 +289,15 @@ class FindLeaks(Step):
                     raise data
                 pictures = pictures_of(data)
             except BrokenPhotoError as error:
-                yield Row("unreadable", corpus=name, variant=str(error))
+                yield _Row("unreadable", corpus=name, variant=str(error))
                 continue
             readable.append((name, data))
             prints.append(fingerprints(pictures))
             if all(prints[-1].plain):
-                yield Row("plain", corpus=name)
+                yield _Row("plain", corpus=name)
         for (index, owner), (kind, bits, variant) in sorted(self._matches(prints).items()):
             name, data = readable[index]
-            yield Row(KINDS[kind], self.ids[owner], name, VARIANTS[variant], bits, self.radius, thumbnail(data))
+            yield _Row(KINDS[kind], self.ids[owner], name, VARIANTS[variant], bits, self.radius, thumbnail(data))
 
     def _matches(self, photos: Sequence[Fingerprints]) -> dict[tuple[int, int], tuple[int, int, int]]:
         """Return the strongest kind, its bits and its variant of each pair of a photo and a benchmark image."""

@@ -28,7 +28,7 @@ _OPEN: dict[tuple[str, str, str], LiveReview] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class _Outcome:
     """What one call did.
 
     Attributes
@@ -71,7 +71,7 @@ class LiveReview:
 
     def decide(
         self, samples: Sequence[str], verdict: str, *, reason: str | None = None, reviewer: str | None
-    ) -> Outcome:
+    ) -> _Outcome:
         """Give one verdict on some samples: to the log, then to the dataset.
 
         Parameters
@@ -93,11 +93,11 @@ class LiveReview:
             self._show(keys)
         done = tuple(sample for key in keys for sample in self._samples_of[key])
         if not rows:
-            return Outcome(0, f"{counted(len(keys), 'image')}: {verdict} already", done)
+            return _Outcome(0, f"{counted(len(keys), 'image')}: {verdict} already", done)
         suffix = f" ({rows[0].reason})" if rows[0].reason else ""
-        return Outcome(len(rows), f"{counted(len(rows), 'image')}: {verdict}{suffix}", done)
+        return _Outcome(len(rows), f"{counted(len(rows), 'image')}: {verdict}{suffix}", done)
 
-    def undo(self, reviewer: str | None) -> Outcome:
+    def undo(self, reviewer: str | None) -> _Outcome:
         """Take back the reviewer's last call that is not undone yet; the log keeps both."""
         with self._lock:
             rows = self.book.undo(reviewer)
@@ -105,11 +105,11 @@ class LiveReview:
             self._show(keys)
             open_now = [key for key in keys if not self.book.has_decided(key, checked_reviewer(reviewer))]
         if not rows:
-            return Outcome(0, f"{checked_reviewer(reviewer)} has no verdict to undo")
+            return _Outcome(0, f"{checked_reviewer(reviewer)} has no verdict to undo")
         samples, waiting = (
             tuple(sample for key in some for sample in self._samples_of.get(key, ())) for some in (keys, open_now)
         )
-        return Outcome(len(rows), f"Undone: {counted(len(rows), 'image')}", samples, waiting)
+        return _Outcome(len(rows), f"Undone: {counted(len(rows), 'image')}", samples, waiting)
 
     def decided_by(self, reviewer: str) -> list[str]:
         """Return the samples with a standing verdict of a reviewer."""
@@ -254,7 +254,7 @@ def reviewer_here(request: Mapping[str, Any] | None = None) -> str:
     return reviewer
 
 
-def judged(
+def verdict_of(
     dataset: Any, request: Mapping[str, Any], samples: Any, verdict: Any, *, reason: Any = None
 ) -> dict[str, Any]:
     """Give a verdict on samples, or take the last one back: to the log, then to the database; the answer, not shown.
@@ -299,7 +299,7 @@ def answered(dataset: Any, request: Mapping[str, Any]) -> dict[str, Any]:
         ``ids`` of samples, ``verdict`` (``undo`` takes the last one back), and ``reason`` where there is one.
     """
     try:
-        return judged(dataset, request, request.get("ids"), request.get("verdict"), reason=request.get("reason"))
+        return verdict_of(dataset, request, request.get("ids"), request.get("verdict"), reason=request.get("reason"))
     except (CurationError, OSError) as error:
         return refused(error)
 

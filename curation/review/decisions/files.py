@@ -15,7 +15,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from curation.core.append_log import append_lines, filled_lines, parsed_line, require_json_lines
+from curation.core.append_log import append_lines, log_lines, parsed_line, require_json_lines
 from curation.core.errors import CurationError, DecisionError, UsageError
 from curation.core.ids import coco_native, native_of
 from curation.core.json_text import decode_json
@@ -128,7 +128,7 @@ def parse_jsonl(data: bytes, name: str) -> tuple[list[Decision], str]:
     DecisionError
         A line is too long, not a JSON object, or not a decision.
     """
-    lines, torn = filled_lines(data.removeprefix(b"\xef\xbb\xbf"))
+    lines, torn = log_lines(data.removeprefix(b"\xef\xbb\xbf"))
     located = [(f"{name}, line {number}", text) for number, text in lines]
     return [checked_decision(parsed_line(text, DecisionError, where), where) for where, text in located], torn
 

@@ -56,7 +56,7 @@ class Suspect:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class _Suspicion:
     """The conclusion from the evidence on one image.
 
     Attributes
@@ -73,7 +73,7 @@ class Finding:
     urgency: int
 
 
-def finding(evidence: Sequence[Evidence], *, agreeing: int) -> Finding:
+def finding(evidence: Sequence[Evidence], *, agreeing: int) -> _Suspicion:
     """Return the conclusion from the evidence on one image.
 
     1. An annotation that is an ID class by name, alias, synset or kind: *remove*.
@@ -83,20 +83,20 @@ def finding(evidence: Sequence[Evidence], *, agreeing: int) -> Finding:
     """
     strongest = ordered(evidence)
     if overlap := [piece for piece in strongest if piece.kind in OVERLAPS]:
-        return Finding("remove", f"remove: {overlap[0].id_class}", 0)
+        return _Suspicion("remove", f"remove: {overlap[0].id_class}", 0)
     if suspicions := [piece for piece in strongest if piece.kind in SUSPICIONS]:
         # The ID class that most kinds may mean; among equals that of the strongest evidence.
         names = list(dict.fromkeys(piece.id_class for piece in suspicions if piece.id_class)) or [""]
         support = {name: len({piece.kind for piece in suspicions if piece.id_class in ("", name)}) for name in names}
         name = max(names, key=lambda name: support[name])
         if support[name] >= agreeing:
-            return Finding("remove", f"remove: suspected {name or 'ID class'}", 1)
-        return Finding("undecided", f"suspected: {name or 'looks like ID'}", 2)
+            return _Suspicion("remove", f"remove: suspected {name or 'ID class'}", 1)
+        return _Suspicion("undecided", f"suspected: {name or 'looks like ID'}", 2)
     if near := [piece for piece in strongest if piece.kind in ("near_listed", "near_kinship")]:
-        return Finding("near", f"near: {near[0].id_class or 'listed'}", 4)
+        return _Suspicion("near", f"near: {near[0].id_class or 'listed'}", 4)
     if not strongest or any(piece.kind == "unjudged" for piece in strongest):
-        return Finding("undecided", "undecided: nothing says how near", 3)
-    return Finding("far", "far", 5)
+        return _Suspicion("undecided", "undecided: nothing says how near", 3)
+    return _Suspicion("far", "far", 5)
 
 
 def combine(suspects: Sequence[Suspect], *, agreeing: int) -> tuple[Proposal, ...]:
@@ -155,7 +155,7 @@ def _number(score: str) -> Decimal:
 
 
 @dataclass(frozen=True)
-class OodPool:
+class CandidatePool:
     """One OOD source with what is known of its images beside their annotations.
 
     Attributes
@@ -192,7 +192,7 @@ class _Seen:
 
 def propose(
     classes: Sequence[IdClass],
-    pools: Sequence[OodPool],
+    pools: Sequence[CandidatePool],
     *,
     references: Embeddings | None = None,
     thresholds: Thresholds | None = None,
@@ -252,7 +252,7 @@ def propose(
 
 
 def _look_into(
-    pool: OodPool,
+    pool: CandidatePool,
     classes: Sequence[IdClass],
     id_synsets: Mapping[str, str],
     references: Embeddings | None,
@@ -283,7 +283,7 @@ def _look_into(
     return _Seen(category_table(pool.name, judged, source, synsets), suspects, left_out, tuple(inputs))
 
 
-def _embeddings_of(pool: OodPool, images: Collection[str]) -> tuple[Embeddings | None, dict[str, int]]:
+def _embeddings_of(pool: CandidatePool, images: Collection[str]) -> tuple[Embeddings | None, dict[str, int]]:
     """Return the embeddings of the pool's images, and how many images or embeddings have no counterpart."""
     if (embeddings := pool.embeddings) is None:
         return None, {}
@@ -379,7 +379,7 @@ def propose_from_files(
     for name, source in sources.items():
         inputs += [Input(use=f"ood {name}", name=file.name, sha256=file.sha256) for file in source.files]
         pools.append(
-            OodPool(
+            CandidatePool(
                 name=name,
                 source=source,
                 lists=Lists(_split(near.get(name, "")), _split(far.get(name, ""))),

@@ -226,10 +226,10 @@ def normalized_cut_value(graph: ClassGraph, labels: Sequence[int] | Int64s) -> F
     """
     numbers = np.asarray(labels, np.int64)
     k = int(numbers.max(initial=-1)) + 1
-    return value_of(between_clusters(graph, numbers, k))
+    return _value_of(between_clusters(graph, numbers, k))
 
 
-def value_of(between: Int64s) -> Fraction:
+def _value_of(between: Int64s) -> Fraction:
     """Return the Ncut from the table of weights between clusters."""
     volumes = [int(volume) for volume in between.sum(axis=1)]
     if not volumes or min(volumes) <= 0:

@@ -1,17 +1,14 @@
 """OpenOOD's ImageNet-1K part: sets made of drawn files, and of the real ones held against the published lists."""
 
 import csv
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from curation.benchmarks.benchmark import benchmark_facts
 from curation.benchmarks.building import import_lists
-from curation.cli import main
 from curation.core.errors import ProtocolError
 from curation.core.ids import ilsvrc2012_classes
 from curation.extensions.benchmarks.openood import SLOTS, build, hard_classes
@@ -20,7 +17,6 @@ from curation.extensions.image_ood.images import listed_set
 from curation.manifest.manifest import Manifest
 from curation.sources.opening import open_path
 from curation.sources.published_list import read_published
-from tests.extensions.image_ood.image_ood_rows import of_result
 from tests.real_files import provided, real_files
 from tests.worlds.openood import lay
 
@@ -70,24 +66,6 @@ def test_ids_of_a_list_keep_the_folders_of_their_dataset(tmp_path: Path) -> None
     path.write_bytes(b"\xef\xbb\xbfimagenet_c/fog/3/ILSVRC2012_val_00000001.JPEG 0\r\nc\\snow\\1\\a b.JPEG 1\r\n")
     source = open_path(path, dataset="imagenet_c", part="val")
     assert source.image_ids.tolist() == ["imagenet_c:fog/3/ILSVRC2012_val_00000001", "imagenet_c:snow/1/a_b"]
-
-
-def test_scores_by_a_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = build(opened(lay(tmp_path)), {})
-    made.save(tmp_path / "made")
-    rng = np.random.default_rng(5)
-    ids = [one for part in made.parts for one in made.ids(part)]
-    lines = [f"{one.partition(':')[2]}.jpg,{rng.normal():.3f}" for one in ids]
-    (tmp_path / "all.csv").write_text("\n".join(["image,score", *lines]) + "\n", encoding="utf-8")
-    command = ["evaluate", "openood", "--scores", str(tmp_path / "all.csv"), "--manifest", str(tmp_path / "made")]
-    assert main([*command, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    rows = of_result(found)["runs"]["all"]["published"]["ood"]["exact"]
-    assert list(rows) == ["ssb_hard", "ninco", "inaturalist", "textures", "openimage_o", "near", "far"]
-    assert rows["near"]["n"] == {"id": 10, "ood": 8, "sets": 2}
-    assert rows["near"]["ACC"] is None
-    assert main(command) == 0
-    assert "near" in capsys.readouterr().out
 
 
 def lists_of(shared: Path) -> Path:

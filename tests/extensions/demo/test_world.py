@@ -6,7 +6,7 @@ import pytest
 
 from curation.core.canonical import sha256_of_file
 from curation.extensions.demo.__main__ import regions
-from curation.extensions.demo.world import HEIGHT, KNOWN, UNKNOWN, WIDTH, World, draw_world, read_photo
+from curation.extensions.demo.world import HEIGHT, KNOWN, UNKNOWN, WIDTH, World, draw_world, read_picture
 from curation.sources.coco import read_coco
 from curation.sources.datasets import VOC_NAMES
 from curation.sources.voc import read_voc
@@ -54,7 +54,7 @@ def test_the_detector_finds_most_things_from_their_pixels(world: World) -> None:
     objects = source.require_objects("this test")
     near = 0
     for number, name in enumerate(source.images.file_names.tolist()):
-        found = regions(read_photo(world.voc_root / "JPEGImages" / name))
+        found = regions(read_picture(world.voc_root / "JPEGImages" / name))
         true = objects.boxes[objects.image == number].tolist()
         near += sum(any(box == pytest.approx(list(region), abs=8) for region in found) for box in true)
     assert near > 0.7 * len(objects)

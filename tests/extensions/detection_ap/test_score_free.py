@@ -12,11 +12,13 @@ import pytest
 import curation
 from curation.core.errors import PredictionError
 from curation.evaluation.problem import Detections, GroundTruth
+from curation.evaluation.readers import Policy
 from curation.extensions.detection_ap import score_free
 from curation.extensions.detection_ap.coco_summary import coco_average_precision
 from tests.evaluation.worlds import truth_of_rows
 from tests.real_files import real_files
 
+RULES = {"greedy": "score-free", "best": "score-free-best", "in order": "score-free-in-order"}
 CLASSES = ({"id": 1, "name": "cat"}, {"id": 2, "name": "dog"})
 
 
@@ -42,12 +44,14 @@ def box_of(box: list[float], image: int = 1, category: int = 1, **more: Any) -> 
 
 
 @real_files("held")
-def check_the_golden_numbers(shared: Path) -> None:
+@pytest.mark.parametrize("rule", RULES)
+def check_the_golden_numbers_of_each_rule(rule: str, shared: Path) -> None:
     folder = shared / "golden" / "score_free"
     whole = json.loads((folder / "prf_expected.json").read_text(encoding="utf-8"))
-    expected = whole["greedy"]
-    files: Any = {"truth": folder / "prf_truth.json", "detections": folder / "prf_results.json"}
-    result = curation.evaluate.coco(**files, variant="score-free")
+    expected = whole[rule]
+    result = curation.evaluate.coco(
+        truth=folder / "prf_truth.json", detections=folder / "prf_results.json", variant=RULES[rule]
+    )
     for key in ("precision", "recall", "F1"):
         assert result[key] == pytest.approx(100 * expected["all"][key], abs=1e-9)
     assert result["F1_classes"] == pytest.approx(100 * expected["mean_F1_of_classes"], abs=1e-9)
@@ -61,6 +65,55 @@ def check_the_golden_numbers(shared: Path) -> None:
         for end, value in (("lowest", whole["AP50_over_all_orders"]["lowest"][name]),
                            ("highest", whole["AP50_over_all_orders"]["highest"][name])):  # fmt: skip
             assert row[f"AP50_{end}"] == pytest.approx(np.nan if value is None else 100 * value, abs=1e-9, nan_ok=True)
+    settings = result.data["variants"][RULES[rule]]
+    assert settings["matching"].startswith(rule)
+
+
+@real_files("held")
+def check_the_golden_numbers_of_lmms_eval(shared: Path, tmp_path: Path) -> None:
+    folder = shared / "golden" / "score_free"
+    given = json.loads((folder / "lmms_input.json").read_text(encoding="utf-8"))
+    expected = json.loads((folder / "lmms_expected.json").read_text(encoding="utf-8"))
+    read = {one["image_id"]: one for one in expected["images"]}
+    found: dict[str, list[Any]] = {}
+    for name in ("Alpha", "Beta"):
+        images = [one for one in given if one["dataset_name"] == name]
+        classes = images[0]["categories"]
+        objects = [
+            {"image_id": one["image_id"], "category_id": classes.index(label) + 1, "bbox": [x1, y1, x2 - x1, y2 - y1]}
+            for one in images
+            for label, (x1, y1, x2, y2) in zip(one["labels"], one["bboxes"], strict=True)
+        ]
+        truth = {
+            "images": [
+                {"id": one["image_id"], "width": one["image_width"], "height": one["image_height"]} for one in images
+            ],
+            "categories": [{"id": number, "name": label} for number, label in enumerate(classes, start=1)],
+            "annotations": [one | {"id": number} for number, one in enumerate(objects, start=1)],
+        }
+        results = [
+            {"image_id": one["image_id"], "bbox": [x1, y1, x2 - x1, y2 - y1], "category": box["label"]}
+            for one in images
+            for box in read[one["image_id"]]["boxes_as_read"]
+            for x1, y1, x2, y2 in [box["bbox"]]
+        ]
+        result = curation.evaluate.coco(
+            **written(tmp_path, truth, results), variant="lmms-eval", policy=Policy(negative_sizes="empty")
+        )
+        for ours, theirs in (("AP", "mAP"), ("AP50", "mAP50"), ("AP75", "mAP75")):
+            assert result[ours] == pytest.approx(100 * expected["coco_by_dataset"][name][theirs], abs=1e-9)
+        sums = [read[one["image_id"]] for one in images]
+        n = sum(one["truths"] for one in sums)
+        assert result["IoU"] == pytest.approx(100 * sum(one["sum_of_overlap"] for one in sums) / n, abs=1e-9)
+        for level in score_free.ACCURACIES:
+            hits = sum(one["sum_of_hits"][level] for one in sums)
+            assert result[f"ACC@{level}"] == pytest.approx(100 * hits / n, abs=1e-9)
+        for key, value in result.numbers().items():
+            found.setdefault(key.rpartition("/")[2], []).append(value)
+    of = {"AP": "mAP", "AP50": "mAP50", "AP75": "mAP75"}
+    assert {of.get(key, key): sum(values) / 200 for key, values in found.items()} == pytest.approx(
+        expected["metrics"], abs=1e-11
+    )
 
 
 def drawn(seed: int, n_boxes: int = 5, *, crowds: int = 0) -> tuple[GroundTruth, Detections]:
@@ -87,7 +140,7 @@ def test_the_range_is_that_of_all_orders(seed: int, crowds: int) -> None:
         coco_average_precision(truth, replace(boxes, scores=np.array(order) / 10))["AP50"]
         for order in itertools.permutations(range(1, len(boxes) + 1))
     ]
-    measured = score_free.score_free(truth, boxes)
+    measured = score_free.score_free(truth, boxes, "score-free")
     assert measured.value("AP50_highest") == pytest.approx(100 * max(every), abs=1e-9)
     lowest, reason = measured.value("AP50_lowest"), measured.tables["score_free"]["undefined"][0]
     if lowest is None:
@@ -112,14 +165,38 @@ def test_crowd_is_no_truth_and_what_lies_in_it_is_left_out(tmp_path: Path) -> No
     assert (row["truths"], row["boxes"], row["TP"]) == (1, 2, 1)
 
 
-def test_a_second_box_on_a_truth_in_crowd_is_left_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rule", RULES.values())
+def test_a_second_box_on_a_truth_in_crowd_is_left_out(rule: str, tmp_path: Path) -> None:
     """pycocotools: a detection without a free truth that lies in crowd is ignored, whatever it overlaps."""
     truth = small([0, 0, 300, 200], [100, 50, 50, 50], crowd=1)
     results = [box_of([100, 50, 50, 50]), box_of([102, 50, 50, 50])]
-    result = curation.evaluate.coco(**written(tmp_path, truth, results), variant="score-free")
+    result = curation.evaluate.coco(**written(tmp_path, truth, results), variant=rule)
     keys = ("precision", "recall", "F1", "precision_levels", "AP50_lowest", "AP50_highest")
     assert [result[key] for key in keys] == pytest.approx([100] * len(keys))
     assert result.table("score_free")["boxes"][0] == 1
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_boxes_in_order_count_as_pycocotools_counts_them(seed: int) -> None:
+    from pycocotools.cocoeval import COCOeval
+
+    truth, boxes = drawn(seed, 9, crowds=2)
+    ours = score_free.score_free(truth, boxes, "score-free-in-order").tables["score_free"]
+    evaluation = COCOeval(iouType="bbox")
+    n = 0
+    for image in range(2):
+        rows, own = np.flatnonzero(truth.image == image), np.flatnonzero(boxes.image == image)
+        evaluation._gts[image, 1] = [
+            {"id": int(row) + 1, "bbox": truth.boxes[row].tolist(), "iscrowd": int(truth.crowd[row]), "area": 1,
+             "ignore": int(truth.crowd[row])} for row in rows]  # fmt: skip
+        evaluation._dts[image, 1] = [
+            {"id": int(row) + 1, "bbox": boxes.boxes[row].tolist(), "score": 1 - row / 100, "area": 1} for row in own
+        ]
+        evaluation.params.imgIds, evaluation.params.catIds, evaluation.params.maxDets = [image], [1], [100]
+        evaluation.ious = {(image, 1): evaluation.computeIoU(image, 1)}
+        found = evaluation.evaluateImg(image, 1, [0, 1e9], 100)
+        n += 0 if found is None else int((found["dtIgnore"][0] == 0).sum())
+    assert ours["boxes"][0] == n
 
 
 def test_presence_asks_only_whether_the_class_is_in_the_image(tmp_path: Path) -> None:
@@ -146,7 +223,7 @@ def test_scores_are_asked_for_by_name(tmp_path: Path) -> None:
     with pytest.raises(PredictionError, match="A detection has no score"):
         curation.evaluate.voc(**files)
     every = curation.evaluate.coco(**files, variant="all")
-    assert [one.variant for one in every.scored] == ["score-free"]
+    assert [one.variant for one in every.scored] == list(RULES.values())
     assert any("passes over the scores that 1 of 2" in note for note in every.notes)
     null = written(tmp_path, truth, [box_of([0, 0, 90, 90], score=None)])
     assert curation.evaluate.coco(**null, variant="score-free")["recall"] == 100

@@ -9,7 +9,7 @@ from curation.core.errors import ProposalError
 from curation.review.proposals.categories import Lists
 from curation.review.proposals.id_classes import IdClass
 from curation.review.proposals.proposal import Thresholds
-from curation.review.proposals.propose import OodPool, propose
+from curation.review.proposals.propose import CandidatePool, propose
 from tests.review.proposals.proposal_world import source_of
 from tests.signals.similarity.vectors import embedded
 
@@ -27,7 +27,7 @@ IMAGES = {
 
 
 def test_every_image_gets_one_proposal_with_evidence() -> None:
-    made = propose(CLASSES, [OodPool("coco", source_of(IMAGES, CATEGORIES))])
+    made = propose(CLASSES, [CandidatePool("coco", source_of(IMAGES, CATEGORIES))])
     found = {one.image_id[-1]: (one.proposal, one.reason) for one in made.proposals}
     assert found == {
         "1": ("near", "near: horse"),
@@ -45,7 +45,7 @@ def test_every_image_gets_one_proposal_with_evidence() -> None:
 
 def test_lists_and_thresholds_of_the_user_count() -> None:
     source = source_of(IMAGES, CATEGORIES)
-    pool = OodPool("coco", source, lists=Lists(near=("laptop",), far=("gadget",)))
+    pool = CandidatePool("coco", source, lists=Lists(near=("laptop",), far=("gadget",)))
     made = propose(CLASSES, [pool], thresholds=Thresholds(near_wup=Decimal("0.99")))
     found = {one.image_id[-1]: one.proposal for one in made.proposals}
     assert found == {
@@ -63,7 +63,7 @@ def test_lists_and_thresholds_of_the_user_count() -> None:
 @pytest.mark.parametrize("names", [(), ("a", "a")])
 def test_pools_need_names_of_their_own(names: tuple[str, ...]) -> None:
     with pytest.raises(ProposalError, match="name"):
-        propose(CLASSES, [OodPool(name, source_of({}, CATEGORIES)) for name in names])
+        propose(CLASSES, [CandidatePool(name, source_of({}, CATEGORIES)) for name in names])
 
 
 NAMES = ("zebra", "laptop", "gadget")
@@ -89,7 +89,7 @@ def test_all_signals_together() -> None:
         "coco:000000000004": direction(2.5),  # laptop, far from all
         "coco:000000000099": direction(1.0),  # of another source
     }
-    pool = OodPool("coco", source_of(SIX, NAMES), embeddings=embedded(rows))
+    pool = CandidatePool("coco", source_of(SIX, NAMES), embeddings=embedded(rows))
     made = propose(CLASSES, [pool], references=references)
     found = {one.image_id[-1]: one for one in made.proposals}
     assert (found["1"].proposal, found["1"].reason) == ("undecided", "suspected: looks like ID")
@@ -100,6 +100,6 @@ def test_all_signals_together() -> None:
 
 
 def test_embeddings_of_other_images_alone_are_refused() -> None:
-    pool = OodPool("coco", source_of(SIX, NAMES), embeddings=embedded({"voc2007:1": [1.0, 0.0]}))
+    pool = CandidatePool("coco", source_of(SIX, NAMES), embeddings=embedded({"voc2007:1": [1.0, 0.0]}))
     with pytest.raises(ProposalError, match="none of the source's images"):
         propose(CLASSES, [pool], references=embedded({"voc2007:1": [1.0, 0.0]}))

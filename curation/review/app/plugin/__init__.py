@@ -14,7 +14,7 @@ from fiftyone.server.view import get_view
 
 from curation.core.errors import CurationError
 from curation.core.wording import counted
-from curation.review.app.live_review import judged, open_review, refused, reviewer_here
+from curation.review.app.live_review import open_review, refused, reviewer_here, verdict_of
 from curation.review.app.verdicts import ACTIONS, UNDO
 
 ICONS = {"keep": "check_circle", "remove": "delete", "near": "call_received", "far": "call_made", "unsure": "help"}
@@ -25,7 +25,7 @@ KEYS = {"keep": "k", "remove": "r", "near": "n", "far": "f", "unsure": "u", UNDO
 def judge_selected(ctx: Any, verdict: Any, *, reason: Any = None) -> dict[str, Any]:
     """Give a verdict on what is selected, or undo, as a button does: show it, and clear the selection."""
     try:
-        done = judged(ctx.dataset, ctx.params, ctx.selected, verdict, reason=reason)
+        done = verdict_of(ctx.dataset, ctx.params, ctx.selected, verdict, reason=reason)
     except (CurationError, OSError) as error:
         answer = refused(error)
         ctx.ops.notify(answer["message"], variant="error")
