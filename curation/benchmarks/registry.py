@@ -150,7 +150,12 @@ def benchmark_of_rule(name: str) -> Benchmark:
         paper=resolve_name(f"{__package__}.rules.{name}:PAPER"),
         summary=f"a benchmark file of your own with the rule {name}",
         page="docs/own_benchmark.md",
-        parameters=(Parameter(name="file", reader=f"{module}:read_benchmark_file", meaning="the benchmark file"),),
+        parts=resolve_name(f"{__package__}.rules.{name}:PARTS"),
+        parameters=(
+            Parameter(
+                name="file", reader=f"{module}:read_benchmark_file", meaning="the benchmark file, given as BENCHMARK"
+            ),
+        ),
         choose_slots=f"{module}:slots_of",
         build=f"{__package__}.rules.{name}:build",
     )

@@ -1,4 +1,4 @@
-"""The rule ``wilderness`` on drawn sources, beside a selection in plain Python; wrong benchmark files, one error each."""
+"""The rule ``wilderness`` on drawn sources, beside a selection in plain Python; wrong files are one error each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 
 import curation
+from curation.cli import main
 from curation.core.errors import CurationError
+from curation.manifest.manifest import read_manifest
+from tests.shell import Shell
 
 FILE = """\
 rule = "wilderness"
@@ -180,3 +183,45 @@ def test_the_same_images_in_two_sources_are_refused(folder: Path) -> None:
     (folder / "other.json").write_text(json.dumps(shared))
     with pytest.raises(CurationError, match="same images"):
         curation.build(folder / "mine.toml", sources={"closed": folder / "parts.json", "wild": folder / "other.json"})
+
+
+def results(coco: dict[str, Any], rng: random.Random, chosen: set[int]) -> list[dict[str, Any]]:
+    """Return detections of the classes 1 and 4 on some images."""
+    images = [image["id"] for image in coco["images"] if image["id"] in chosen]
+    box = {"bbox": [1, 1, 9, 9]}
+    return [
+        {"image_id": image, "category_id": rng.choice([1, 4]), "score": round(rng.random(), 4), **box}
+        for image in images
+        for _ in range(2)
+    ]
+
+
+def test_a_manifest_is_scored_by_its_rule_and_detections_outside_its_part_are_left_out(
+    folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A detector that ran on the whole source gives the numbers of one that ran on the part."""
+    monkeypatch.chdir(folder)
+    words = ["build", "mine.toml", "--source", "closed=parts.json", "--source", "wild=factory.json", "--out", "made"]
+    assert main(words) == 0
+    closed, wild = (json.loads((folder / f"{name}.json").read_text()) for name in ("parts", "factory"))
+    rng = random.Random(1)
+    inside = {int(name.partition(":")[2]) for name in read_manifest(folder / "made").ids("wilderness")}
+    everywhere = results(wild, rng, {image["id"] for image in wild["images"]})
+    files = {
+        "closed": results(closed, rng, {image["id"] for image in closed["images"]}),
+        "whole": everywhere,
+        "part": [row for row in everywhere if row["image_id"] in inside],
+        "outside": [row for row in everywhere if row["image_id"] not in inside],
+    }
+    for name, rows in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(rows))
+    told = {}
+    for name in ("whole", "part"):
+        given = ["--detections", "closed=closed.json", "--detections", f"wilderness={name}.json", "--json"]
+        told[name] = shell.data("evaluate", "made", *given)
+        assert told[name]["measures"] == shell.data("evaluate", "elephant", "--manifest", "made", *given)["measures"]
+    assert told["whole"]["measures"] == told["part"]["measures"]
+    reported = told["whole"]["inputs"]["wilderness"]["detections"]["reported"]
+    assert list(reported.values()) == [len(files["outside"])]
+    command = ["evaluate", "made", "--detections", "closed=closed.json", "--detections", "wilderness=outside.json"]
+    assert "not in the ground truth" in shell.err(*command)

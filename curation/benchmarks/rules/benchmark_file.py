@@ -28,6 +28,8 @@ from curation.sources.source_specs import SourceSlot
 
 RuleName = Literal["wilderness"]
 RULES: tuple[RuleName, ...] = get_args(RuleName)
+EVALUATORS: dict[str, str] = {"wilderness": "elephant"}
+"""The evaluation of each rule's manifests."""
 ROLES: tuple[ClassRole, ...] = ("known", "negative", "unknown", "ignored")
 ClassName = Annotated[str, Meta(min_length=1, max_length=200)]
 ClassNames = tuple[ClassName, ...]

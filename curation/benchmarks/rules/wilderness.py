@@ -65,6 +65,11 @@ class WildernessParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
 
 
 PARAMETERS = WildernessParameters
+PARTS = (
+    ("closed", "the closed source"),
+    ("wilderness", "all images of the other sources that show no known class"),
+    ("wrRATIO, wrRATIO-ORDER", "the first of them: RATIO times as many images as the closed part has"),
+)
 PAPER = fact("curation.benchmarks.elephant", "paper", Paper)
 
 
