@@ -15,6 +15,7 @@ from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.published import draft_of
 from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe
 from curation.benchmarks.roles import require_disjoint
+from curation.benchmarks.rules.benchmark_file import read_benchmark_file, rule_of, stated_in
 from curation.core.arguments import checked
 from curation.core.errors import CurationWarning, ManifestError, UsageError
 from curation.manifest import importing
@@ -107,7 +108,25 @@ def build(
         raise UsageError("--on-error conflicts=keep requires --decisions FILE")
     known = find_benchmark(benchmark) if isinstance(benchmark, str) and benchmark in benchmarks() else None
     settings = _settings(parameters or {}, more)
-    if not isinstance(benchmark, Manifest) and Path(benchmark).suffix.lower() == ".toml":
+    is_file = not isinstance(benchmark, Manifest) and Path(benchmark).suffix.lower() == ".toml"
+    if is_file and (rule := rule_of(Path(str(benchmark)))):
+        if settings or tasks or decisions or declare:
+            raise UsageError(
+                "A benchmark file holds its own parameters",
+                where=str(benchmark),
+                expected="no --set, --tasks, --decisions or --header-only",
+                hint="write them into [parameters] of the file",
+            )
+        known, settings = find_benchmark(rule), {"file": read_benchmark_file(str(benchmark))}
+        own = stated_in(settings["file"]).name
+        if own.partition("/")[0] in benchmarks():
+            raise UsageError(
+                "The name belongs to a benchmark of this package",
+                where=f"{benchmark}: name",
+                expected='a family of your own, such as name = "mylab/parts"',
+                found=own,
+            )
+    elif is_file:
         if settings or tasks or decisions or declare or set(sources or {}) != {LISTS}:
             raise UsageError(
                 "A benchmark of published lists is built of these alone",
@@ -116,7 +135,7 @@ def build(
                 hint="your own tasks: curation build owod --tasks FILE; a pair of ID classes and OOD sources: "
                 "curation build findmeifyoucan --set pair=FILE",
             )
-        pinned = pin_lists(draft_of(Path(benchmark)), Path(str((sources or {})[LISTS])))
+        pinned = pin_lists(draft_of(Path(str(benchmark))), Path(str((sources or {})[LISTS])))
         require_disjoint(pinned, {})
         return _in_words(pinned, name, version, notes, source_notes or {})
     declared = None

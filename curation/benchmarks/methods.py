@@ -677,7 +677,7 @@ def calibrate(vectors: ScoreVectors, truth: GroundTruth, *, phi: float = PHI) ->
             else f"{len(truth.classes)} scores a box",
             found=f"{unknown} such objects" if unknown else str(k),
         )
-    image, is_known_image, _ = locate(vectors.image_ids, truth, lambda row: f"{vectors.name}: record {row}")
+    image, is_known_image, *_ = locate(vectors.image_ids, truth, lambda row: f"{vectors.name}: record {row}")
     if not is_known_image.all():
         row = int(np.argmin(is_known_image))
         raise PredictionError(

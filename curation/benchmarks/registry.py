@@ -20,11 +20,13 @@ from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from importlib.resources import files
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import msgspec
 
 from curation.benchmarks.benchmark import Benchmark, Parameter, benchmark_facts, declared_parameters, fact, within
+from curation.benchmarks.rules.benchmark_file import RULES
 from curation.core.arguments import checked
 from curation.core.entry_points import constants_of, entry_points, loading, package_name
 from curation.core.errors import UsageError
@@ -129,12 +131,34 @@ def benchmarks() -> Mapping[str, Benchmark]:
 
 def find_benchmark(name: str, *others: str) -> Benchmark:
     """Return the benchmark of this name; an unknown one is a `UsageError` with the nearest of it and `others`."""
+    if name in RULES:
+        return benchmark_of_rule(name)
     known, unusable = registry()
     if name in unusable:
         raise UsageError(
             "The package that offers this benchmark cannot be used", where=name[:200], found=unusable[name]
         )
     return known[name] if name in known else _refuse("benchmark", name, [*known, *others], "curation list")
+
+
+@cache
+def benchmark_of_rule(name: str) -> Benchmark:
+    """Return a rule as a benchmark whose one parameter is the benchmark file, which a manifest holds as text."""
+    module = f"{__package__}.rules.benchmark_file"
+    return Benchmark(
+        name=name,
+        paper=resolve_name(f"{__package__}.rules.{name}:PAPER"),
+        summary=f"a benchmark file of your own with the rule {name}",
+        page="docs/own_benchmark.md",
+        parts=resolve_name(f"{__package__}.rules.{name}:PARTS"),
+        parameters=(
+            Parameter(
+                name="file", reader=f"{module}:read_benchmark_file", meaning="the benchmark file, given as BENCHMARK"
+            ),
+        ),
+        choose_slots=f"{module}:slots_of",
+        build=f"{__package__}.rules.{name}:build",
+    )
 
 
 def recipes() -> Mapping[str, Callable[[], Header]]:

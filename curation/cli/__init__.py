@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from itertools import chain, takewhile
+from pathlib import Path
 from typing import Any, NoReturn
 
 from curation.cli.offered import help_lines, offered, verb_module
@@ -66,6 +67,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     verb, command = [*(word for word in words if not word.startswith("-")), "", ""][:2]
 
     def work() -> int:
+        nonlocal command
+        if verb == "evaluate" and ({"/", "@"} & {*command} or Path(command, "manifest.json").is_file()):
+            # The rule of a manifest says how it is scored.
+            from curation.cli.verbs.evaluate import evaluator_of
+
+            place = words.index(command)
+            command, words[place : place + 1] = evaluator_of(command), [evaluator_of(command), "--manifest", command]
         parser = _parser(verb, command)
         options = parser.parse_args(words)
         if options.verb is None:

@@ -208,7 +208,7 @@ def _read(
     if opened.form == "voc" and policy.stray == "drop":
         policy = replace(policy, other_classes="drop")
     records, at = read_columns(opened, truth)
-    position, is_known, disagreeing = locate(records.image_ids, truth, at, records.file_names)
+    position, is_known, outside, disagreeing = locate(records.image_ids, truth, at, records.file_names)
     image = np.where(is_known, position, -1).astype(np.int32)
     numbering = ""
     if truth.has_no_category_ids:
@@ -218,16 +218,20 @@ def _read(
     columns = RawColumns(records.boxes, records.scores, at, records.background)
     label = labels_of(records, columns, policy)
     negative = check_values(columns, policy, scoreless=accepted.scoreless)
-    if not is_known.all() and policy.stray == "error":
+    # A detector may have run on all images of the file; but a file of another part alone is the wrong one.
+    outside &= is_known.any()
+    if not (is_known | outside).all() and policy.stray == "error":
         references = records.references
-        strays = [references[row] for row in np.flatnonzero(~is_known).tolist()]
+        strays = [references[row] for row in np.flatnonzero(~(is_known | outside)).tolist()]
         in_others = None if others is None else others.resolve(records.image_ids, records.file_names).position >= 0
         is_swapped = in_others is not None and bool(in_others[~is_known].all())
         hint = SWAPPED if is_swapped else stray_hint(references, truth)
         kind = "image_id" if records.file_names is None else "image"
-        raise stray_error(columns, is_known, f"{kind} {strays[0]!s:.80}", truth, hint)
+        raise stray_error(columns, is_known | outside, f"{kind} {strays[0]!s:.80}", truth, hint)
     strange, unknown = label == STRANGE, label == _UNKNOWN
-    counts = report(stray=int((~is_known | strange).sum()), negative=negative, disagreeing=disagreeing)
+    n_outside = int(outside.sum())
+    stray = int((~is_known | strange).sum()) - n_outside
+    counts = report(stray=stray, outside=n_outside, negative=negative, disagreeing=disagreeing)
     if left_out := int((is_known & unknown).sum()):
         counts = {uncounted: left_out, **counts}
     retained = take_rows(columns, position, label, is_known & ~unknown & ~strange)
@@ -390,11 +394,12 @@ def stray_error(columns: RawColumns, found: Bools, image: str, truth: GroundTrut
     )
 
 
-def report(*, stray: int, negative: int, unknown: int = 0, disagreeing: int = 0) -> dict[str, int]:
+def report(*, stray: int, negative: int, outside: int = 0, unknown: int = 0, disagreeing: int = 0) -> dict[str, int]:
     """Return the counts above zero, by what they count."""
     counts = {
         CALLED_UNKNOWN: unknown,
         "left out: detections on images or of classes that are not in the ground truth": stray,
+        "left out: detections on other images of the ground truth's file than those that are scored": outside,
         "taken as empty: boxes of negative size": negative,
         "on the image of their file_name: detections whose image_id is that of another image": disagreeing,
     }
@@ -409,12 +414,15 @@ class Located(NamedTuple):
     position : ndarray of int32, shape (n,)
         Position of the image in the ground truth; 0 where it is not there.
     there : ndarray of bool, shape (n,)
+    outside : ndarray of bool, shape (n,)
+        Whether the image is one of the truth's file that the part leaves out.
     disagreeing : int
         References whose id is that of another image than their name, which decides.
     """
 
     position: Int32s
     there: Bools
+    outside: Bools
     disagreeing: int = 0
 
 
@@ -436,8 +444,10 @@ def locate(
     PredictionError
         A reference may mean two images; or it is a number, and the truth has texts for ids.
     """
-    index, resolved = truth.image_index, truth.resolve(ids, names)
-    there = resolved.position >= 0
+    index = truth.image_index
+    resolved = index.resolve(ids, names)
+    position = truth.in_part(resolved.position)
+    there = position >= 0
     if (resolved.position == AMBIGUOUS).any():
         row, pair = next(iter(resolved.candidates.items()))
         reference = names[row] if names is not None and names[row] else ids[row] if ids is not None else ""
@@ -459,7 +469,7 @@ def locate(
                 found=str(ids[numbered[0]]),
                 hint=stray_hint(values, truth) or "use the ids of the annotation file that the detector was given",
             )
-    return Located(np.maximum(resolved.position, 0), there, resolved.disagreeing)
+    return Located(np.maximum(position, 0), there, (resolved.position >= 0) & ~there, resolved.disagreeing)
 
 
 def take_rows(columns: RawColumns, position: Int32s, label: Int32s, rows: Bools) -> Detections:

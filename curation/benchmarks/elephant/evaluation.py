@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -127,7 +128,7 @@ def _texts(value: Texts) -> tuple[str, ...]:
 
 def evaluate(
     *,
-    truth: Annotated[Mapping[str, Truth] | Truth, "PART=FILE"],
+    truth: Annotated[Mapping[str, Truth] | Truth, "PART=FILE"] = MappingProxyType({}),
     detections: Annotated[Mapping[str, Path] | Path, "PART=FILE"],
     classes: Path | None = None,
     reading: Reading = READING,
@@ -142,7 +143,8 @@ def evaluate(
     Parameters
     ----------
     truth : mapping of str to Path or Source
-        COCO JSON, or a dataset root; once for closed=, once for wilderness=
+        COCO JSON, or a dataset root; once for closed=, once for wilderness= (default: the sources that the manifest
+        remembers)
     detections : mapping of str to Path
         COCO results (a JSON list, or one record a line), a table (.csv), or a folder of label files of YOLO
         (data.yaml, labels/STEM.txt) or of VOC results (comp4_det_test_CLASS.txt); may be compressed by
@@ -168,9 +170,12 @@ def evaluate(
         Options that cannot work together.
     """
     inputs.require_manifest_for_ids(category_ids, manifest=manifest, classes=classes)
-    truths: dict[str, Truth] = inputs.by_name(truth, "--truth", "part", PARTS, wanted=PARTS)
     files: dict[str, Path] = inputs.by_name(detections, "--detections", "part", PARTS, wanted=PARTS)
     loaded = load_manifest(manifest) if isinstance(manifest, str) else manifest
+    if loaded is not None and isinstance(truth, Mapping) and not truth:
+        listed = {"closed": "closed", "wilderness": wilderness_part}
+        truth = {part: inputs.remembered_truth(loaded, [name]) for part, name in listed.items()}
+    truths: dict[str, Truth] = inputs.by_name(truth, "--truth", "part", PARTS, wanted=PARTS)
     sources = {part: reading.open(truths[part], part) for part in steps(PARTS, "reading ground truth")}
     known = inputs.known_classes(sources["closed"], classes=classes, manifest=loaded, category_ids=category_ids)
     lists = _lists(loaded, wilderness_part)

@@ -376,11 +376,14 @@ def read_ood_detections(
     scores = method_scores(file, logits)
     names = [record.file_name for record in file.records]
     ids = [record.image_id if record.image_id != "" else None for record in file.records]
-    position, found, disagreeing = locate(ids, truth, file.at, names if any(names) else None)
-    if not found.all() and policy.stray == "error":
-        first = file.records[int(np.argmin(found))]
-        raise stray_error(columns, found, f"image_id {first.file_name or first.image_id!s:.80}", truth)
-    counts = report(stray=int((~found).sum()), negative=negative, disagreeing=disagreeing)
+    position, found, outside, disagreeing = locate(ids, truth, file.at, names if any(names) else None)
+    outside &= found.any()
+    if not (usable := found | outside).all() and policy.stray == "error":
+        first = file.records[int(np.argmin(usable))]
+        raise stray_error(columns, usable, f"image_id {first.file_name or first.image_id!s:.80}", truth)
+    n_outside = int(outside.sum())
+    stray = int((~found).sum()) - n_outside
+    counts = report(stray=stray, outside=n_outside, negative=negative, disagreeing=disagreeing)
     low = np.zeros_like(found) if t_star is None else found & (read.confidence < t_star)
     if low.any():
         counts["left out: detections of confidence below t*"] = int(low.sum())

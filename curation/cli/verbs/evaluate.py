@@ -16,6 +16,23 @@ METAVAR = "BENCHMARK"
 SUMMARIES = {name: summary_of_protocol(name) for name in protocols()}
 
 
+def evaluator_of(manifest: str) -> str:
+    """Return the name of the evaluation by which a manifest is scored."""
+    from curation.benchmarks.rules.benchmark_file import EVALUATORS
+    from curation.manifest.locate import load_manifest
+
+    protocol = load_manifest(manifest).header.rule.protocol
+    evaluator = EVALUATORS.get(protocol, protocol)
+    if evaluator not in SUMMARIES:
+        raise UsageError(
+            "Nothing says how this manifest is scored",
+            where=manifest,
+            expected=f"curation evaluate BENCHMARK --manifest {manifest}; BENCHMARK is one of {', '.join(SUMMARIES)}",
+            found=f"a manifest of the rule {protocol}",
+        )
+    return evaluator
+
+
 @dataclass(frozen=True, kw_only=True)
 class Rows:
     """The rows of a leaderboard that a result adds.

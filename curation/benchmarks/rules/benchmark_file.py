@@ -1,0 +1,316 @@
+"""A benchmark file: TOML that names a rule, its sources, its classes and its parameters.
+
+A manifest holds the file as one JSON text without defaults, so that neither the spelling of a value nor a key that a
+later version adds changes its digest.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from difflib import get_close_matches
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Annotated, Any, Literal, TypeVar, get_args
+
+import msgspec
+from msgspec import Meta
+
+from curation.core.errors import ProtocolError
+from curation.core.json_text import decode_json
+from curation.core.reading import read_plain
+from curation.manifest.header import ClassEntry, ClassRole, LabelView, Name, Paper, PartName, Taxonomy
+from curation.sources.datasets import users_name
+from curation.sources.source_specs import SourceSlot
+
+RuleName = Literal["wilderness"]
+RULES: tuple[RuleName, ...] = get_args(RuleName)
+EVALUATORS: dict[str, str] = {"wilderness": "elephant"}
+"""The evaluation of each rule's manifests."""
+ROLES: tuple[ClassRole, ...] = ("known", "negative", "unknown", "ignored")
+ClassName = Annotated[str, Meta(min_length=1, max_length=200)]
+ClassNames = tuple[ClassName, ...]
+Parameters = TypeVar("Parameters", bound=msgspec.Struct)
+
+
+class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A table of a benchmark file."""
+
+
+class SourceTable(_Table, frozen=True):
+    """A table ``[sources.NAME]``.
+
+    Attributes
+    ----------
+    role : str
+        Key ``as``: what the rule uses the source for; by default the name of the table.
+    dataset : str
+        Namespace of the image ids; by default the second word of the benchmark's name.
+    part : str
+        Part of a dataset root, such as ``test``.
+    required : bool
+    meaning : str
+        One line for messages.
+    """
+
+    role: str = msgspec.field(default="", name="as")
+    dataset: Annotated[str, Meta(pattern=r"^([a-z][a-z0-9_-]{0,31})?\Z")] = ""
+    part: str = ""
+    required: bool = True
+    meaning: str = ""
+
+
+class NamesFile(_Table, frozen=True):
+    """Class names in a text file beside the benchmark file, one a line."""
+
+    file: str
+
+
+class Classes(_Table, frozen=True):
+    """The table ``[classes]``.
+
+    Attributes
+    ----------
+    known, negative, unknown, ignored : tuple of str, or NamesFile
+        Class names as the sources have them, or groups.
+    aliases : dict of str to tuple of str
+        Other names of a class in the sources (``airplane`` of ``aeroplane``).
+    groups : dict of str to tuple of str
+        Groups of classes, or of other groups.
+    absent : tuple of str
+        Known classes that a source may lack.
+    """
+
+    known: ClassNames | NamesFile = ()
+    negative: ClassNames | NamesFile = ()
+    unknown: ClassNames | NamesFile = ()
+    ignored: ClassNames | NamesFile = ()
+    aliases: dict[str, ClassNames] = {}
+    groups: dict[str, ClassNames] = {}
+    absent: ClassNames = ()
+
+    def of(self, role: str) -> tuple[str, ...]:
+        """Return the classes in a role: a group stands for its classes; each class once, in order.
+
+        Raises
+        ------
+        ProtocolError
+            A group contains itself.
+        """
+        names: ClassNames = getattr(self, role)
+        return tuple(dict.fromkeys(leaf for name in names for leaf in self._leaves(name, ())))
+
+    def _leaves(self, name: str, above: tuple[str, ...]) -> Iterator[str]:
+        if name in above:
+            raise ProtocolError("A group contains itself", where="[classes.groups]", found=" > ".join((*above, name)))
+        if name not in self.groups:
+            yield name
+        for member in self.groups.get(name, ()):
+            yield from self._leaves(member, (*above, name))
+
+
+class Expected(_Table, frozen=True):
+    """A figure that the benchmark has to have: ``"closed.images" = { value = 120, place = "our count" }``."""
+
+    value: int
+    place: str = ""
+    because: str = ""
+
+
+class BenchmarkFile(_Table, frozen=True):
+    """What a benchmark file holds; its rule checks `parameters`."""
+
+    rule: RuleName
+    name: Name
+    sources: Annotated[dict[PartName, SourceTable], Meta(min_length=1)]
+    classes: Classes = Classes()
+    parameters: dict[str, Any] = {}
+    title: str = ""
+    taxonomy: Taxonomy | None = None
+    notes: tuple[str, ...] = ()
+    views: dict[PartName, LabelView] = {}
+    expect: dict[str, Expected] = {}
+    paper: Paper | None = None
+
+    @property
+    def slots(self) -> tuple[SourceSlot, ...]:
+        """The sources as a build takes them."""
+        return tuple(
+            SourceSlot(name, self.dataset(name), table.part, table.required, table.meaning or self.role(name))
+            for name, table in self.sources.items()
+        )
+
+    def dataset(self, source: str) -> str:
+        """Return the namespace of a source's image ids."""
+        return self.sources[source].dataset or users_name(
+            self.name.rpartition("/")[2].replace("-", "_").replace(".", "_")
+        )
+
+    def role(self, source: str) -> str:
+        """Return what the rule uses a source for."""
+        return self.sources[source].role or source
+
+    def parameters_as(self, form: type[Parameters]) -> Parameters:
+        """Return ``[parameters]`` as the record of the rule."""
+        return msgspec.convert(self.parameters, form, strict=False)
+
+
+def rule_of(path: Path) -> str:
+    """Return the rule that a file names; empty where it declares published lists in the earlier form.
+
+    Raises
+    ------
+    ProtocolError
+        The file has no key ``rule`` and no table ``published``, or names another rule.
+    """
+    tables = _tables(path)
+    rule = tables.get("rule", "")
+    if rule not in RULES and (rule or "published" not in tables):
+        near = get_close_matches(str(rule), RULES, cutoff=0.4)
+        raise ProtocolError(
+            "The benchmark file names no rule",
+            where=str(path),
+            expected=f"rule = one of {', '.join(RULES)}",
+            found=repr(rule)[:80] if rule else "no key rule",
+            hint=f'rule = "{near[0]}"' if near else "docs/own_benchmark.md shows a file of each rule",
+        )
+    return str(rule)
+
+
+def read_benchmark_file(text: str) -> str:
+    """Return a benchmark file as a manifest holds it: JSON without defaults, with the class lists that it names.
+
+    Parameters
+    ----------
+    text : str
+        Path of the file, or what this function returned before.
+
+    Raises
+    ------
+    ProtocolError
+        A key, a type or a value is wrong; the message names its line, the key and the nearest key.
+    """
+    if text.startswith("{"):
+        return _as_text(stated_in(text))
+    path = Path(text)
+    tables = _tables(path)
+    try:
+        stated = msgspec.convert(tables, BenchmarkFile)
+    except msgspec.ValidationError as error:
+        raise _explained(error, path, _keys(BenchmarkFile, Classes, SourceTable, Expected)) from None
+    form = resolve_name(f"{__package__}.{stated.rule}:PARAMETERS")
+    try:
+        settings = stated.parameters_as(form)
+    except msgspec.ValidationError as error:
+        raise _explained(error, path, _keys(form), table="parameters") from None
+    for role in ROLES:
+        listed = getattr(stated.classes, role)
+        if isinstance(listed, NamesFile):
+            lines = read_plain(path.parent / listed.file, kind="list of classes").decode("utf-8").splitlines()
+            classes = msgspec.structs.replace(stated.classes, **{role: tuple(filter(None, map(str.strip, lines)))})
+            stated = msgspec.structs.replace(stated, classes=classes)
+    written = {name: _plain(getattr(settings, name)) for name in sorted(stated.parameters)}
+    return _as_text(msgspec.structs.replace(stated, parameters=written))
+
+
+def stated_in(text: str) -> BenchmarkFile:
+    """Return the benchmark file that a manifest holds."""
+    message = "The benchmark file in the manifest cannot be read"
+    return decode_json(text.encode(), BenchmarkFile, ProtocolError, message, where="rule.parameters: file")
+
+
+def slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
+    """Return the sources of the benchmark file among the parameters of a manifest."""
+    return stated_in(parameters["file"]).slots
+
+
+def class_entries(stated: BenchmarkFile, unknown: tuple[str, ...] = ()) -> tuple[ClassEntry, ...]:
+    """Return the classes of a benchmark with their roles: known ones with indices from 1, in the order of the file.
+
+    Parameters
+    ----------
+    unknown : tuple of str
+        Further unknown classes.
+
+    Raises
+    ------
+    ProtocolError
+        No class is known, or a class has two roles.
+    """
+    by_role = {role: stated.classes.of(role) for role in ROLES}
+    names = [name for listed in by_role.values() for name in listed]
+    if not by_role["known"]:
+        raise ProtocolError("No class is known", where="[classes]", expected='known = ["bolt", "nut"]')
+    if repeated := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        raise ProtocolError("A class has two roles", where="[classes]", found=", ".join(repeated[:3]))
+    by_role["unknown"] = (*by_role["unknown"], *(name for name in unknown if name not in names))
+    return tuple(
+        ClassEntry(
+            name=name, role=role, index=place if role == "known" else -1, aliases=stated.classes.aliases.get(name, ())
+        )
+        for role, listed in by_role.items()
+        for place, name in enumerate(listed, start=1)
+    )
+
+
+def decimal_text(value: Decimal) -> str:
+    """Return a decimal in its shortest form, without an exponent: ``0.5`` of ``0.50``."""
+    return f"{value.normalize():f}"
+
+
+def _tables(path: Path) -> dict[str, Any]:
+    data = read_plain(path, kind="benchmark file")
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    # ValueError: of TOML, of UTF-8, and of a number with thousands of digits.
+    except (ValueError, RecursionError) as problem:
+        message, expected = "The benchmark file is not TOML", "TOML with rule, name, [sources] and [classes]"
+        raise ProtocolError(message, where=str(path), expected=expected, found=str(problem)[:300]) from None
+
+
+def _explained(error: msgspec.ValidationError, path: Path, keys: Sequence[str], *, table: str = "") -> ProtocolError:
+    """Return the error of a key or a value, with its line, its table and the nearest key."""
+    message, _, place = str(error).partition(" - at `$")
+    names = [
+        name for name in re.split(r"[.\[\]`]+", f"{table}.{place}") if name and name != "..." and not name.isdigit()
+    ]
+    unknown = re.search(r"(?:unknown|required) field `(.+?)`", message)
+    key = unknown[1] if unknown else names.pop() if names else ""
+    lines = read_plain(path).decode("utf-8").splitlines()
+    written = re.compile(rf"(?:^|[\s{{,\[.\"']){re.escape(key)}[\"']?\s*[=\].]")
+    numbers = [str(number) for number, line in enumerate(lines, 1) if written.search(line)]
+    place = {0: "", 1: f", line {', '.join(numbers)}"}.get(len(numbers), f", one of the lines {', '.join(numbers[:5])}")
+    near = get_close_matches(key, keys) if "unknown" in message else []
+    if "matching regex" in message:
+        message = (
+            "lower-case letters, digits, . and _, joined by - and at most one /"
+            if key == "name"
+            else "a to z, 0 to 9, _"
+        )
+    problem = "an unknown key" if "unknown" in message else "no such key" if unknown else "a wrong value"
+    where = f"{path}{place}" + (f", table [{'.'.join(names)}]" if names else "")
+    return ProtocolError(
+        f"The benchmark file has {problem}: {key}",
+        where=where,
+        expected=f"one of {', '.join(keys)}"[:300] if "unknown" in message else message.removeprefix("Expected "),
+        hint=f"did you mean {near[0]}?" if near else "docs/own_benchmark.md shows a file of each rule",
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of a record as JSON holds it: decimals as texts in their shortest form."""
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
+    return decimal_text(value) if isinstance(value, Decimal) else value
+
+
+def _as_text(stated: BenchmarkFile) -> str:
+    # Class names are keys here, in any script: canonical JSON admits ASCII keys alone.
+    return json.dumps(msgspec.to_builtins(stated), sort_keys=True, separators=(",", ":"))
+
+
+def _keys(*records: type[msgspec.Struct]) -> list[str]:
+    return [field.encode_name for record in records for field in msgspec.structs.fields(record)]

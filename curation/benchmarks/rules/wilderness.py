@@ -1,0 +1,248 @@
+"""The rule ``wilderness``: a closed test set, and images of other sources that show none of its classes.
+
+After The Overlooked Elephant of Object Detection (WACV 2020). The parts are ``closed``; ``wilderness``, every image
+without an annotation of a known class; and ``wrRATIO``, the first ``floor(RATIO * closed)`` wilderness images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from difflib import get_close_matches
+from fractions import Fraction
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from curation.benchmarks.benchmark import fact
+from curation.benchmarks.parts import Part, Selection, all_images, hash_rank, images_with, make_part
+from curation.benchmarks.rules.benchmark_file import BenchmarkFile, class_entries, decimal_text, stated_in
+from curation.benchmarks.rules.own_manifest import manifest_of
+from curation.core.errors import ProtocolError
+from curation.manifest.header import ClassEntry, LabelView, Paper
+from curation.manifest.manifest import Manifest
+from curation.sources.source import Int64s, Source
+
+CLOSED = "closed"
+ORDERS = {"hash": "the rank of sha256(salt + id)", "id": "ascending image id"}
+_WILDERNESS = (
+    "Images without any annotation of a known class, whatever its size, crowd regions included; images without any "
+    "annotation are in."
+)
+_ANNOTATED = _WILDERNESS.replace("are in.", "are left out.")
+
+
+class WildernessParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[parameters]`` of the rule.
+
+    Attributes
+    ----------
+    ratios : tuple of Decimal
+        Wilderness ratios: images of a part over images of the closed part.
+    orders : tuple of {"hash", "id"}
+        Orders of the wilderness images: parts of the first are called ``wrRATIO``, of others ``wrRATIO-ORDER``.
+    salt : str
+        Of the hash order; by default the name of the benchmark.
+    strangers : {"refuse", "leave-out", "keep"}
+        What to do about closed images with a class that is not known: refuse them, leave them out, or keep them and
+        count such objects as unknown.
+    unannotated : {"keep", "leave-out"}
+        Whether images without any annotation belong to the wilderness.
+    """
+
+    ratios: Annotated[tuple[Decimal, ...], Meta(min_length=1)] = (Decimal(1),)
+    orders: Annotated[tuple[Literal["hash", "id"], ...], Meta(min_length=1)] = ("hash",)
+    salt: str = ""
+    strangers: Literal["refuse", "leave-out", "keep"] = "refuse"
+    unannotated: Literal["keep", "leave-out"] = "keep"
+
+    def __post_init__(self) -> None:
+        """Refuse a ratio that no list can have."""
+        if not all(ratio.is_finite() and 0 < ratio <= 1_000_000 for ratio in self.ratios):
+            raise ValueError("ratios are positive decimals of at most 1000000")
+
+
+PARAMETERS = WildernessParameters
+PARTS = (
+    ("closed", "the closed source"),
+    ("wilderness", "all images of the other sources that show no known class"),
+    ("wrRATIO, wrRATIO-ORDER", "the first of them: RATIO times as many images as the closed part has"),
+)
+PAPER = fact("curation.benchmarks.elephant", "paper", Paper)
+
+
+def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
+    """Return the manifest of a benchmark file of this rule.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source
+        One in the role ``closed``, with boxes, and at least one other.
+    parameters : mapping
+        ``file``: the benchmark file as `read_benchmark_file` returns it.
+
+    Raises
+    ------
+    ProtocolError
+        The sources do not fit the file; the message says which class, source or ratio.
+    """
+    stated = stated_in(parameters["file"])
+    settings = stated.parameters_as(WildernessParameters)
+    closed_names = [name for name in sources if stated.role(name) == CLOSED]
+    wild = {name: source for name, source in sources.items() if name not in closed_names}
+    if len(closed_names) != 1 or not wild:
+        raise ProtocolError(
+            "The rule wilderness needs a closed source and at least one other",
+            where="[sources]",
+            expected='[sources.NAME] with as = "closed", or [sources.closed]; and another table',
+            found=", ".join(f"{name} as {stated.role(name)}" for name in sources),
+        )
+    closed_name = closed_names[0]
+    if strange := [name for name in stated.classes.aliases if name not in stated.classes.of("known")]:
+        raise ProtocolError("An alias is of no known class", where=f"[classes.aliases] {strange[0]}")
+    classes = class_entries(stated, _other_classes(stated, sources))
+    for name, source in sources.items():
+        _require_classes(stated, name, source)
+    view = stated.views.get("test", LabelView())
+    closed = closed_part(closed_name, sources[closed_name], classes, view, settings.strangers)
+    chosen = [
+        Selection(name, source, _without_known(source, classes, annotated=settings.unannotated == "leave-out"))
+        for name, source in wild.items()
+    ]
+    selection = _WILDERNESS if settings.unannotated == "keep" else _ANNOTATED
+    wilderness = make_part("wilderness", "wilderness", chosen, classes, view=view, rule=selection)
+    if not wilderness.entry.annotated_images:
+        raise ProtocolError(
+            "No wilderness image shows an unknown class",
+            where=", ".join(f"source {name}" for name in wild),
+            expected="images with annotated classes, none of which is known",
+            found=f"{len(wilderness.ids)} images without a known class, none of them annotated",
+            hint="are the closed source and the others exchanged?",
+        )
+    made = [closed, wilderness]
+    for order in dict.fromkeys(settings.orders):
+        ranked = _Ranked.of(chosen, order, settings.salt or stated.name)
+        suffix = "" if order == settings.orders[0] else f"-{order}"
+        for ratio in dict.fromkeys(map(decimal_text, settings.ratios)):
+            size = _size_of(ratio, closed, wilderness)
+            made.append(
+                make_part(
+                    f"wr{ratio}{suffix}",
+                    "wilderness",
+                    ranked.first(size),
+                    classes,
+                    view=view,
+                    rule=f"The first floor({ratio} * N) = {size} wilderness images in {ORDERS[order]}.",
+                    subset_of="wilderness",
+                )
+            )
+    return manifest_of(stated, made, sources, classes, parameters, taxonomy="OSOD-I", algorithm_version=1, after=PAPER)
+
+
+def closed_part(
+    name: str, source: Source, classes: Sequence[ClassEntry], view: LabelView, strangers: str = "refuse"
+) -> Part:
+    """Return the closed test set: every image of its source, or those that show no other class than known ones.
+
+    Raises
+    ------
+    ProtocolError
+        The source shows no known class; or it shows another class, and `strangers` is ``refuse``.
+    """
+    source.require_objects("The closed part")
+    known = {spelling for entry in classes if entry.role == "known" for spelling in (entry.name, *entry.aliases)}
+    used = [source.categories.names[number] for number in np.unique(source.class_pairs()[1]).tolist()]
+    others = [category for category in used if category not in known]
+    if len(others) == len(used) or (others and strangers == "refuse"):
+        raise ProtocolError(
+            "The closed source shows classes that are not known" if others else "The closed source has no objects",
+            where=f"source {name}",
+            expected=", ".join(entry.name for entry in classes if entry.role == "known")[:200],
+            found=", ".join(map(repr, others[:5])),
+            hint='add them to known, or set strangers = "leave-out" or "keep" in [parameters]' if others else None,
+        )
+    positions, selection = all_images(source), "All images of the closed source."
+    if strangers == "leave-out":
+        positions = np.flatnonzero(~images_with(source, others))
+        selection = "Images of the closed source that show no other class than known ones."
+    elif others:
+        selection += " Objects of other classes are unknown."
+    return make_part(CLOSED, "test", Selection(name, source, positions), classes, view=view, rule=selection)
+
+
+def _other_classes(stated: BenchmarkFile, sources: Mapping[str, Source]) -> tuple[str, ...]:
+    """Return the used categories of all sources that the file does not name, by name."""
+    named = {alias for aliases in stated.classes.aliases.values() for alias in aliases}
+    used = {
+        source.categories.names[number] for source in sources.values() for number in np.unique(source.class_pairs()[1])
+    }
+    return tuple(sorted(used - named))
+
+
+def _require_classes(stated: BenchmarkFile, name: str, source: Source) -> None:
+    """Raise `ProtocolError` where a source has no category of a known class: it may have it under another name."""
+    there = source.categories.names
+    by_lower = {each.casefold(): each for each in there}
+    for known in stated.classes.of("known"):
+        spellings = {known, *stated.classes.aliases.get(known, ())}
+        if spellings & {*there} or known in stated.classes.absent:
+            continue
+        near = by_lower.get(known.casefold()) or next(iter(get_close_matches(known, there)), None)
+        raise ProtocolError(
+            "A source has no category of a known class",
+            where=f"source {name}: class {known}",
+            expected=f"one of the categories {', '.join(there)}"[:300],
+            found="none of that name",
+            hint=f'[classes.aliases] {known} = ["{near}"]'
+            if near
+            else f'absent = ["{known}"] in [classes], if it has none',
+        )
+
+
+def _without_known(source: Source, classes: Sequence[ClassEntry], *, annotated: bool) -> Int64s:
+    known = {spelling for entry in classes if entry.role == "known" for spelling in (entry.name, *entry.aliases)}
+    chosen = ~images_with(source, known)
+    if annotated:
+        chosen &= images_with(source, source.categories.names)
+    return np.flatnonzero(chosen)
+
+
+def _size_of(ratio: str, closed: Part, wilderness: Part) -> int:
+    size, available = int(Fraction(ratio) * len(closed.ids)), len(wilderness.ids)
+    if 1 <= size <= available:
+        return size
+    largest = Fraction(available, len(closed.ids))
+    usable = int(largest * 10) / 10 or float(int(largest * 1000) / 1000)
+    raise ProtocolError(
+        f"There are not enough wilderness images for ratio {ratio}",
+        where="[parameters] ratios",
+        expected=f"1 to {available} images",
+        found=f"floor({ratio} * {len(closed.ids)}) = {size} images",
+        hint=f"ratios = [{usable}]",
+    )
+
+
+class _Ranked(NamedTuple):
+    """Images of several selections in one order: number of the selection, and position in its source."""
+
+    selections: Sequence[Selection]
+    number: Int64s
+    position: Int64s
+
+    @classmethod
+    def of(cls, selections: Sequence[Selection], order: str, salt: str) -> _Ranked:
+        ids = np.concatenate([each.source.image_ids[each.positions] for each in selections])
+        number = np.repeat(np.arange(len(selections)), [len(each.positions) for each in selections])
+        position = np.concatenate([each.positions for each in selections])
+        rank = hash_rank(ids.tolist(), salt) if order == "hash" else np.argsort(ids, kind="stable")
+        return cls(selections, number[rank], position[rank])
+
+    def first(self, size: int) -> list[Selection]:
+        number, position = self.number[:size], self.position[:size]
+        return [
+            Selection(each.slot, each.source, position[number == place])
+            for place, each in enumerate(self.selections)
+            if (number == place).any()
+        ]

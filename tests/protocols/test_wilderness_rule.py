@@ -1,0 +1,227 @@
+"""The rule ``wilderness`` on drawn sources, beside a selection in plain Python; wrong files are one error each."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import curation
+from curation.cli import main
+from curation.core.errors import CurationError
+from curation.manifest.manifest import read_manifest
+from tests.shell import Shell
+
+FILE = """\
+rule = "wilderness"
+name = "mylab/parts"
+[sources]
+closed = { dataset = "parts" }
+wild = { dataset = "factory" }
+yard = { required = false, dataset = "yard" }
+[classes]
+known = ["bolt", "nut"]
+[classes.aliases]
+bolt = ["Bolt"]
+[parameters]
+ratios = [0.5, "1.00"]
+orders = ["hash", "id"]
+[expect]
+"closed.images" = { value = 20, place = "our count" }
+"""
+
+
+def drawn(rng: random.Random, images: int, names: list[str], first: int, most: int) -> dict[str, Any]:
+    """Return COCO annotations with up to `most` objects an image, its images in no order."""
+    records = [{"id": first + 7 * n, "file_name": f"{first}_{n}.jpg", "width": 64, "height": 48} for n in range(images)]
+    rng.shuffle(records)
+    boxes = [(image["id"], rng.randrange(len(names))) for image in records for _ in range(rng.randint(0, most))]
+    return {
+        "images": records,
+        "annotations": [
+            {
+                "id": n,
+                "image_id": image,
+                "category_id": 3 * k + 1,
+                "bbox": [1, 1, 9, 9],
+                "area": 81,
+                "iscrowd": n % 9 == 0,
+            }
+            for n, (image, k) in enumerate(boxes, 1)
+        ],
+        "categories": [{"id": 3 * k + 1, "name": name} for k, name in enumerate(names)],
+    }
+
+
+def without(coco: dict[str, Any], names: set[str], dataset: str) -> list[str]:
+    """Return the ids of the images that show none of some classes."""
+    numbers = {each["id"] for each in coco["categories"] if each["name"] in names}
+    shown = {each["image_id"] for each in coco["annotations"] if each["category_id"] in numbers}
+    return [f"{dataset}:{image['id']}" for image in coco["images"] if image["id"] not in shown]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with three sources and the benchmark file."""
+    rng = random.Random(5)
+    (tmp_path / "parts.json").write_text(json.dumps(drawn(rng, 20, ["bolt", "nut"], 1000, 3)))
+    (tmp_path / "factory.json").write_text(json.dumps(drawn(rng, 60, ["Bolt", "nut", "cable", "tool"], 5, 2)))
+    (tmp_path / "yard.json").write_text(json.dumps(drawn(rng, 40, ["leaf", "nut", "bolt"], 5, 2)))
+    (tmp_path / "mine.toml").write_text(FILE)
+    return tmp_path
+
+
+def build(folder: Path, **more: Path) -> Any:
+    """Build the benchmark file from the sources in its folder."""
+    return curation.build(
+        folder / "mine.toml", sources={"closed": folder / "parts.json", "wild": folder / "factory.json", **more}
+    )
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_lists_are_those_of_a_plain_selection(folder: Path, several: bool) -> None:
+    """Every list equals one in plain Python, in both orders; a source of the file may be left out."""
+    made = build(folder, **({"yard": folder / "yard.json"} if several else {}))
+    read = {name: json.loads((folder / f"{name}.json").read_text()) for name in ("parts", "factory", "yard")}
+    known = {"bolt", "Bolt", "nut"}
+    wilderness = without(read["factory"], known, "factory") + (without(read["yard"], known, "yard") if several else [])
+    by_hash = sorted(wilderness, key=lambda name: hashlib.sha256(f"mylab/parts{name}".encode()).digest())
+    assert sorted(made.ids("closed")) == sorted(f"parts:{image['id']}" for image in read["parts"]["images"])
+    assert made.ids("wilderness") == tuple(sorted(wilderness))
+    for ratio in ("0.5", "1"):
+        size = int(Fraction(ratio) * 20)
+        assert made.ids(f"wr{ratio}") == tuple(sorted(by_hash[:size]))
+        assert made.ids(f"wr{ratio}-id") == tuple(sorted(wilderness)[:size])
+    assert made.header.figures[0].obtained == 20
+    assert (made.header.paper, made.header.rule.protocol) == (None, "wilderness")
+    assert "Dhamija" in made.header.notes[0]
+
+
+def test_spelling_does_not_change_the_digest_and_a_rebuild_is_equal(folder: Path) -> None:
+    """``1.00`` and ``1`` are one ratio, a list in a file is that list; the stored file rebuilds the manifest."""
+    digest = build(folder).digest
+    (folder / "known.txt").write_text("bolt\n\nnut\n")
+    text = FILE.replace('"1.00"', "1").replace('known = ["bolt", "nut"]', 'known = { file = "known.txt" }')
+    (folder / "mine.toml").write_text(text)
+    made = build(folder)
+    assert made.digest == digest
+    made.save(folder / "made")
+    assert (
+        curation.verify(
+            folder / "made", sources={"closed": folder / "parts.json", "wild": folder / "factory.json"}, rebuild=True
+        ).verdict
+        == "verified"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"wilderness"', '"wildernes"', ["names no rule", 'rule = "wilderness"']),
+        ('rule = "wilderness"\n', "", ["names no rule", "no key rule"]),
+        ('"mylab/parts"', '"MyLab"', ["line 2", "lower-case"]),
+        ('"mylab/parts"', '"elephant/mine"', ["belongs to a benchmark"]),
+        ("known =", "knwon =", ["line 8", "[classes]", "did you mean known?"]),
+        ('{ dataset = "parts" }', '{ datset = "parts" }', ["line 4", "did you mean dataset?"]),
+        ("ratios =", "ratio =", ["line 12", "[parameters]", "did you mean ratios?"]),
+        ("[0.5,", "[0,", ["positive decimals"]),
+        ("[0.5,", '["half",', ["line 12", "ratios"]),
+        ("[0.5,", "[500,", ["not enough", "floor(500 * 20)", "ratios = ["]),
+        ('"hash", "id"', '"random"', ["line 13", "random"]),
+        ("[classes]", "[classes", ["not TOML", "line 7"]),
+        ('bolt = ["Bolt"]', 'bolts = ["Bolt"]', ["alias is of no known class"]),
+        ('[classes.aliases]\nbolt = ["Bolt"]', "", ["class bolt", '[classes.aliases] bolt = ["Bolt"]']),
+        ('"nut"]', '"nut", "gear"]', ["class gear", 'absent = ["gear"]']),
+        ('"bolt", "nut"]', '"bolt"]', ["'nut'", "strangers"]),
+        ("known =", 'unknown = ["nut"]\nknown =', ["two roles", "nut"]),
+        ("closed = {", "test = {", ["source closed", "test, wild"]),
+        ('"closed.images"', '"close.images"', ["expects a figure", "closed"]),
+        ("value = 20", 'value = "x"', ["line 15", "value"]),
+        ('"factory"', '"Factory"', ["lines 4, 5, 6", "dataset"]),
+        ('known = ["bolt", "nut"]', 'known = "bolt"', ["line 8", "known"]),
+        ('known = ["bolt", "nut"]', 'known = { file = "no.txt" }', ["no.txt"]),
+        ('known = ["bolt", "nut"]', 'known = ["all"]\ngroups = { all = ["all"] }', ["contains itself"]),
+        ("[sources]", 'code = "os:system"\n[sources]', ["unknown key", "code"]),
+    ],
+)
+def test_a_wrong_file_is_one_error_that_names_line_and_key(folder: Path, old: str, new: str, words: list[str]) -> None:
+    """The error says where, and what would be right."""
+    assert old in FILE
+    (folder / "mine.toml").write_text(FILE.replace(old, new, 1))
+    with pytest.raises(CurationError) as caught:
+        build(folder)
+    text = "\n".join(filter(None, [str(caught.value), caught.value.where, caught.value.expected, caught.value.hint]))
+    assert all(word in text or word in repr(caught.value.found) for word in words), text
+
+
+def test_strangers_and_unannotated_images(folder: Path) -> None:
+    """Closed images with other classes are left out or kept, images without annotations are left out, as stated."""
+    text = FILE.replace('"bolt", "nut"]', '"bolt"]')
+    read = {name: json.loads((folder / f"{name}.json").read_text()) for name in ("parts", "factory")}
+    annotated = {each["image_id"] for each in read["factory"]["annotations"]}
+    for strangers, closed in (("keep", 20), ("leave-out", len(without(read["parts"], {"nut"}, "parts")))):
+        settings = f'strangers = "{strangers}"\nunannotated = "leave-out"\n'
+        (folder / "mine.toml").write_text(text.replace('ratios = [0.5, "1.00"]', f"{settings}ratios = [0.5]"))
+        made = build(folder)
+        assert len(made.ids("closed")) == closed
+        expected = [n for n in without(read["factory"], {"Bolt"}, "factory") if int(n.partition(":")[2]) in annotated]
+        assert made.ids("wilderness") == tuple(sorted(expected))
+
+
+def test_the_same_images_in_two_sources_are_refused(folder: Path) -> None:
+    """One file as closed set and as wilderness is no open-set benchmark."""
+    text = FILE.replace('dataset = "factory"', 'dataset = "parts"')
+    (folder / "mine.toml").write_text(text)
+    shared = json.loads((folder / "parts.json").read_text())
+    shared["categories"].append({"id": 99, "name": "gear"})
+    shared["annotations"] = [each | {"category_id": 99} for each in shared["annotations"]]
+    (folder / "other.json").write_text(json.dumps(shared))
+    with pytest.raises(CurationError, match="same images"):
+        curation.build(folder / "mine.toml", sources={"closed": folder / "parts.json", "wild": folder / "other.json"})
+
+
+def results(coco: dict[str, Any], rng: random.Random, chosen: set[int]) -> list[dict[str, Any]]:
+    """Return detections of the classes 1 and 4 on some images."""
+    images = [image["id"] for image in coco["images"] if image["id"] in chosen]
+    box = {"bbox": [1, 1, 9, 9]}
+    return [
+        {"image_id": image, "category_id": rng.choice([1, 4]), "score": round(rng.random(), 4), **box}
+        for image in images
+        for _ in range(2)
+    ]
+
+
+def test_a_manifest_is_scored_by_its_rule_and_detections_outside_its_part_are_left_out(
+    folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A detector that ran on the whole source gives the numbers of one that ran on the part."""
+    monkeypatch.chdir(folder)
+    words = ["build", "mine.toml", "--source", "closed=parts.json", "--source", "wild=factory.json", "--out", "made"]
+    assert main(words) == 0
+    closed, wild = (json.loads((folder / f"{name}.json").read_text()) for name in ("parts", "factory"))
+    rng = random.Random(1)
+    inside = {int(name.partition(":")[2]) for name in read_manifest(folder / "made").ids("wilderness")}
+    everywhere = results(wild, rng, {image["id"] for image in wild["images"]})
+    files = {
+        "closed": results(closed, rng, {image["id"] for image in closed["images"]}),
+        "whole": everywhere,
+        "part": [row for row in everywhere if row["image_id"] in inside],
+        "outside": [row for row in everywhere if row["image_id"] not in inside],
+    }
+    for name, rows in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(rows))
+    told = {}
+    for name in ("whole", "part"):
+        given = ["--detections", "closed=closed.json", "--detections", f"wilderness={name}.json", "--json"]
+        told[name] = shell.data("evaluate", "made", *given)
+        assert told[name]["measures"] == shell.data("evaluate", "elephant", "--manifest", "made", *given)["measures"]
+    assert told["whole"]["measures"] == told["part"]["measures"]
+    reported = told["whole"]["inputs"]["wilderness"]["detections"]["reported"]
+    assert list(reported.values()) == [len(files["outside"])]
+    command = ["evaluate", "made", "--detections", "closed=closed.json", "--detections", "wilderness=outside.json"]
+    assert "not in the ground truth" in shell.err(*command)
