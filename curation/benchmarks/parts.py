@@ -6,12 +6,13 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from curation.core.canonical import sha256_of_lines
 from curation.core.columns import distinct
+from curation.core.errors import ProtocolError
 from curation.manifest.header import (
     SCHEMA_VERSION,
     ClassEntry,
@@ -27,11 +28,15 @@ from curation.manifest.header import (
     PartRole,
     Rule,
     SourceEntry,
+    Taxonomy,
 )
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, PartImages, class_positions, count_annotated, select_objects
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC, licence_facts, namespace_of
 from curation.sources.source import Bools, Int64s, Source
+
+if TYPE_CHECKING:
+    from curation.benchmarks.rules.benchmark_file import BenchmarkFile, Expected
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,3 +374,64 @@ def voc_classes(coco: Source | None = None) -> tuple[ClassEntry, ...]:
     voc_names = {name for pair in KNOWN_OF_VOC for name in pair}
     others = {*UNKNOWN_TO_VOC, *(coco.categories.names if coco is not None else ())} - voc_names
     return (*known, *(ClassEntry(name=name, role="unknown", index=-1) for name in sorted(others)))
+
+
+COUNTS = ("images", "annotated_images", "boxes", "non_crowd_boxes")
+"""What ``[expect]`` may state of a part, as in ``"closed.images"``."""
+
+
+def manifest_of_file(
+    stated: BenchmarkFile,
+    made: Sequence[Part],
+    sources: Mapping[str, Source],
+    classes: Sequence[ClassEntry],
+    parameters: Mapping[str, Any],
+    *,
+    taxonomy: Taxonomy,
+    algorithm_version: int,
+    after: Paper,
+) -> Manifest:
+    """Return the manifest of a benchmark file.
+
+    Parameters
+    ----------
+    taxonomy : str
+        Where the file states none.
+    after : Paper
+        The paper that the rule follows; the manifest names no paper as its own but that of the file.
+
+    Raises
+    ------
+    ProtocolError
+        The file expects a figure that there is not.
+    """
+    by_name = {part.entry.name: part for part in made}
+    return manifest_of(
+        made,
+        name=stated.name,
+        title=stated.title or stated.name,
+        paper=stated.paper,
+        taxonomy=stated.taxonomy or taxonomy,
+        classes=tuple(classes),
+        sources=tuple(source_entry(name, source) for name, source in sources.items()),
+        protocol=stated.rule,
+        algorithm_version=algorithm_version,
+        parameters=parameters,
+        figures=tuple(_figure(name, expected, by_name) for name, expected in stated.expect.items()),
+        notes=(rule_note(stated.rule, after), *stated.notes),
+    )
+
+
+def _figure(name: str, expected: Expected, parts: Mapping[str, Part]) -> Figure:
+    part, _, count = name.rpartition(".")
+    if part not in parts or count not in COUNTS:
+        raise ProtocolError(
+            "The benchmark file expects a figure that there is not",
+            where=f"[expect] {name}"[:200],
+            expected=f"PART.COUNT of {', '.join(parts)} and {', '.join(COUNTS)}"[:300],
+        )
+    made = parts[part]
+    obtained = getattr(made.entry, count) if count in ("images", "annotated_images") else getattr(made, count)
+    return compared(
+        name, obtained, expected.value, expected.place or "the benchmark file", expected.because or "other data"
+    )

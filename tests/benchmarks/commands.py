@@ -29,7 +29,7 @@ COMMANDS = {
     ),
     "owod": (
         "evaluate owod --out {out} --truth {large}_truth.json --detections {large}_results.json"
-        " --classes {folder}/tasks.json --task t2"
+        " --classes {folder}/tasks.json --task t2 --on-error stray=drop"
     ),
     "coco": "evaluate coco --out {out} --truth {large}_truth.json --detections {large}_results.json",
     "inspect": "inspect {large}_truth.json --detections {large}_results.json",
@@ -68,7 +68,8 @@ def run(folder: Path, clock: Clock, name: str, package: str) -> None:
         "elephant": folder / "elephant",
     }
     words = [word.format_map(places) for word in COMMANDS[name].split()]
-    environment = os.environ | ({"PYTHONPATH": package} if package else {})
+    # A revision that keeps parsed sources parses them anew here, as on the first run.
+    environment = os.environ | {"CURATION_CACHE": str(out / "cache")} | ({"PYTHONPATH": package} if package else {})
     with clock:
         done = subprocess.run(
             [sys.executable, "-m", "curation", *words], stdout=subprocess.DEVNULL, env=environment, cwd=out

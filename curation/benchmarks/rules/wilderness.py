@@ -17,9 +17,8 @@ import numpy as np
 from msgspec import Meta
 
 from curation.benchmarks.benchmark import fact
-from curation.benchmarks.parts import Part, Selection, all_images, hash_rank, images_with, make_part
+from curation.benchmarks.parts import Part, Selection, all_images, hash_rank, images_with, make_part, manifest_of_file
 from curation.benchmarks.rules.benchmark_file import BenchmarkFile, class_entries, decimal_text, stated_in
-from curation.benchmarks.rules.own_manifest import manifest_of
 from curation.core.errors import ProtocolError
 from curation.manifest.header import ClassEntry, LabelView, Paper
 from curation.manifest.manifest import Manifest
@@ -138,7 +137,9 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
                     subset_of="wilderness",
                 )
             )
-    return manifest_of(stated, made, sources, classes, parameters, taxonomy="OSOD-I", algorithm_version=1, after=PAPER)
+    return manifest_of_file(
+        stated, made, sources, classes, parameters, taxonomy="OSOD-I", algorithm_version=1, after=PAPER
+    )
 
 
 def closed_part(

@@ -19,7 +19,6 @@ from curation.core.json_text import is_json_lines, json_rows
 from curation.core.reading import InputFile
 from curation.core.tables import Table, table_lines
 from curation.core.wording import short_repr
-from curation.evaluation.conventions import Id, unique
 from curation.evaluation.detection_files import Records, numbering_of, open_detections, read_columns
 from curation.evaluation.inputs import Reading
 from curation.evaluation.problem import Bools, Floats, GroundTruth, Int32s, Int64s, classes_of_source
@@ -27,6 +26,7 @@ from curation.evaluation.truth import Part, ground_truth
 from curation.extensions.diagnosis.inspection import Finding, Inspection, finding_lines, inspect_annotations
 from curation.extensions.diagnosis.mends import (
     Columns,
+    Id,
     Objects,
     apply_mends,
     best_overlaps,
@@ -34,6 +34,7 @@ from curation.extensions.diagnosis.mends import (
     image_map,
     mend_records,
     parse,
+    unique,
 )
 from curation.extensions.diagnosis.mistakes import (
     RIGHT_CLASS,
@@ -467,7 +468,7 @@ def mended(truth: Path, detections: Path, mends: Sequence[str]) -> list[dict[str
     Parameters
     ----------
     mends : sequence of str
-        ``KEY=VALUE``, see `curation.evaluation.conventions.VALUES`.
+        ``KEY=VALUE``, see `curation.extensions.diagnosis.mends.VALUES`.
 
     Raises
     ------

@@ -21,22 +21,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from curation.core.wording import counted, examples
-from curation.evaluation.conventions import LAYOUTS, UNITS, Id, boxes_in_pixels, is_form
 from curation.evaluation.problem import UNKNOWN, UNKNOWN_NUMBER, Bools, Floats, Int64s
 from curation.extensions.diagnosis.inspection import Finding, box_words
 from curation.extensions.diagnosis.mends import (
+    LAYOUTS,
     MOST_ROWS,
+    UNITS,
     Columns,
+    Id,
     Mapped,
     Objects,
     Renaming,
     apply_mends,
     best_overlaps,
+    boxes_in_pixels,
     category_map,
     class_votes,
     first_of_each,
     has_class,
     image_map,
+    is_form,
     number_of,
     renaming,
     sample,

@@ -30,13 +30,12 @@ from curation.core.json_text import is_json_lines, refuse_repeated_keys
 from curation.core.reading import InputFile
 from curation.core.wording import counted, examples
 from curation.core.writing import write_bytes
-from curation.evaluation.conventions import boxes_in_pixels, is_form
 from curation.evaluation.detection_files import Int64
 from curation.evaluation.inputs import Policy, Reading, detections_of, known_classes
 from curation.evaluation.problem import Bools
 from curation.evaluation.truth import Part, ground_truth
 from curation.extensions.diagnosis.inspection import Finding
-from curation.extensions.diagnosis.mends import Objects
+from curation.extensions.diagnosis.mends import Objects, boxes_in_pixels, is_form
 from curation.extensions.diagnosis.mistakes import other_mistakes
 
 
