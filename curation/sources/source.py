@@ -169,6 +169,13 @@ class Categories:
         return {name: position for position, name in enumerate(self.names)}
 
 
+_UNSTATED: dict[str, Callable[[int], Any]] = {
+    "original": lambda n: texts([""] * n),
+    "depiction": lambda n: np.zeros(n, np.bool_),
+    "inside": lambda n: np.zeros(n, np.bool_),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Objects:
     """Columns of the annotated objects, in file order; all arrays have the same length m.
@@ -224,6 +231,20 @@ class Objects:
         return cls(
             image=np.asarray(image, np.int32), category=np.asarray(category, np.int32), boxes=boxes, **absent | columns
         )
+
+    @classmethod
+    def joined(cls, tables: Sequence[Objects]) -> Objects:
+        """Return objects one behind the other; what some tables alone state is blank in the others."""
+        columns: dict[str, Any] = {}
+        for name in cls.__slots__:
+            parts = [getattr(table, name) for table in tables]
+            if any(column is not None for column in parts):
+                filled = [
+                    _UNSTATED[name](len(table)) if column is None else column
+                    for table, column in zip(tables, parts, strict=True)
+                ]
+                columns[name] = np.concatenate(filled) if len(filled) > 1 else filled[0]
+        return cls(**columns)
 
 
 @dataclass(frozen=True)

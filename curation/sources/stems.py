@@ -32,6 +32,7 @@ FILE_NAME = re.compile(r"[^/\\]\.(?:" + "|".join(map(re.escape, FILE_SUFFIXES)) 
 # Patterns of lines, as Arrow's regular expressions are written.
 ANY_FILE = r"(?i).\.(?:" + "|".join(map(re.escape, FILE_SUFFIXES)) + ")$"
 ANY_IMAGE = r"(?i).\.(?:" + "|".join(map(re.escape, IMAGE_SUFFIXES)) + ")$"
+_WIDEST_COLUMN = 1 << 30
 _WIDEST_SUFFIX = len(".nii.gz")
 _COCO_NAME = "^COCO_(?:train|val|test)20[0-9]{2}_[0-9]{12}$"
 _COCO_PREFIX = "^COCO_[a-z]+20[0-9]{2}_"
@@ -147,10 +148,16 @@ def distinct_lines(texts: bytes) -> bytes:
     """Return the lines of a text each once, sorted by code point, a line feed after each."""
     from pyarrow import compute
 
-    if not texts:
-        return b""
-    cells = compute.unique(cells_of(texts))
-    return text_of(cells.take(compute.array_sort_indices(cells)))
+    cells = cells_of(texts)
+    width = (compute.max(compute.binary_length(cells)).as_py() or 0) + 1
+    if width * len(cells) > _WIDEST_COLUMN:
+        return b"".join(line + b"\n" for line in sorted(set(texts.split(b"\n")[:-1])))
+    # A column of fixed width, filled up with zeros that no entry holds, sorts several times faster than texts.
+    column: Any = np.frombuffer(text_of(compute.ascii_rpad(cells, width - 1, "\0")), f"S{width}")
+    if not (column[1:] > column[:-1]).all():
+        column = np.sort(column)
+        column = column[np.concatenate([[True], column[1:] != column[:-1]])]
+    return bytes(column).translate(None, b"\0")
 
 
 def blocks_of(text: bytes, size: int = _BLOCK) -> Iterator[bytes]:
