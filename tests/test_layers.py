@@ -38,7 +38,7 @@ def home(name: str) -> str:
 BENCHMARKS = PACKAGE / "benchmarks"
 FURTHER = PACKAGE / EXTENSIONS / "benchmarks"
 OF_BENCHMARKS = sorted([*BENCHMARKS.rglob("*.py"), *FURTHER.rglob("*.py")])
-ROOMS = {path.parent.name for path in BENCHMARKS.glob("*/__init__.py")}
+ROOMS = {path.parent.name for path in BENCHMARKS.glob("*/__init__.py")} - {"rules"}
 ROOMS |= {path.stem for folder in (BENCHMARKS, FURTHER) for path in folder.glob("*.toml")}
 HEAVY = {"torch", "fiftyone", "open_clip", "nltk", "sklearn", "matplotlib", "pandas", "pycocotools", "ray"}
 HEAVY |= {"pyarrow", "datasets", "huggingface_hub", "jinja2"}

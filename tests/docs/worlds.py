@@ -448,6 +448,18 @@ def lists_of_others(folder: Path) -> None:
     write_lines(folder / "unknown.txt", ["n01580870", "n02419796", "n04322801"])
 
 
+def wilderness_of_ones_own(folder: Path) -> None:
+    """Draw a closed set, images of a factory, detections on both, and the benchmark file of the page."""
+    block = next(one for one in blocks_of("docs/own_benchmark.md") if one.language == "toml")
+    (folder / "parts.toml").write_text(block.text)
+    known, others = {"bolt": 1, "nut": 2}, {"Bolt": 1, "nut": 2, "cable": 3, "tool": 4}
+    write_coco(folder / "parts.json", {n: [("bolt", "nut")[n % 2]] for n in range(1, 121)}, known)
+    shown = {n: [[*others][n % 4], "cable"] for n in range(1, 301)}
+    write_coco(folder / "factory.json", shown, others)
+    write_results(folder / "parts.json", folder / "closed_results.json")
+    write_results(folder / "factory.json", folder / "wild_results.json", cable=1, tool=2)
+
+
 WORLDS: dict[str, Callable[[Path], None]] = {
     "README.md": voc_and_coco,
     "docs/atlas.md": lists_of_others,
@@ -471,6 +483,7 @@ WORLDS: dict[str, Callable[[Path], None]] = {
     "docs/openood.md": openood_files,
     "docs/openimages.md": photos_without_sizes,
     "docs/oscr.md": class_scores,
+    "docs/own_benchmark.md": wilderness_of_ones_own,
     "docs/owod.md": shapes_with_tasks,
     "docs/owod_metrics.md": open_world_files,
     "docs/proposals.md": suspects,

@@ -64,7 +64,7 @@ def test_lists_are_built_without_python(tmp_path: Path, lists: Path) -> None:
         (('"near.txt"', '"{0.__class__}.txt"'), "class"),
         (('"ilsvrc2012"', '"nowhere"'), "nowhere"),
         (('"near.txt"', '"far.txt"'), "far.txt"),
-        (("[paper]", "[paper"), "cannot be read"),
+        (("[paper]", "[paper"), "not TOML"),
     ],
 )
 def test_declarations_that_are_refused(tmp_path: Path, lists: Path, change: tuple[str, str], words: str) -> None:
