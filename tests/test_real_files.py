@@ -31,7 +31,12 @@ def _registered() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SETS)
 def test_real_files(
-    name: str, shared: Path, tmp_path: Path, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+    name: str,
+    shared: Path,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made: dict[tuple[str, str], object] = {}
     failures, lacking = [], []
@@ -58,6 +63,8 @@ def test_real_files(
         except Exception as error:
             error.add_note(f"in {check.name}")
             failures.append(error)
+        # What one check hides or changes is there again for the next.
+        monkeypatch.undo()
         capsys.readouterr()
     if failures:
         raise ExceptionGroup(f"{len(failures)} checks of {name}: {SETS[name]}", failures)
