@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import curation
+from curation.benchmarks.rules.benchmark_file import read_benchmark_file, stated_in
 from curation.cli import main
 from curation.core.errors import CurationError
 from curation.manifest.manifest import read_manifest
@@ -225,3 +226,45 @@ def test_a_manifest_is_scored_by_its_rule_and_detections_outside_its_part_are_le
     assert list(reported.values()) == [len(files["outside"])]
     command = ["evaluate", "made", "--detections", "closed=closed.json", "--detections", "wilderness=outside.json"]
     assert "not in the ground truth" in shell.err(*command)
+
+
+def test_a_stored_file_is_checked_as_a_users_own(folder: Path) -> None:
+    """What a foreign manifest states as its benchmark file ends in one error, never in a traceback."""
+    text = build(folder).header.rule.parameters["file"]
+    stored = json.loads(text)
+    rings = {f"g{n}": [f"g{n + 1}", f"h{n + 1}"] for n in range(40)} | {
+        f"h{n}": [f"g{n + 1}", f"h{n + 1}"] for n in range(40)
+    }
+    assert json.loads(read_benchmark_file(text)) == stored
+    assert set(stated_in(json.dumps(stored | {"classes": {"known": ["g0"], "groups": rings}})).classes.of("known")) == {
+        "g40",
+        "h40",
+    }
+    for change in (
+        {"parameters": {"ratios": ["0"]}},
+        {"parameters": {"x": 1}},
+        {"classes": {"known": {"file": "k"}}},
+        {"rule": "os"},
+    ):
+        with pytest.raises(CurationError):
+            read_benchmark_file(json.dumps(stored | change))
+    deep = {f"g{n}": [f"g{n + 1}"] for n in range(2000)}
+    with pytest.raises(CurationError, match="too deeply"):
+        stated_in(json.dumps(stored | {"classes": {"known": ["g0"], "groups": deep}})).classes.of("known")
+
+
+def test_a_closed_set_without_an_image_left_and_lists_that_are_no_text(folder: Path) -> None:
+    """Both are one error."""
+    closed = json.loads((folder / "parts.json").read_text())
+    closed["categories"].append({"id": 7, "name": "gear"})
+    first = {"bbox": [1, 1, 9, 9], "area": 81, "iscrowd": 0, "category_id": 7}
+    closed["annotations"] += [first | {"id": 500 + n, "image_id": one["id"]} for n, one in enumerate(closed["images"])]
+    (folder / "parts.json").write_text(json.dumps(closed))
+    (folder / "mine.toml").write_text(FILE.replace("orders =", 'strangers = "leave-out"\norders ='))
+    with pytest.raises(CurationError, match="No closed image"):
+        build(folder)
+    (folder / "known.txt").write_bytes(b"\xff\xfe")
+    for name in ("known.txt", "../known.txt"):
+        (folder / "mine.toml").write_text(FILE.replace('known = ["bolt", "nut"]', f'known = {{ file = "{name}" }}'))
+        with pytest.raises(CurationError):
+            build(folder)

@@ -20,8 +20,9 @@ import msgspec
 from msgspec import Meta
 
 from curation.core.errors import ProtocolError
+from curation.core.files import inside
 from curation.core.json_text import decode_json
-from curation.core.reading import read_plain
+from curation.core.reading import read_plain, utf8_text
 from curation.manifest.header import ClassEntry, ClassRole, LabelView, Name, Paper, PartName, Taxonomy
 from curation.sources.datasets import users_name
 from curation.sources.source_specs import SourceSlot
@@ -33,6 +34,7 @@ EVALUATORS: dict[str, str] = {"wilderness": "elephant"}
 ROLES: tuple[ClassRole, ...] = ("known", "negative", "unknown", "ignored")
 ClassName = Annotated[str, Meta(min_length=1, max_length=200)]
 ClassNames = tuple[ClassName, ...]
+_DEEPEST = 50
 Parameters = TypeVar("Parameters", bound=msgspec.Struct)
 
 
@@ -101,15 +103,20 @@ class Classes(_Table, frozen=True):
             A group contains itself.
         """
         names: ClassNames = getattr(self, role)
-        return tuple(dict.fromkeys(leaf for name in names for leaf in self._leaves(name, ())))
+        opened: set[str] = set()
+        return tuple(dict.fromkeys(leaf for name in names for leaf in self._leaves(name, (), opened)))
 
-    def _leaves(self, name: str, above: tuple[str, ...]) -> Iterator[str]:
-        if name in above:
-            raise ProtocolError("A group contains itself", where="[classes.groups]", found=" > ".join((*above, name)))
+    def _leaves(self, name: str, above: tuple[str, ...], opened: set[str]) -> Iterator[str]:
+        """Yield the classes of a group, or the class itself; each group is opened once."""
+        if name in above or len(above) > _DEEPEST:
+            message = "A group contains itself" if name in above else "Groups are nested too deeply"
+            raise ProtocolError(message, where="[classes.groups]", found=" > ".join((*above, name))[:300])
         if name not in self.groups:
             yield name
-        for member in self.groups.get(name, ()):
-            yield from self._leaves(member, (*above, name))
+        elif name not in opened:
+            opened.add(name)
+            for member in self.groups[name]:
+                yield from self._leaves(member, (*above, name), opened)
 
 
 class Expected(_Table, frozen=True):
@@ -194,26 +201,38 @@ def read_benchmark_file(text: str) -> str:
         A key, a type or a value is wrong; the message names its line, the key and the nearest key.
     """
     if text.startswith("{"):
-        return _as_text(stated_in(text))
+        benchmark = stated_in(text)
+        try:
+            benchmark.parameters_as(resolve_name(f"{__package__}.{benchmark.rule}:PARAMETERS"))
+        except msgspec.ValidationError as error:
+            message, where = "The benchmark file in the manifest cannot be read", "rule.parameters: file"
+            raise ProtocolError(message, where=where, found=str(error)[:200]) from None
+        if any(isinstance(getattr(benchmark.classes, role), NamesFile) for role in ROLES):
+            raise ProtocolError(
+                "A manifest holds class names, not the name of a list of them", where="rule.parameters: file"
+            )
+        return _as_text(benchmark)
     path = Path(text)
     tables = _tables(path)
     try:
-        stated = msgspec.convert(tables, BenchmarkFile)
+        benchmark = msgspec.convert(tables, BenchmarkFile)
     except msgspec.ValidationError as error:
         raise _explained(error, path, _keys(BenchmarkFile, Classes, SourceTable, Expected)) from None
-    form = resolve_name(f"{__package__}.{stated.rule}:PARAMETERS")
+    form = resolve_name(f"{__package__}.{benchmark.rule}:PARAMETERS")
     try:
-        settings = stated.parameters_as(form)
+        settings = benchmark.parameters_as(form)
     except msgspec.ValidationError as error:
         raise _explained(error, path, _keys(form), table="parameters") from None
     for role in ROLES:
-        listed = getattr(stated.classes, role)
+        listed = getattr(benchmark.classes, role)
         if isinstance(listed, NamesFile):
-            lines = read_plain(path.parent / listed.file, kind="list of classes").decode("utf-8").splitlines()
-            classes = msgspec.structs.replace(stated.classes, **{role: tuple(filter(None, map(str.strip, lines)))})
-            stated = msgspec.structs.replace(stated, classes=classes)
-    written = {name: _plain(getattr(settings, name)) for name in sorted(stated.parameters)}
-    return _as_text(msgspec.structs.replace(stated, parameters=written))
+            list_path = inside(path.parent, listed.file)
+            data = read_plain(list_path, kind="list of classes")
+            lines = utf8_text(data, str(list_path), ProtocolError, "The list of classes is not UTF-8").splitlines()
+            classes = msgspec.structs.replace(benchmark.classes, **{role: tuple(filter(None, map(str.strip, lines)))})
+            benchmark = msgspec.structs.replace(benchmark, classes=classes)
+    written = {name: _plain(getattr(settings, name)) for name in sorted(benchmark.parameters)}
+    return _as_text(msgspec.structs.replace(benchmark, parameters=written))
 
 
 def stated_in(text: str) -> BenchmarkFile:
@@ -227,7 +246,7 @@ def slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     return stated_in(parameters["file"]).slots
 
 
-def class_entries(stated: BenchmarkFile, unknown: tuple[str, ...] = ()) -> tuple[ClassEntry, ...]:
+def class_entries(benchmark: BenchmarkFile, unknown: tuple[str, ...] = ()) -> tuple[ClassEntry, ...]:
     """Return the classes of a benchmark with their roles: known ones with indices from 1, in the order of the file.
 
     Parameters
@@ -240,7 +259,7 @@ def class_entries(stated: BenchmarkFile, unknown: tuple[str, ...] = ()) -> tuple
     ProtocolError
         No class is known, or a class has two roles.
     """
-    by_role = {role: stated.classes.of(role) for role in ROLES}
+    by_role = {role: benchmark.classes.of(role) for role in ROLES}
     names = [name for listed in by_role.values() for name in listed]
     if not by_role["known"]:
         raise ProtocolError("No class is known", where="[classes]", expected='known = ["bolt", "nut"]')
@@ -249,7 +268,10 @@ def class_entries(stated: BenchmarkFile, unknown: tuple[str, ...] = ()) -> tuple
     by_role["unknown"] = (*by_role["unknown"], *(name for name in unknown if name not in names))
     return tuple(
         ClassEntry(
-            name=name, role=role, index=place if role == "known" else -1, aliases=stated.classes.aliases.get(name, ())
+            name=name,
+            role=role,
+            index=place if role == "known" else -1,
+            aliases=benchmark.classes.aliases.get(name, ()),
         )
         for role, listed in by_role.items()
         for place, name in enumerate(listed, start=1)
@@ -307,9 +329,9 @@ def _plain(value: Any) -> Any:
     return decimal_text(value) if isinstance(value, Decimal) else value
 
 
-def _as_text(stated: BenchmarkFile) -> str:
+def _as_text(benchmark: BenchmarkFile) -> str:
     # Class names are keys here, in any script: canonical JSON admits ASCII keys alone.
-    return json.dumps(msgspec.to_builtins(stated), sort_keys=True, separators=(",", ":"))
+    return json.dumps(msgspec.to_builtins(benchmark), sort_keys=True, separators=(",", ":"))
 
 
 def _keys(*records: type[msgspec.Struct]) -> list[str]:

@@ -87,24 +87,24 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     ProtocolError
         The sources do not fit the file; the message says which class, source or ratio.
     """
-    stated = stated_in(parameters["file"])
-    settings = stated.parameters_as(WildernessParameters)
-    closed_names = [name for name in sources if stated.role(name) == CLOSED]
+    benchmark = stated_in(parameters["file"])
+    settings = benchmark.parameters_as(WildernessParameters)
+    closed_names = [name for name in sources if benchmark.role(name) == CLOSED]
     wild = {name: source for name, source in sources.items() if name not in closed_names}
     if len(closed_names) != 1 or not wild:
         raise ProtocolError(
             "The rule wilderness needs a closed source and at least one other",
             where="[sources]",
             expected='[sources.NAME] with as = "closed", or [sources.closed]; and another table',
-            found=", ".join(f"{name} as {stated.role(name)}" for name in sources),
+            found=", ".join(f"{name} as {benchmark.role(name)}" for name in sources),
         )
     closed_name = closed_names[0]
-    if strange := [name for name in stated.classes.aliases if name not in stated.classes.of("known")]:
+    if strange := [name for name in benchmark.classes.aliases if name not in benchmark.classes.of("known")]:
         raise ProtocolError("An alias is of no known class", where=f"[classes.aliases] {strange[0]}")
-    classes = class_entries(stated, _other_classes(stated, sources))
+    classes = class_entries(benchmark, _other_classes(benchmark, sources))
     for name, source in sources.items():
-        _require_classes(stated, name, source)
-    view = stated.views.get("test", LabelView())
+        _require_classes(benchmark, name, source)
+    view = benchmark.views.get("test", LabelView())
     closed = closed_part(closed_name, sources[closed_name], classes, view, settings.strangers)
     chosen = [
         Selection(name, source, _without_known(source, classes, annotated=settings.unannotated == "leave-out"))
@@ -122,7 +122,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         )
     made = [closed, wilderness]
     for order in dict.fromkeys(settings.orders):
-        ranked = _Ranked.of(chosen, order, settings.salt or stated.name)
+        ranked = _Ranked.of(chosen, order, settings.salt or benchmark.name)
         suffix = "" if order == settings.orders[0] else f"-{order}"
         for ratio in dict.fromkeys(map(decimal_text, settings.ratios)):
             size = _size_of(ratio, closed, wilderness)
@@ -138,7 +138,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
                 )
             )
     return manifest_of_file(
-        stated, made, sources, classes, parameters, taxonomy="OSOD-I", algorithm_version=1, after=PAPER
+        benchmark, made, sources, classes, parameters, taxonomy="OSOD-I", algorithm_version=1, after=PAPER
     )
 
 
@@ -170,25 +170,33 @@ def closed_part(
         selection = "Images of the closed source that show no other class than known ones."
     elif others:
         selection += " Objects of other classes are unknown."
+    if not len(positions):
+        raise ProtocolError(
+            "No closed image shows known classes alone",
+            where=f"source {name}",
+            expected="images without other classes than known ones",
+            found=f"{len(source.images)} images, each with another class",
+            hint='strangers = "keep" in [parameters]',
+        )
     return make_part(CLOSED, "test", Selection(name, source, positions), classes, view=view, rule=selection)
 
 
-def _other_classes(stated: BenchmarkFile, sources: Mapping[str, Source]) -> tuple[str, ...]:
+def _other_classes(benchmark: BenchmarkFile, sources: Mapping[str, Source]) -> tuple[str, ...]:
     """Return the used categories of all sources that the file does not name, by name."""
-    named = {alias for aliases in stated.classes.aliases.values() for alias in aliases}
+    named = {alias for aliases in benchmark.classes.aliases.values() for alias in aliases}
     used = {
         source.categories.names[number] for source in sources.values() for number in np.unique(source.class_pairs()[1])
     }
     return tuple(sorted(used - named))
 
 
-def _require_classes(stated: BenchmarkFile, name: str, source: Source) -> None:
+def _require_classes(benchmark: BenchmarkFile, name: str, source: Source) -> None:
     """Raise `ProtocolError` where a source has no category of a known class: it may have it under another name."""
     there = source.categories.names
     by_lower = {each.casefold(): each for each in there}
-    for known in stated.classes.of("known"):
-        spellings = {known, *stated.classes.aliases.get(known, ())}
-        if spellings & {*there} or known in stated.classes.absent:
+    for known in benchmark.classes.of("known"):
+        spellings = {known, *benchmark.classes.aliases.get(known, ())}
+        if spellings & {*there} or known in benchmark.classes.absent:
             continue
         near = by_lower.get(known.casefold()) or next(iter(get_close_matches(known, there)), None)
         raise ProtocolError(
@@ -221,7 +229,7 @@ def _size_of(ratio: str, closed: Part, wilderness: Part) -> int:
         where="[parameters] ratios",
         expected=f"1 to {available} images",
         found=f"floor({ratio} * {len(closed.ids)}) = {size} images",
-        hint=f"ratios = [{usable}]",
+        hint=f"ratios = [{usable}]" if usable else None,
     )
 
 
