@@ -20,13 +20,12 @@ from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from importlib.resources import files
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import msgspec
 
 from curation.benchmarks.benchmark import Benchmark, Parameter, benchmark_facts, declared_parameters, fact, within
-from curation.benchmarks.rules.benchmark_file import RULES
+from curation.benchmarks.rules.benchmark_file import RULES, rule_module
 from curation.core.arguments import checked
 from curation.core.entry_points import constants_of, entry_points, loading, package_name
 from curation.core.errors import UsageError
@@ -144,20 +143,20 @@ def find_benchmark(name: str, *others: str) -> Benchmark:
 @cache
 def benchmark_of_rule(name: str) -> Benchmark:
     """Return a rule as a benchmark whose one parameter is the benchmark file, which a manifest holds as text."""
-    module = f"{__package__}.rules.benchmark_file"
+    module, rule = f"{__package__}.rules.benchmark_file", rule_module(name)
     return Benchmark(
         name=name,
-        paper=resolve_name(f"{__package__}.rules.{name}:PAPER"),
+        paper=rule.PAPER,
         summary=f"a benchmark file of your own with the rule {name}",
         page="docs/own_benchmark.md",
-        parts=resolve_name(f"{__package__}.rules.{name}:PARTS"),
+        parts=rule.PARTS,
         parameters=(
             Parameter(
                 name="file", reader=f"{module}:read_benchmark_file", meaning="the benchmark file, given as BENCHMARK"
             ),
         ),
         choose_slots=f"{module}:slots_of",
-        build=f"{__package__}.rules.{name}:build",
+        build=f"{rule.__name__}:build",
     )
 
 

@@ -65,7 +65,7 @@ def require_disjoint(manifest: Manifest, sources: Mapping[str, Source], *, stack
 def require_disjoint_sources(
     sources: Mapping[str, Source], paths: Mapping[str, Path] | None = None, *, warn: bool = False
 ) -> None:
-    """Raise `ProtocolError` for images that ``train`` and ``test`` are proven to share; warn of signs if asked."""
+    """Raise `ProtocolError` for images that two sources are proven to share; warn of signs if asked."""
     for overlap in source_overlaps(sources, paths=paths):
         if overlap.proven:
             _refuse(overlap, list(sources), sources)

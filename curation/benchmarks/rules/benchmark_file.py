@@ -12,8 +12,8 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from difflib import get_close_matches
+from importlib import import_module
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
@@ -28,6 +28,7 @@ from curation.sources.datasets import users_name
 from curation.sources.source_specs import SourceSlot
 
 RuleName = Literal["wilderness"]
+"""Each rule is the module of this name beside this one, with `_` for `-` (see `rule_module`)."""
 RULES: tuple[RuleName, ...] = get_args(RuleName)
 EVALUATORS: dict[str, str] = {"wilderness": "elephant"}
 """The evaluation of each rule's manifests."""
@@ -56,6 +57,10 @@ class SourceTable(_Table, frozen=True):
     required : bool
     meaning : str
         One line for messages.
+    licence : str
+        Terms of the user's own data, as a note of the source.
+    exhaustive : bool
+        Whether every object of every class is annotated on every image.
     """
 
     role: str = msgspec.field(default="", name="as")
@@ -63,12 +68,21 @@ class SourceTable(_Table, frozen=True):
     part: str = ""
     required: bool = True
     meaning: str = ""
+    licence: str = ""
+    exhaustive: bool = False
 
 
 class NamesFile(_Table, frozen=True):
     """Class names in a text file beside the benchmark file, one a line."""
 
     file: str
+
+
+class TaskTable(_Table, frozen=True):
+    """A table ``[[classes.tasks]]``: the classes that become known in a task."""
+
+    name: PartName
+    classes: Annotated[ClassNames, Meta(min_length=1)]
 
 
 class Classes(_Table, frozen=True):
@@ -84,6 +98,10 @@ class Classes(_Table, frozen=True):
         Groups of classes, or of other groups.
     absent : tuple of str
         Known classes that a source may lack.
+    tasks : tuple of TaskTable
+        Known classes by task, in the order of the tasks (rule ``tasks``).
+    synsets : dict of str to str, or str
+        WordNet synset of a class, such as ``cat.n.01``; or the name of a map that this package has, such as ``coco``.
     """
 
     known: ClassNames | NamesFile = ()
@@ -93,6 +111,8 @@ class Classes(_Table, frozen=True):
     aliases: dict[str, ClassNames] = {}
     groups: dict[str, ClassNames] = {}
     absent: ClassNames = ()
+    tasks: tuple[TaskTable, ...] = ()
+    synsets: dict[str, str] | str = {}
 
     def of(self, role: str) -> tuple[str, ...]:
         """Return the classes in a role: a group stands for its classes; each class once, in order.
@@ -146,7 +166,7 @@ class BenchmarkFile(_Table, frozen=True):
     def slots(self) -> tuple[SourceSlot, ...]:
         """The sources as a build takes them."""
         return tuple(
-            SourceSlot(name, self.dataset(name), table.part, table.required, table.meaning or self.role(name))
+            SourceSlot(name, self.dataset(name), table.part, table.required, table.meaning or self.role(name), name)
             for name, table in self.sources.items()
         )
 
@@ -163,6 +183,15 @@ class BenchmarkFile(_Table, frozen=True):
     def parameters_as(self, form: type[Parameters]) -> Parameters:
         """Return ``[parameters]`` as the record of the rule."""
         return msgspec.convert(self.parameters, form, strict=False)
+
+
+def rule_module(rule: str) -> Any:
+    """Return the module of a rule.
+
+    It holds ``PARAMETERS`` (the record of its parameters), ``PARTS``, ``PAPER``, ``build`` and ``start`` (what `init`
+    writes), ``USUAL_SOURCES`` (names of sources for `init`) and ``SCORE_WORDS`` (options of `evaluate MANIFEST`).
+    """
+    return import_module(f"{__package__}.{rule.replace('-', '_')}")
 
 
 def rule_of(path: Path) -> str:
@@ -203,7 +232,7 @@ def read_benchmark_file(text: str) -> str:
     if text.startswith("{"):
         benchmark = stated_in(text)
         try:
-            benchmark.parameters_as(resolve_name(f"{__package__}.{benchmark.rule}:PARAMETERS"))
+            benchmark.parameters_as(rule_module(benchmark.rule).PARAMETERS)
         except msgspec.ValidationError as error:
             message, where = "The benchmark file in the manifest cannot be read", "rule.parameters: file"
             raise ProtocolError(message, where=where, found=str(error)[:200]) from None
@@ -217,8 +246,8 @@ def read_benchmark_file(text: str) -> str:
     try:
         benchmark = msgspec.convert(tables, BenchmarkFile)
     except msgspec.ValidationError as error:
-        raise _explained(error, path, _keys(BenchmarkFile, Classes, SourceTable, Expected)) from None
-    form = resolve_name(f"{__package__}.{benchmark.rule}:PARAMETERS")
+        raise _explained(error, path, _keys(BenchmarkFile, Classes, TaskTable, SourceTable, Expected)) from None
+    form = rule_module(benchmark.rule).PARAMETERS
     try:
         settings = benchmark.parameters_as(form)
     except msgspec.ValidationError as error:

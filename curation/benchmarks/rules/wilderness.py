@@ -19,7 +19,16 @@ from msgspec import Meta
 from curation.benchmarks.benchmark import fact
 from curation.benchmarks.parts import Part, Selection, all_images, hash_rank, images_with, make_part, manifest_of_file
 from curation.benchmarks.rules.benchmark_file import BenchmarkFile, class_entries, decimal_text, stated_in
-from curation.core.errors import ProtocolError
+from curation.benchmarks.rules.starting import (
+    StartOptions,
+    beginning,
+    listed,
+    object_counts,
+    quoted,
+    quoted_key,
+    source_tables,
+)
+from curation.core.errors import ProtocolError, UsageError
 from curation.manifest.header import ClassEntry, LabelView, Paper
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Int64s, Source
@@ -64,6 +73,8 @@ class WildernessParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
 
 
 PARAMETERS = WildernessParameters
+USUAL_SOURCES = (CLOSED, "wild")
+SCORE_WORDS = ("--detections", "closed=FILE", "--detections", "wilderness=FILE")
 PARTS = (
     ("closed", "the closed source"),
     ("wilderness", "all images of the other sources that show no known class"),
@@ -140,6 +151,69 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     return manifest_of_file(
         benchmark, made, sources, classes, parameters, taxonomy="OSOD-I", algorithm_version=1, after=PAPER
     )
+
+
+def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
+    """Return the lines of a file to begin with: the classes of the closed source are known.
+
+    Where the other sources have no further class, the first half of the classes is known.
+
+    Raises
+    ------
+    UsageError
+        There is no source in the role ``closed``, or no other.
+    """
+    if CLOSED not in sources or len(sources) < 2:
+        raise UsageError(
+            "The rule wilderness needs a closed source and at least one other",
+            expected="--source closed=PATH --source wild=PATH",
+            found=", ".join(sources),
+        )
+    sources[CLOSED].require_objects("The closed part")
+    wild = {name: source for name, source in sources.items() if name != CLOSED}
+    in_closed, in_wild = object_counts({CLOSED: sources[CLOSED]}), object_counts(wild)
+    used = [name for name, (objects, _) in in_closed.items() if objects]
+    by_lower = {name.casefold(): name for name in used}
+    aliases = {by_lower[name.casefold()]: name for name in in_wild if name not in used and name.casefold() in by_lower}
+    further = [name for name, (n, _) in in_wild.items() if n and name not in used and name not in aliases.values()]
+    known, note = used, "Classes of the closed source."
+    if not further:
+        known = used[: len(used) // 2]
+        note = "The other sources have no further class: the first half of the classes is known, the rest unknown."
+    if not known:
+        message = "No class is left to be unknown"
+        raise ProtocolError(message, where="source closed", expected="two classes", found=", ".join(used) or "none")
+    absent = [
+        name
+        for name in known
+        if any(not {name, aliases.get(name)} & {*source.categories.names} for source in sources.values())
+    ]
+    spellings = {*known, *(aliases[name] for name in known if name in aliases)}
+    strangers = "refuse" if known is used else "leave-out"
+    n_closed = len(sources[CLOSED].images)
+    if strangers == "leave-out":
+        n_closed -= int(images_with(sources[CLOSED], {*used} - {*known}).sum())
+    n_wild = sum(int((~images_with(source, spellings)).sum()) for source in wild.values())
+    ratio = min(Fraction(1), Fraction(n_wild, n_closed or 1))
+    return [
+        *beginning("wilderness", options.name),
+        *source_tables(sources, options.name),
+        "",
+        "[classes]",
+        f"# {note}",
+        *listed("known", known, [f"{in_closed[name][0]:,} objects on {in_closed[name][1]:,} images" for name in known]),
+        "# Known classes that a source has no category for.",
+        f"absent = [{', '.join(map(quoted, absent))}]",
+        "# Other names of a class in the sources.",
+        "[classes.aliases]",
+        *(f"{quoted_key(name)} = [{quoted(aliases[name])}]" for name in known if name in aliases),
+        "",
+        "[parameters]",
+        f"# Wilderness images over the {n_closed:,} closed ones; {n_wild:,} images show no known class.",
+        f"ratios = [{float(int(ratio * 100) / 100)}]",
+        "# Closed images with a class that is not known: refuse, leave-out, or keep.",
+        f"strangers = {quoted(strangers)}",
+    ]
 
 
 def closed_part(

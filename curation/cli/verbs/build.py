@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from curation.benchmarks.building import FiguresNotMetError, build, import_lists, is_approximate
+from curation.benchmarks.rules.benchmark_file import RULES, rule_module
 from curation.cli.output import Answer, Line, Table, next_command, source_words, warn
 from curation.cli.outputs import NEW_MANIFEST
 from curation.manifest.header import Figure
@@ -76,6 +77,8 @@ def _answer(manifest: Manifest, out: Path) -> Answer:
         pinned = str(header.rule.parameters.get("decisions", "")).startswith("sha256:")
         words += [*(["--decisions", "FILE"] if pinned else []), "--out", "DIR"]
     lines += [f"written to {out}", next_command(verb, out, *words)]
+    if (rule := header.rule.protocol) in RULES:
+        lines.append(next_command("evaluate", out, *rule_module(rule).SCORE_WORDS, "--out", f"{out.name}-scores"))
     return Answer({"folder": str(out), **manifest_data(manifest)}, lines)
 
 
