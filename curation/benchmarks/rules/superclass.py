@@ -45,7 +45,6 @@ from curation.sources.source import Source
 _PAPER = "curation.benchmarks.osod3"
 PAPER = fact(_PAPER, "paper", Paper)
 TRAIN_VIEW, TEST_VIEW = fact(_PAPER, "views", dict[str, LabelView]).values()
-_USUAL_PARTS = 4
 
 
 class SuperclassParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -81,7 +80,7 @@ class SuperclassParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
 
     superclass: str = ""
     cut: Annotated[int, Meta(ge=0, le=1000)] = 0
-    parts: Annotated[int, Meta(ge=2, le=1000)] = _USUAL_PARTS
+    parts: Annotated[int, Meta(ge=2, le=1000)] = 4
     rotation: Annotated[int, Meta(ge=1, le=1000)] = 1
     convention: Convention = "part_known"
     uneven: Literal["refuse", "first"] = "refuse"
@@ -135,6 +134,7 @@ def _manifest(benchmark: BenchmarkFile, sources: Mapping[str, Source], parameter
     for name, source in sources.items():
         require_boxes(source)
         require_classes(benchmark, problem.named, name, source)
+    _require_scored(problem.entries, names["test"], sources[names["test"]])
     by_role = {role: (name, sources[name]) for role, name in names.items()}
     parts = _parts(problem.entries, by_role, settings, benchmark)
     train = sources[names["train"]]
@@ -253,8 +253,7 @@ def _problem(
         if classes.known or classes.unknown:
             parts = _stated_parts(classes, inside, settings.superclass)
         else:
-            salt = settings.salt or benchmark.name
-            parts = split_classes(inside, parts=settings.parts, seed=salt, uneven=settings.uneven)
+            parts = _split(inside, settings, benchmark.name)
     if settings.rotation > len(parts):
         where, expected = "[parameters] rotation", f"1 to {len(parts)}"
         raise ProtocolError("There is no such part", where=where, expected=expected, found=str(settings.rotation))
@@ -299,6 +298,23 @@ def _members(classes: Classes, group: str) -> tuple[str, ...]:
     return classes.leaves((group,))
 
 
+def _split(classes: Sequence[str], settings: SuperclassParameters, name: str) -> tuple[tuple[str, ...], ...]:
+    try:
+        return split_classes(classes, parts=settings.parts, seed=settings.salt or name, uneven=settings.uneven)
+    except ProtocolError as error:
+        raise ProtocolError(
+            error.what,
+            where="[parameters] parts",
+            expected=error.expected,
+            found=f"{len(classes)} classes of {settings.superclass}",
+            hint='uneven = "first" in [parameters]: each of the first parts has one more'
+            if len(classes) > settings.parts
+            else f"parts = {len(classes)}"
+            if len(classes) > 1
+            else None,
+        ) from None
+
+
 def _stated_parts(classes: Classes, inside: Sequence[str], group: str) -> tuple[tuple[str, ...], ...]:
     """Return the known and the unknown classes that a file lists; of one list alone, the other has the rest."""
     known, unknown = classes.of("known"), classes.of("unknown")
@@ -327,6 +343,18 @@ def _stated_parts(classes: Classes, inside: Sequence[str], group: str) -> tuple[
             found=f"{len(both[0])} known, {len(both[1])} unknown",
         )
     return both
+
+
+def _require_scored(classes: Sequence[ClassEntry], name: str, source: Source) -> None:
+    """Raise `ProtocolError` for a known class that the test source has no category for: its detections have no id."""
+    for entry in classes:
+        if entry.role == "known" and not {entry.name, *entry.aliases} & {*source.categories.names}:
+            raise ProtocolError(
+                "The test source has no category of a known class, which cannot be scored",
+                where=f"source {name}: class {entry.name}",
+                expected=f"one of the categories {', '.join(source.categories.names)}"[:300],
+                hint=f'negative = ["{entry.name}"] in [classes] leaves the class out',
+            )
 
 
 def _parts(
@@ -499,7 +527,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     aliases = {name: spelled[name.casefold()] for name in train if name not in test and name.casefold() in spelled}
     common = [name for name in train if name in test or name in aliases]
     refused: CurationError | None = None
-    for draft, val in product(_drafts(train, common), [""] if "val" in sources else ["0.1", "0"]):
+    for draft, val in product(_drafts(common), [""] if "val" in sources else ["0.1", "0"]):
         lines = _lines(draft, val, sources, aliases, options.name)
         try:
             _manifest(msgspec.convert(tomllib.loads("\n".join(lines)), BenchmarkFile), sources, {})
@@ -514,8 +542,8 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     )
 
 
-def _drafts(train: Sequence[str], common: Sequence[str]) -> Iterator[_Draft]:
-    """Yield what a file may hold, for the classes that training images show, and those that test images show too."""
+def _drafts(common: Sequence[str]) -> Iterator[_Draft]:
+    """Yield what a file may hold, for the classes that training and test images show."""
     groups = wordnet_groups(common)
     if groups:
         largest = next(iter(groups))
@@ -529,13 +557,14 @@ def _drafts(train: Sequence[str], common: Sequence[str]) -> Iterator[_Draft]:
             "# (giant), or cut the graph as it is (cut).",
             f"components = {quoted(components)}",
         ]
-        yield _Draft(train, {}, words)
+        yield _Draft(common, {}, words)
     if len(common) >= 2:
         yield _draft_of_group(common, {"every class": common}, "every class")
 
 
 def _draft_of_group(members: Sequence[str], groups: Mapping[str, Sequence[str]], name: str) -> _Draft:
-    parts = _USUAL_PARTS if len(members) >= _USUAL_PARTS else 2
+    # The paper has four parts.
+    parts = next((parts for parts in (4, 3, 2) if len(members) % parts == 0), min(4, len(members)))
     words = [
         f"# A group of [classes.groups]: its {len(members)} classes are known or unknown, all others are left out.",
         f"superclass = {quoted(name)}",
@@ -559,7 +588,7 @@ def _lines(draft: _Draft, val: str, sources: Mapping[str, Source], aliases: Mapp
         used = object_counts(sources).items()
         known = {*draft.members, *aliases.values()}
         negative = [f"negative = [{', '.join(quoted(label) for label, (n, _) in used if n and label not in known)}]"]
-        negative.insert(0, "# Classes that no training image shows.")
+        negative.insert(0, "# Classes that the training images or the test images do not show.")
     return [
         *beginning("superclass", name),
         *source_tables(sources, name),
