@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from curation.benchmarks.attribution import attributed, with_attribution_of
 from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.published import draft_of
 from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe
@@ -162,7 +163,7 @@ def build(
         if declare and known.declare is None:
             raise UsageError("The benchmark has no header-only version", where=f"--header-only {known.name}")
         opened = _opened(known, sources, values, known.name, reading, declared=declare)
-        made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
+        made = attributed(known.declare(opened, values) if declare and known.declare else known.make(opened, values))
     slots = [slot for slot in made.slots if slot.name in opened]
     contents = {slot.name: source_content(made, opened[slot.name]) for slot in slots} if made.lists else None
     made = replace(made, built_from=built_from(sources or {}, slots, reading or Reading(), contents))
@@ -393,6 +394,7 @@ def rebuild(manifest: Manifest, sources: Mapping[str, Source]) -> Manifest:
     """
     header = manifest.header
     built = find_benchmark(header.rule.protocol).make(sources, parameters_of(header))
+    built = with_attribution_of(built, header)
     words = {entry.name: entry.note for entry in header.sources}
     entries = tuple(
         msgspec.structs.replace(entry, note=words.get(entry.name, entry.note)) for entry in built.header.sources
@@ -435,6 +437,7 @@ def complete(
     header = declared.header
     recorded = {"decisions": decisions} if decisions else {}
     built = find_benchmark(header.rule.protocol).make(sources, parameters_of(header) | recorded)
+    built = with_attribution_of(built, header)
     completed = Manifest(
         header=msgspec.structs.replace(
             built.header, name=header.name, version=header.version, title=header.title, completes=declared.digest
