@@ -11,6 +11,7 @@ from curation.benchmarks.rules.benchmark_file import EVALUATORS
 from curation.manifest.header import Header, SourceEntry
 from curation.manifest.locate import packaged_files, packaged_lists
 from curation.manifest.manifest import Manifest
+from curation.publishing.member import TERMS
 from curation.sources.datasets import NOT_STATED, family
 
 _TELLING = 1000
@@ -27,8 +28,13 @@ def attributed(manifest: Manifest) -> Manifest:
     if not users or header.paper is None or header.origin == "as_published":
         return manifest
     rule = next((rule for rule, name in EVALUATORS.items() if name == header.rule.protocol), header.rule.protocol)
+    # Data under a name whose labels may not be passed on keep that licence: no name is a way around it.
+    bound = {name for name, terms in TERMS.items() if terms.labels == "no"}
     sources = tuple(
-        msgspec.structs.replace(entry, licence=NOT_STATED) if entry.name in users else entry for entry in header.sources
+        msgspec.structs.replace(entry, licence=NOT_STATED)
+        if entry.name in users and family(entry.dataset) not in bound
+        else entry
+        for entry in header.sources
     )
     words = {
         "title": header.title.removeprefix(f"{header.paper.title}: "),
@@ -52,16 +58,16 @@ def with_attribution_of(manifest: Manifest, header: Header) -> Manifest:
 def is_proved(header: Header, entry: SourceEntry) -> bool:
     """Return whether a source of a manifest holds the data of the dataset whose name it bears.
 
-    All of its files are known by digest; or a list of its images alone is that of a packaged manifest; or it has a
-    large count that the paper states.
+    All of its files are known by digest; or a list with its images is that of a packaged manifest; or the source, or
+    such a list, has a large count that the paper states.
     """
-    known = packaged_files()
-    if all(family(known.get(file.sha256, "")) == family(entry.dataset) for file in entry.files):
+    datasets = [packaged_files().get(file.sha256, "") for file in entry.files]
+    if all(family(name) == family(entry.dataset) or name.endswith("_lists") for name in datasets):
         return True
-    own = [part for part in header.parts if part.sources == (entry.name,)]
-    if any(part.images and part.sha256 in packaged_lists() for part in own):
+    parts = [part for part in header.parts if entry.name in part.sources]
+    if any(part.images and part.sha256 in packaged_lists() for part in parts):
         return True
-    subjects = {entry.name, *(part.name for part in own)}
+    subjects = {entry.name, *(part.name for part in parts)}
     return any(
         figure.paper == figure.obtained and (figure.paper or 0) >= _TELLING
         for figure in header.figures

@@ -207,7 +207,7 @@ def test_a_detector_is_scored_against_the_remembered_truth_as_by_pycocotools(fol
         each["area"], each["iscrowd"] = each["bbox"][2] * each["bbox"][3], 0
     (folder / "test.json").write_text(json.dumps(test))
     build(folder).save(folder / "again")
-    label = {name: name for name in known} | dict.fromkeys(unknown, "unknown")
+    label = {name: name for name in known} | dict.fromkeys([*unknown, "hand"], "unknown")
     rows = []
     for each in test["annotations"]:
         box = [value + rng.randint(-2, 2) for value in each["bbox"]]
@@ -219,7 +219,11 @@ def test_a_detector_is_scored_against_the_remembered_truth_as_by_pycocotools(fol
     inside = {int(name.partition(":")[2]) for name in curation.load(folder / "again").ids("test")}
     numbers = {name: number for number, name in enumerate([*known, "unknown"], 1)}
     objects = [
-        {**each, "category_id": numbers[label[names[each["category_id"]]]]}
+        {
+            **each,
+            "category_id": numbers[label[names[each["category_id"]]]],
+            "iscrowd": names[each["category_id"]] == "hand",
+        }
         for each in test["annotations"]
         if each["image_id"] in inside and names[each["category_id"]] in label
     ]
