@@ -16,7 +16,7 @@ from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.published import draft_of
 from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe
 from curation.benchmarks.roles import require_disjoint
-from curation.benchmarks.rules.benchmark_file import read_benchmark_file, rule_of, stated_in
+from curation.benchmarks.rules.benchmark_file import RULES, read_benchmark_file, rule_of, stated_in
 from curation.core.arguments import checked
 from curation.core.errors import CurationWarning, ManifestError, UsageError
 from curation.manifest import importing
@@ -163,7 +163,9 @@ def build(
         if declare and known.declare is None:
             raise UsageError("The benchmark has no header-only version", where=f"--header-only {known.name}")
         opened = _opened(known, sources, values, known.name, reading, declared=declare)
-        made = attributed(known.declare(opened, values) if declare and known.declare else known.make(opened, values))
+        made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
+        tables = stated_in(values["file"]).sources if known.name in RULES else {}
+        made = attributed(made, {source: table.licence for source, table in tables.items()})
     slots = [slot for slot in made.slots if slot.name in opened]
     contents = {slot.name: source_content(made, opened[slot.name]) for slot in slots} if made.lists else None
     made = replace(made, built_from=built_from(sources or {}, slots, reading or Reading(), contents))

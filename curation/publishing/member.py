@@ -94,7 +94,8 @@ def terms_of(entry: SourceEntry, licences: Mapping[str, str] | None = None) -> T
     # A build states no licence of data that it does not recognise; what may not be passed on stays so by name.
     stated = (terms for terms in by_name if entry.licence != NOT_STATED or terms.labels == "no")
     known = TERMS.get(family(proved)) or next(stated, None)
-    licence = (licences or {}).get(entry.name)
+    # A benchmark file may state the licence too.
+    licence = (licences or {}).get(entry.name) or (entry.licence if entry.licence in STATED else None)
     if licence is None or (known is not None and licence == known.annotations):
         return known or _UNKNOWN
     if known is not None and (proved or known.labels == "no"):

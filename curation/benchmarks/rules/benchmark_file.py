@@ -58,7 +58,7 @@ class SourceTable(_Table, frozen=True):
     meaning : str
         One line for messages.
     licence : str
-        Terms of the user's own data, as a note of the source.
+        Of the user's own data, such as CC-BY-4.0.
     exhaustive : bool
         Whether every object of every class is annotated on every image.
     """
