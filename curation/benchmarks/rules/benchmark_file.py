@@ -189,7 +189,7 @@ def rule_module(rule: str) -> Any:
     """Return the module of a rule.
 
     It holds ``PARAMETERS`` (the record of its parameters), ``PARTS``, ``PAPER``, ``build`` and ``start`` (what `init`
-    writes), ``USUAL_SOURCES`` (names of sources for `init`) and ``SCORE_WORDS`` (options of `evaluate MANIFEST`).
+    writes), ``USUAL_SOURCES`` (names of sources for `init`) and ``score_words`` (options of `evaluate MANIFEST`).
     """
     return import_module(f"{__package__}.{rule.replace('-', '_')}")
 

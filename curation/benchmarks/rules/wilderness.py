@@ -29,9 +29,9 @@ from curation.benchmarks.rules.starting import (
     source_tables,
 )
 from curation.core.errors import ProtocolError, UsageError
-from curation.manifest.header import ClassEntry, LabelView, Paper
+from curation.manifest.header import ClassEntry, Header, LabelView, Paper
 from curation.manifest.manifest import Manifest
-from curation.sources.source import Int64s, Source
+from curation.sources.source import Int64s, Source, Texts
 
 CLOSED = "closed"
 ORDERS = {"hash": "the rank of sha256(salt + id)", "id": "ascending image id"}
@@ -74,7 +74,6 @@ class WildernessParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
 
 PARAMETERS = WildernessParameters
 USUAL_SOURCES = (CLOSED, "wild")
-SCORE_WORDS = ("--detections", "closed=FILE", "--detections", "wilderness=FILE")
 PARTS = (
     ("closed", "the closed source"),
     ("wilderness", "all images of the other sources that show no known class"),
@@ -151,6 +150,27 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     return manifest_of_file(
         benchmark, made, sources, classes, parameters, taxonomy="OSOD-I", algorithm_version=1, after=PAPER
     )
+
+
+def score_words(header: Header) -> list[str]:
+    """Return the options of `evaluate MANIFEST`: detections by source, where the wilderness has several."""
+    parts = {part.name: part for part in header.parts}
+    sources = parts["wilderness"].sources
+    names = (CLOSED, *(sources if len(sources) > 1 else ("wilderness",)))
+    return [word for name in names for word in ("--detections", f"{name}=FILE")]
+
+
+def level_order(manifest: Manifest, ids: Sequence[str]) -> tuple[str, Int64s]:
+    """Return the first of the orders that a benchmark file states, in words, and the positions of the ids in it."""
+    benchmark = stated_in(str(manifest.header.rule.parameters["file"]))
+    settings = benchmark.parameters_as(WildernessParameters)
+    return ORDERS[settings.orders[0]], _ordered(
+        np.array(ids, object), settings.orders[0], settings.salt or benchmark.name
+    )
+
+
+def _ordered(ids: Texts, order: str, salt: str) -> Int64s:
+    return hash_rank(ids.tolist(), salt) if order == "hash" else np.argsort(ids, kind="stable")
 
 
 def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
@@ -319,7 +339,7 @@ class _Ranked(NamedTuple):
         ids = np.concatenate([each.source.image_ids[each.positions] for each in selections])
         number = np.repeat(np.arange(len(selections)), [len(each.positions) for each in selections])
         position = np.concatenate([each.positions for each in selections])
-        rank = hash_rank(ids.tolist(), salt) if order == "hash" else np.argsort(ids, kind="stable")
+        rank = _ordered(ids, order, salt)
         return cls(selections, number[rank], position[rank])
 
     def first(self, size: int) -> list[Selection]:
