@@ -68,7 +68,7 @@ def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
     """
     add_input(path)
     kind = family(dataset)
-    if (instances := path / "annotations" / f"instances_{part}.json").is_file():
+    if instances := coco_file(path, part):
         path = instances
     elif yolo_file(path):
         return read_yolo(path, dataset, part, bad_boxes=bad_boxes)
@@ -94,9 +94,19 @@ def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
     raise UsageError("Unknown file type", where=str(path), expected=_EXPECTED)
 
 
+ROBOFLOW = "_annotations.coco.json"
+"""The annotations in each folder of an export of Roboflow: ``train``, ``valid``, ``test``."""
+
+
+def coco_file(root: Path, part: str) -> Path | None:
+    """Return the COCO JSON of a part in a folder laid out as COCO's, or as an export of Roboflow."""
+    names = (root / "annotations" / f"instances_{part}.json", root / part / ROBOFLOW, root / ROBOFLOW)
+    return next((file for file in names if file.is_file()), None)
+
+
 _FOLDERS: dict[str, Callable[..., Source]] = {"cub200": read_cub200, "mtsd": read_mtsd}
 _EXPECTED = (
-    "a COCO JSON file, a folder with annotations/instances_PART.json, a VOC folder (Annotations and ImageSets/Main), "
+    "a COCO JSON file, a folder with annotations/instances_PART.json or PART/_annotations.coco.json, a VOC folder (Annotations and ImageSets/Main), "
     "a YOLO folder (data.yaml), a table (.csv, .tsv), or a list of ids (.txt); each may be compressed by gzip"
 )
 
@@ -125,6 +135,9 @@ def _missing(path: Path, dataset: str) -> MissingFileError:
 
 def parts_at(path: Path, dataset: str) -> tuple[str, ...]:
     """Return the parts that a root or ``data.yaml`` offers; of VOC, those of `_PARTS`; none for other files."""
+    exported = sorted(file.parent.name for file in path.glob(f"*/{ROBOFLOW}"))
+    if exported or coco_file(path, ""):
+        return tuple(exported)
     if (path / "annotations").is_dir():
         names = [entry.stem.removeprefix("instances_") for entry in path.glob("annotations/instances_*.json")]
         if names or family(dataset) not in _PARTS_OF:
