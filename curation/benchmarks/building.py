@@ -11,11 +11,12 @@ from typing import Annotated, Any
 
 import msgspec
 
+from curation.benchmarks.attribution import attributed, with_attribution_of
 from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.published import draft_of
 from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe
 from curation.benchmarks.roles import require_disjoint
-from curation.benchmarks.rules.benchmark_file import read_benchmark_file, rule_of, stated_in
+from curation.benchmarks.rules.benchmark_file import RULES, read_benchmark_file, rule_of, stated_in
 from curation.core.arguments import checked
 from curation.core.errors import CurationWarning, ManifestError, UsageError
 from curation.manifest import importing
@@ -163,6 +164,8 @@ def build(
             raise UsageError("The benchmark has no header-only version", where=f"--header-only {known.name}")
         opened = _opened(known, sources, values, known.name, reading, declared=declare)
         made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
+        tables = stated_in(values["file"]).sources if known.name in RULES else {}
+        made = attributed(made, {source: table.licence for source, table in tables.items()})
     slots = [slot for slot in made.slots if slot.name in opened]
     contents = {slot.name: source_content(made, opened[slot.name]) for slot in slots} if made.lists else None
     made = replace(made, built_from=built_from(sources or {}, slots, reading or Reading(), contents))
@@ -393,6 +396,7 @@ def rebuild(manifest: Manifest, sources: Mapping[str, Source]) -> Manifest:
     """
     header = manifest.header
     built = find_benchmark(header.rule.protocol).make(sources, parameters_of(header))
+    built = with_attribution_of(built, header)
     words = {entry.name: entry.note for entry in header.sources}
     entries = tuple(
         msgspec.structs.replace(entry, note=words.get(entry.name, entry.note)) for entry in built.header.sources
@@ -435,6 +439,7 @@ def complete(
     header = declared.header
     recorded = {"decisions": decisions} if decisions else {}
     built = find_benchmark(header.rule.protocol).make(sources, parameters_of(header) | recorded)
+    built = with_attribution_of(built, header)
     completed = Manifest(
         header=msgspec.structs.replace(
             built.header, name=header.name, version=header.version, title=header.title, completes=declared.digest

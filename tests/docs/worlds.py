@@ -448,10 +448,18 @@ def lists_of_others(folder: Path) -> None:
     write_lines(folder / "unknown.txt", ["n01580870", "n02419796", "n04322801"])
 
 
-def wilderness_of_ones_own(folder: Path) -> None:
-    """Draw a closed set, images of a factory, detections on both, and the benchmark file of the page."""
-    block = next(one for one in blocks_of("docs/own_benchmark.md") if one.language == "toml")
-    (folder / "parts.toml").write_text(block.text)
+def benchmarks_of_ones_own(folder: Path) -> None:
+    """Draw the sources and detections of the benchmark files of the page, and write these."""
+    for name, text in zip(("parts", "livestock"), data_of("docs/own_benchmark.md", "toml"), strict=True):
+        (folder / f"{name}.toml").write_text(text)
+    livestock = {
+        name: number for number, name in enumerate(("cow", "sheep", "goat", "hen", "duck", "goose", "animal"), 1)
+    }
+    for name, first in (("train", 0), ("test", 500)):
+        shown = {first + n: [[*livestock][n % 7], [*livestock][n % 5]] for n in range(1, 101)}
+        write_coco(folder / f"{name}.json", shown, livestock)
+    unknown = [name for name in livestock if name not in ("duck", "sheep")]
+    write_results(folder / "test.json", folder / "results.json", **dict.fromkeys(unknown, -1))
     known, others = {"bolt": 1, "nut": 2}, {"Bolt": 1, "nut": 2, "cable": 3, "tool": 4}
     write_coco(folder / "parts.json", {n: [("bolt", "nut")[n % 2]] for n in range(1, 121)}, known)
     shown = {n: [[*others][n % 4], "cable"] for n in range(1, 301)}
@@ -483,7 +491,7 @@ WORLDS: dict[str, Callable[[Path], None]] = {
     "docs/openood.md": openood_files,
     "docs/openimages.md": photos_without_sizes,
     "docs/oscr.md": class_scores,
-    "docs/own_benchmark.md": wilderness_of_ones_own,
+    "docs/own_benchmark.md": benchmarks_of_ones_own,
     "docs/owod.md": shapes_with_tasks,
     "docs/owod_metrics.md": open_world_files,
     "docs/proposals.md": suspects,

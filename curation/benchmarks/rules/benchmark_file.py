@@ -27,10 +27,10 @@ from curation.manifest.header import ClassEntry, ClassRole, LabelView, Name, Pap
 from curation.sources.datasets import users_name
 from curation.sources.source_specs import SourceSlot
 
-RuleName = Literal["wilderness"]
+RuleName = Literal["superclass", "wilderness"]
 """Each rule is the module of this name beside this one, with `_` for `-` (see `rule_module`)."""
 RULES: tuple[RuleName, ...] = get_args(RuleName)
-EVALUATORS: dict[str, str] = {"wilderness": "elephant"}
+EVALUATORS: dict[str, str] = {"superclass": "osod3", "wilderness": "elephant"}
 """The evaluation of each rule's manifests."""
 ROLES: tuple[ClassRole, ...] = ("known", "negative", "unknown", "ignored")
 ClassName = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -58,7 +58,7 @@ class SourceTable(_Table, frozen=True):
     meaning : str
         One line for messages.
     licence : str
-        Terms of the user's own data, as a note of the source.
+        Of the user's own data, such as CC-BY-4.0.
     exhaustive : bool
         Whether every object of every class is annotated on every image.
     """
@@ -122,7 +122,10 @@ class Classes(_Table, frozen=True):
         ProtocolError
             A group contains itself.
         """
-        names: ClassNames = getattr(self, role)
+        return self.leaves(getattr(self, role))
+
+    def leaves(self, names: ClassNames) -> tuple[str, ...]:
+        """Return classes, a group's in its place; each once, in order. A `ProtocolError` as `of` raises it."""
         opened: set[str] = set()
         return tuple(dict.fromkeys(leaf for name in names for leaf in self._leaves(name, (), opened)))
 
@@ -260,7 +263,8 @@ def read_benchmark_file(text: str) -> str:
             lines = utf8_text(data, str(list_path), ProtocolError, "The list of classes is not UTF-8").splitlines()
             classes = msgspec.structs.replace(benchmark.classes, **{role: tuple(filter(None, map(str.strip, lines)))})
             benchmark = msgspec.structs.replace(benchmark, classes=classes)
-    written = {name: _plain(getattr(settings, name)) for name in sorted(benchmark.parameters)}
+    given, usual = msgspec.structs.asdict(settings), msgspec.structs.asdict(form())
+    written = {name: _plain(value) for name, value in given.items() if value != usual[name]}
     return _as_text(msgspec.structs.replace(benchmark, parameters=written))
 
 
