@@ -27,10 +27,10 @@ from curation.manifest.header import ClassEntry, ClassRole, LabelView, Name, Pap
 from curation.sources.datasets import users_name
 from curation.sources.source_specs import SourceSlot
 
-RuleName = Literal["wilderness"]
+RuleName = Literal["wilderness", "hierarchy"]
 """Each rule is the module of this name beside this one, with `_` for `-` (see `rule_module`)."""
 RULES: tuple[RuleName, ...] = get_args(RuleName)
-EVALUATORS: dict[str, str] = {"wilderness": "elephant"}
+EVALUATORS: dict[str, str] = {"wilderness": "elephant", "hierarchy": "imagenet"}
 """The evaluation of each rule's manifests."""
 ROLES: tuple[ClassRole, ...] = ("known", "negative", "unknown", "ignored")
 ClassName = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -122,7 +122,10 @@ class Classes(_Table, frozen=True):
         ProtocolError
             A group contains itself.
         """
-        names: ClassNames = getattr(self, role)
+        return self.leaves(getattr(self, role))
+
+    def leaves(self, names: ClassNames) -> tuple[str, ...]:
+        """Return the classes that some names stand for, each once (see `of`)."""
         opened: set[str] = set()
         return tuple(dict.fromkeys(leaf for name in names for leaf in self._leaves(name, (), opened)))
 
