@@ -45,6 +45,7 @@ from curation.publishing.exporting import Format
 from curation.publishing.formats.plan import Plan, PlannedFile, safe_name
 from curation.signals.hierarchy.hierarchy import dropped_leaves, label, leaves_under
 from curation.signals.hierarchy.wordnet import imagenet_dag, imagenet_tree
+from curation.sources.datasets import family
 from curation.sources.imagenet import NO_NAMES, class_of_images
 from curation.sources.source import Int64s, Source
 
@@ -517,7 +518,8 @@ _ROWS = 10_000
 def plan_imagenet_csv(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]) -> Plan:
     r"""Return the plan of a file for each part, ``p2_train.csv``, in the authors' layout.
 
-    No header; path and label, ``train/n02088632/n02088632_3640.JPEG,3``; lines that end in ``\r\n``.
+    No header; path and label, ``train/n02088632/n02088632_3640.JPEG,3``; lines that end in ``\r\n``. Of a user's images
+    the path is that of the source.
 
     Raises
     ------
@@ -548,26 +550,37 @@ def _labelled(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> l
         )
     (source,) = located.sources
     category = class_of_images(source)[located.position].tolist()
-    entries = {entry.name: entry for entry in manifest.header.classes}
-    if lacking := [name for code in dict.fromkeys(category) if (name := source.categories.names[code]) not in entries]:
+    labels = {
+        name: GROUPS.get(entry.role, entry.index)
+        for entry in manifest.header.classes
+        for name in (*entry.aliases, entry.name)
+    }
+    if lacking := [name for code in dict.fromkeys(category) if (name := source.categories.names[code]) not in labels]:
         raise ExportError(
             "An image of the part shows a class that has no role in the manifest",
             where=f"part {part}",
             found=lacking[0],
         )
-    labels = {entry.name: GROUPS.get(entry.role, entry.index) for entry in manifest.header.classes}
     names = source.images.file_names[located.position].tolist()
-    wnids = [source.categories.names[code] for code in category]
-    for name in (*dict.fromkeys(wnids), *names):
+    shown = [source.categories.names[code] for code in category]
+    if family(source.dataset) != "imagenet":
+        natives = source.images.native[located.position].tolist()
+        names = [name or native for name, native in zip(names, natives, strict=True)]
+    for name in (*dict.fromkeys(shown), *names):
         safe_name(name, f"part {part}")
-    return [(f"{source.part}/{wnid}/{name}", labels[wnid]) for wnid, name in zip(wnids, names, strict=True)]
+    if family(source.dataset) == "imagenet":
+        names = [f"{source.part}/{wnid}/{name}" for wnid, name in zip(shown, names, strict=True)]
+    elif formula := next((name for name in names if name[0] in "=+-@"), None):
+        expected = "a path that no spreadsheet takes for a formula"
+        raise ExportError("A path begins like a formula", where=f"part {part}", expected=expected, found=formula[:80])
+    return [(path, labels[name]) for path, name in zip(names, shown, strict=True)]
 
 
 def _chunks(rows: Sequence[tuple[str, int]]) -> Iterator[bytes]:
     """Yield the rows of a file, several thousand a chunk."""
     for start in range(0, len(rows), _ROWS):
-        # The authors' layout, byte for byte: no cell is escaped, and none can be taken for a formula, since each path
-        # begins with the name of a folder and each label is a number.
+        # The authors' layout, byte for byte: no cell is escaped, and none can be taken for a formula, since no path
+        # begins like one and each label is a number.
         text = io.StringIO(newline="")
         csv.writer(text).writerows(rows[start : start + _ROWS])
         yield text.getvalue().encode("utf-8")
