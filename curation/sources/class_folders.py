@@ -59,7 +59,7 @@ def part_of_folder(name: str) -> str:
 def class_folders(root: Path) -> ClassFolders | None:
     """Return the photos in the class folders of a root; None where it has no class folders.
 
-    Folders named like parts are no classes. Hidden files, other files, photos beside the class folders and links that
+    Hidden files, other files, photos beside the class folders and links that
     lead out of the root are left out and counted.
 
     Raises
@@ -80,9 +80,9 @@ def class_folders(root: Path) -> ClassFolders | None:
     photos = [tuple(name.split("/")) for name in _photos_below(root, dropped)]
     has_parts = any(len(names) > 2 and part_of_folder(names[0]) for names in photos)
     depth = 3 if has_parts else 2
-    labelled = [names for names in photos if len(names) == depth and bool(part_of_folder(names[0])) == has_parts]
-    deeper = [names for names in photos if len(names) > depth and bool(part_of_folder(names[0])) == has_parts]
-    if deeper:
+    usable = [names for names in photos if not has_parts or part_of_folder(names[0])]
+    labelled = [names for names in usable if len(names) == depth]
+    if deeper := [names for names in usable if len(names) > depth]:
         if any(name.lower() in _OTHER_LAYOUTS for name in deeper[0]):
             return None
         raise AnnotationFormatError(
@@ -90,9 +90,13 @@ def class_folders(root: Path) -> ClassFolders | None:
             where=str(root),
             expected="CLASS/photo, or PART/CLASS/photo with the parts train, val (or valid) and test",
             found=f"{'/'.join(deeper[0])}; such photos: {len(deeper)}"[:300],
-            hint=f"give the folder that holds the class folders, such as {root.joinpath(*deeper[0][:-depth])}",
+            hint="move it up into its class folder"
+            if labelled
+            else f"give the folder that holds the class folders, such as {root.joinpath(*deeper[0][:-depth])}",
         )
-    if not labelled:
+    # Folders of photos that are named like parts hold images of all classes. A single one is a class: a train.
+    named_like_parts = {names[0] for names in labelled if not has_parts and part_of_folder(names[0])}
+    if len(named_like_parts) > 1 or named_like_parts == {names[0] for names in labelled}:
         return None
     dropped["photos outside the class folders"] = len(photos) - len(labelled)
     parts = [part_of_folder(names[0]) if has_parts else "" for names in labelled]

@@ -20,12 +20,12 @@ from curation.core.errors import MissingFileError, UsageError
 from curation.core.files import missing_path
 from curation.core.reading import InputFile
 from curation.core.writing import add_input
-from curation.sources.class_folders import class_folders, read_class_folders
+from curation.sources.class_folders import ClassFolders, class_folders, read_class_folders
 from curation.sources.class_folders import offered_parts as class_parts
 from curation.sources.coco import parse_coco, read_coco
 from curation.sources.cub200 import PARTS as CUB200_PARTS
 from curation.sources.cub200 import locate_cub200, read_cub200
-from curation.sources.datasets import family, is_known, is_listed, namespace_of
+from curation.sources.datasets import family, is_known, is_listed, namespace_of, users_name
 from curation.sources.fiftyone_view import FILE_NAME, coco_of_view, is_named, is_view, listed_categories, load_named
 from curation.sources.imagenet import read_imagenet
 from curation.sources.in_memory import coco_bytes, encoded_json
@@ -85,7 +85,7 @@ def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
             return _FOLDERS[kind](path, dataset=dataset, part=part, bad_boxes=bad_boxes)
         if kind == "coco":
             raise _without_annotations(path, dataset, part)
-        if not is_known(dataset) and (folders := class_folders(path)):
+        if folders := _class_folders(path, dataset):
             return read_class_folders(path, folders, dataset=dataset, part=part)
         return read_voc(path, dataset, part, bad_boxes=bad_boxes)
     if not path.exists():
@@ -140,10 +140,24 @@ def parts_at(path: Path, dataset: str) -> tuple[str, ...]:
         return ()
     if family(dataset) in _PARTS_OF:
         return _PARTS_OF[family(dataset)](path)
-    if not is_known(dataset) and (folders := class_folders(path)):
+    if folders := _class_folders(path, dataset):
         return class_parts(folders)
     root = locate_voc(path, dataset)
     return tuple(part for part in _PARTS if (root / "ImageSets" / "Main" / f"{part}.txt").is_file())
+
+
+def _class_folders(path: Path, dataset: str) -> ClassFolders | None:
+    """Return the class folders at the path of a user's dataset; None for another layout."""
+    folders = None if family(dataset) == "voc" else class_folders(path)
+    if folders and is_known(dataset):
+        raise UsageError(
+            f"The dataset {dataset} is not read from class folders",
+            where=str(path),
+            expected="a name of your own, as class folders are your own dataset",
+            found=f"{len(folders.paths)} photos in class folders",
+            hint=f"in a benchmark file: dataset = {users_name(dataset)!r}".replace("'", '"'),
+        )
+    return folders
 
 
 _PARTS_OF: dict[str, Callable[[Path], tuple[str, ...]]] = {
@@ -373,7 +387,7 @@ def _part_of(slot: SourceSlot, path: Any) -> str:
         return slot.usual_part
     usual = slot.usual_part or slot.name
     # A source that is named after no part is a whole root of class folders, whose ids tell the parts apart.
-    if not is_known(slot.dataset) and path.is_dir() and not _use_of(usual) and class_folders(path):
+    if path.is_dir() and not _use_of(usual) and not is_known(slot.dataset) and class_folders(path):
         return ""
     if len(offered) > 1:
         likely = min(offered, key=lambda part: (not part.startswith(usual), part.startswith("train")))

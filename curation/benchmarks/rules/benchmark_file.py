@@ -339,11 +339,11 @@ def _explained(error: msgspec.ValidationError, path: Path, keys: Sequence[str], 
     place = {0: "", 1: f", line {', '.join(numbers)}"}.get(len(numbers), f", one of the lines {', '.join(numbers[:5])}")
     near = get_close_matches(key, keys) if "unknown" in message else []
     if "matching regex" in message:
-        message = (
-            "lower-case letters, digits, . and _, joined by - and at most one /"
-            if key == "name"
-            else "a to z, 0 to 9, _"
-        )
+        forms = {
+            "name": "lower-case letters, digits, . and _, joined by - and at most one /",
+            "cut": "whole, halves, sixths, or a pattern of the letters K, N and U, such as KKNU",
+        }
+        message = forms.get(key, "a to z, 0 to 9, _")
     problem = "an unknown key" if "unknown" in message else "no such key" if unknown else "a wrong value"
     where = f"{path}{place}" + (f", table [{'.'.join(names)}]" if names else "")
     return ProtocolError(

@@ -8,7 +8,7 @@ as super-classes: synsets of WordNet, whose leaves among the classes of the sour
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
@@ -31,7 +31,7 @@ from curation.manifest.header import ClassEntry, ClassRole, LabelView, Paper
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions
 from curation.signals.hierarchy.class_lists import Placed, placed
-from curation.signals.hierarchy.hierarchy import ancestors, leaves_under, node_of
+from curation.signals.hierarchy.hierarchy import ancestors, label, leaves_under, node_of
 from curation.signals.hierarchy.wordnet import open_wordnet
 from curation.sources.class_folders import part_of_images
 from curation.sources.imagenet import class_of_images
@@ -392,8 +392,16 @@ def roles_of(benchmark: BenchmarkFile, cut: str, names: Sequence[str]) -> tuple[
         raise ProtocolError("A class is listed twice", where="[classes]", found=", ".join(repeated[:3]))
     if strange := [name for name in classes.aliases if name not in there]:
         raise ProtocolError("An alias is of no class", where=f"[classes.aliases] {strange[0]}", found=strange[0])
-    if unresolved:
-        _add_super_classes(benchmark, unresolved, [name for name in there if name not in named], members)
+    if strange := [name for name in _synsets(benchmark) if name not in {*there, *named}]:
+        near = get_close_matches(strange[0], there, 1)
+        raise ProtocolError(
+            "A synset is of no class",
+            where=f"[classes.synsets] {strange[0]}",
+            expected=f"one of {', '.join(there)}"[:300],
+            hint=f"did you mean {near[0]}?" if near else "remove the line",
+        )
+    if unresolved or classes.synsets:
+        _add_super_classes(benchmark, unresolved, [*there], {*named}, members)
     hint = "in place of one of the super-classes, list its classes"
     known = [sorted(group) for group in members["known"]]
     negative, unknown = ([name for group in members[role] for name in group] for role in ("negative", "unknown"))
@@ -415,14 +423,16 @@ def roles_of(benchmark: BenchmarkFile, cut: str, names: Sequence[str]) -> tuple[
 def _add_super_classes(
     benchmark: BenchmarkFile,
     unresolved: Sequence[tuple[str, int, str]],
-    free: Sequence[str],
+    names: Sequence[str],
+    named: Collection[str],
     members: Mapping[str, list[list[str]]],
 ) -> None:
-    """Add to the lists of each role the classes at or below the super-classes that it names."""
-    graph, place_of = place_in_wordnet(benchmark, free)
+    """Add to the lists of each role those of some classes that are not named and lie at or below its super-classes."""
+    graph, place_of = place_in_wordnet(benchmark, names)
     nodes = [
-        _SuperClass(role, place, text, _node(graph, benchmark, role, text, free)) for role, place, text in unresolved
+        _SuperClass(role, place, text, _node(graph, benchmark, role, text, names)) for role, place, text in unresolved
     ]
+    free = [name for name in names if name not in named] if nodes else []
     if repeated := [each for each in nodes if [other.node for other in nodes].count(each.node) > 1]:
         found = ", ".join(f"{each.text} ({each.role})" for each in repeated[:3])
         raise ProtocolError("A super-class is listed twice", where="[classes]", found=found)
@@ -444,22 +454,26 @@ def _add_super_classes(
             )
         for each in deciding[:1]:
             members[each.role][each.place].append(name)
-    unplaced = [name for name in free if name not in place_of.nodes]
-    empty = [each for each in nodes if each not in used]
-    if empty or unplaced:
-        first = unplaced[0] if unplaced else ""
+    if unplaced := [name for name in free if name not in place_of.nodes]:
+        first = unplaced[0]
         sense = graph.nodes[_first_sense(graph, first) or "n02084071"]["name"]
         raise ProtocolError(
-            "No class of the sources lies at or below a super-class"
-            if empty
-            else "Classes without a role have no place in WordNet, so that no super-class can decide about them",
-            where=f"[classes] {empty[0].role}: {empty[0].text}" if empty else "[classes.synsets]",
-            expected="a class of the sources at or below it" if empty else "a synset of each of them",
-            found=f"no synset is known of {examples(unplaced)}: {place_of.absent[first]}" if unplaced else None,
-            hint=f'[classes.synsets] {quoted_key(first)} = "{sense}"; or ignored = [{quoted(first)}] leaves it out'
-            if unplaced
-            else f"curation hierarchy show {empty[0].text}",
+            "Classes without a role have no place in WordNet, so that no super-class can decide about them",
+            where="[classes.synsets]",
+            expected="a synset of each of them",
+            found=f"{examples(unplaced)}; {first}: {place_of.absent[first]}",
+            hint=f'[classes.synsets] {quoted_key(first)} = "{sense}"; or ignored = [{quoted(first)}] leaves it out',
         )
+    for each in nodes:
+        if each not in used:
+            near = get_close_matches(each.text, names, 1)
+            raise ProtocolError(
+                "No class that is not listed itself lies at or below a super-class",
+                where=f"[classes] {each.role}: {each.text}",
+                expected=f"one of the classes {', '.join(names)}"[:300] + ", a group, or a synset above some of them",
+                found=f"{each.text}, the synset {label(graph, each.node)}",
+                hint=f"did you mean {near[0]}?" if near else f"remove {quoted(each.text)}",
+            )
 
 
 def place_in_wordnet(benchmark: BenchmarkFile, names: Sequence[str]) -> tuple[Graph, Placed]:
@@ -470,9 +484,8 @@ def place_in_wordnet(benchmark: BenchmarkFile, names: Sequence[str]) -> tuple[Gr
     ProtocolError
         A value of ``[classes.synsets]`` is no synset.
     """
-    synsets = benchmark.classes.synsets
-    maps = (synsets,) if isinstance(synsets, str) else ()
-    stated = {} if isinstance(synsets, str) else synsets
+    maps = (benchmark.classes.synsets,) if isinstance(benchmark.classes.synsets, str) else ()
+    stated = _synsets(benchmark)
     texts = [stated.get(name, name) for name in names]
     wordnet = open_wordnet()
     _, (found,) = placed(wordnet, [texts], maps)
@@ -490,15 +503,20 @@ def place_in_wordnet(benchmark: BenchmarkFile, names: Sequence[str]) -> tuple[Gr
     return wordnet.all_nouns(), Placed(tuple(names), nodes, absent)
 
 
-def _node(graph: Graph, benchmark: BenchmarkFile, role: str, text: str, free: Sequence[str]) -> str:
+def _synsets(benchmark: BenchmarkFile) -> Mapping[str, str]:
+    """Return the synsets that the file states class by class."""
+    return {} if isinstance(benchmark.classes.synsets, str) else benchmark.classes.synsets
+
+
+def _node(graph: Graph, benchmark: BenchmarkFile, role: str, text: str, names: Sequence[str]) -> str:
     try:
         return node_of(graph, text)
     except HierarchyError as error:
-        near = get_close_matches(text, [*free, *benchmark.classes.groups], 1)
+        near = get_close_matches(text, [*names, *benchmark.classes.groups], 1)
         raise ProtocolError(
             "A name is no class of the sources, no group, and no synset of WordNet",
             where=f"[classes] {role}",
-            expected=f"one of {', '.join(free)}"[:200] + "; a group of [classes.groups]; or a synset such as dog.n.01",
+            expected=f"one of {', '.join(names)}"[:200] + "; a group of [classes.groups]; or a synset such as dog.n.01",
             found=f"{text!r:.80}" + (f": {error.found}" if error.found else ""),
             hint=f"did you mean {near[0]}?" if near else error.hint,
         ) from None
