@@ -256,11 +256,13 @@ def _distribute(
         use = split_use if part in chosen else part
         pool, wanted = pools[use], ROLES if part == "test" else SEEN
         rows = chosen.get(part, np.arange(len(pool.positions)))
-        rows = rows[np.isin(shown[use][rows], [n for n, entry in enumerate(classes) if entry.role in wanted])]
+        # Known classes come first, then negative ones: those of a part are the first of them.
+        entries = [entry for entry in classes if entry.role in wanted]
+        rows = rows[np.isin(shown[use][rows], np.arange(len(entries)))]
         selection = f"Images of {', '.join(wanted[:-1])} and {wanted[-1]} classes in {pool.origin}"
         if part in chosen:
             selection += f": a share of {decimal_text(shares[part])} of each class, by the rank of sha256(salt + id)"
-        _require_images(part, pool, shown[use][rows], classes, wanted, benchmark.classes.absent, is_share=bool(chosen))
+        _require_images(part, pool, shown[use][rows], entries, benchmark.classes.absent, shares)
         yield part, pool.slot, pool.positions[rows], f"{selection}."
 
 
@@ -314,39 +316,43 @@ def _class_of(pool: _Pool, classes: Sequence[ClassEntry]) -> Int64s:
 
 
 def _require_images(
-    part: str,
+    part: PartName,
     pool: _Pool,
     shown: Int64s,
-    classes: Sequence[ClassEntry],
-    wanted: Sequence[ClassRole],
-    absent: Sequence[str],
-    *,
-    is_share: bool,
+    entries: Sequence[ClassEntry],
+    absent: Collection[str],
+    shares: Mapping[PartName, Decimal],
 ) -> None:
     """Raise `ProtocolError` where a class of the part has no image in it; of val, where the part is empty."""
-    counts = np.bincount(shown, minlength=len(classes)).tolist()
-    entries = [entry for entry in classes if entry.role in wanted]
-    lacking = [
-        entry.name
-        for entry, count in zip(classes, counts, strict=True)
-        if entry in entries and not count and entry.name not in absent
-    ]
-    if (part == "val" or not lacking) and sum(counts):
+    counts = np.bincount(shown, minlength=len(entries))
+    lacking = [entry.name for entry, n in zip(entries, counts.tolist(), strict=False) if not n]
+    if part == "val" and counts.any():
         return
-    near = get_close_matches(lacking[0], pool.source.categories.names, 1, 0.7) if lacking else []
-    near = [name for name in near if name not in {*lacking, *(entry.name for entry in classes)}]
-    few = "or val = 0 in [parameters]" if part == "val" else "or give it more images"
-    raise ProtocolError(
-        f"Classes have no image in the part {part}" if sum(counts) else f"The part {part} has no images",
-        where=f"source {pool.slot}, {pool.origin}" if pool.origin != f"source {pool.slot}" else pool.origin,
-        expected=f"an image of each of the {len(entries)} classes {', '.join(wanted)}",
-        found=f"none of {examples(lacking or [entry.name for entry in entries])}",
-        hint=f'[classes.aliases] {lacking[0]} = ["{near[0]}"]'
-        if near
-        else f'ignored = ["{(lacking or [entries[0].name])[0]}"] in [classes] in place of its role leaves a class out'
-        + (f", {few}" if is_share else "")
-        + (f'; absent = ["{lacking[0]}"] admits it without images' if lacking and part != "val" else ""),
+    if not (lacking := [name for name in lacking if part == "val" or name not in absent]):
+        return
+    names = ", ".join(map(quoted, lacking[:_SHOWN]))
+    others = {slug(name) or name: name for name in pool.source.categories.names if name not in lacking}
+    used = {entry.name for entry in entries}
+    near = get_close_matches(
+        slug(lacking[0]) or lacking[0], [word for word in others if others[word] not in used], 1, 0.8
     )
+    if part == "val" and shares:
+        merged = {**shares, "train": shares["train"] + shares["val"], "val": Decimal(0)}
+        hint = f"in [parameters] {', '.join(f'{name} = {decimal_text(merged[name])}' for name in merged)}"
+    elif part == "val":
+        hint = "add photos, or remove the part val, so that it is a share of the training images"
+    elif near:
+        hint = f"[classes.aliases] {quoted_key(lacking[0])} = [{quoted(others[near[0]])}]"
+    else:
+        hint = f"in [classes] ignored = [{names}] in place of their roles, or absent = [{names}] beside them"
+    raise ProtocolError(
+        f"Classes have no image in the part {part}" if part != "val" else "The part val has no images",
+        where=f"source {pool.slot}" + (f", {pool.origin}" if pool.origin != f"source {pool.slot}" else ""),
+        expected=f"images of each of the {len(entries)} classes" if part != "val" else f"images of {names}"[:300],
+        found=f"no images of {names}"[:300] if part != "val" else "shares that leave no image of any class to val"
+        if shares else "none",
+        hint=hint,
+    )  # fmt: skip
 
 
 class _SuperClass(NamedTuple):
@@ -456,7 +462,7 @@ def _add_super_classes(
             members[each.role][each.place].append(name)
     if unplaced := [name for name in free if name not in place_of.nodes]:
         first = unplaced[0]
-        sense = graph.nodes[_first_sense(graph, first) or "n02084071"]["name"]
+        sense = next(iter(placed(open_wordnet(), [[_first_sense(first)]])[1][0].nodes), "dog.n.01")
         raise ProtocolError(
             "Classes without a role have no place in WordNet, so that no super-class can decide about them",
             where="[classes.synsets]",
@@ -522,12 +528,9 @@ def _node(graph: Graph, benchmark: BenchmarkFile, role: str, text: str, names: S
         ) from None
 
 
-def _first_sense(graph: Graph, name: str) -> str:
-    """Return the synset that a class name may mean first, such as ``cat.n.01`` of ``Cat``; empty without one."""
-    try:
-        return node_of(graph, f"{name.strip().lower().replace(' ', '_')}.n.01")
-    except HierarchyError:
-        return ""
+def _first_sense(name: str) -> str:
+    """Return the name of the synset that a class name may mean first: ``sea_lion.n.01`` of ``Sea lion``."""
+    return f"{name.strip().lower().replace(' ', '_')}.n.01"
 
 
 def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
@@ -626,9 +629,9 @@ def _other_spellings(sides: Mapping[str, Mapping[str, int]]) -> dict[str, tuple[
 def _proposed_synsets(names: Sequence[str]) -> tuple[Graph, dict[str, str], dict[str, str]]:
     """Return WordNet, the node that each name means or may mean first, and the names of these nodes."""
     wordnet = open_wordnet()
-    found = placed(wordnet, [names])[1][0].nodes
+    _, (clear, first) = placed(wordnet, [names, [*map(_first_sense, names)]])
     graph = wordnet.all_nouns()
-    nodes = {name: node for name in names if (node := found.get(name) or _first_sense(graph, name))}
+    nodes = {name: node for name in names if (node := clear.nodes.get(name) or first.nodes.get(_first_sense(name)))}
     return graph, nodes, {name: str(graph.nodes[node]["name"]) for name, node in nodes.items() if name != node}
 
 
