@@ -70,10 +70,12 @@ def class_folders(root: Path) -> ClassFolders | None:
         A folder cannot be read.
     """
     try:
-        folders = [entry.name for entry in os.scandir(root) if entry.is_dir() and not _is_hidden(entry.name)]
-        has_json = any(entry.name.lower().endswith(".json") for entry in os.scandir(root))
+        with os.scandir(root) as entries:
+            listed = [(entry.name, entry.is_dir()) for entry in entries]
     except OSError as error:
         raise MissingFileError(f"The folder cannot be read: {error.strerror}", where=str(root)) from None
+    folders = [name for name, is_folder in listed if is_folder and not _is_hidden(name)]
+    has_json = any(name.lower().endswith(".json") for name, _ in listed)
     if {name.lower() for name in folders} & _OTHER_LAYOUTS or (has_json and len(folders) == 1):
         return None
     dropped = Counter[str]()

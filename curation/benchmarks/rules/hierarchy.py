@@ -579,6 +579,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     words = [f"{side} images".strip() for side in sides]
     remarks = {
         name: " and ".join(f"{n:,} {word}" for n, word in zip(numbers, words, strict=True))
+        + (f" of {graph.nodes[name]['name']}" if name in graph else "")
         for name, numbers in counts.items()
     }
     return [
