@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+import curation
 from curation.cli import main
 from curation.core.ids import ilsvrc2012_classes
 from curation.manifest.manifest import read_manifest
@@ -448,10 +449,20 @@ def lists_of_others(folder: Path) -> None:
     write_lines(folder / "unknown.txt", ["n01580870", "n02419796", "n04322801"])
 
 
-def wilderness_of_ones_own(folder: Path) -> None:
-    """Draw a closed set, images of a factory, detections on both, and the benchmark file of the page."""
-    block = next(one for one in blocks_of("docs/own_benchmark.md") if one.language == "toml")
-    (folder / "parts.toml").write_text(block.text)
+def benchmarks_of_ones_own(folder: Path) -> None:
+    """Draw a closed set, images of a factory, detections on both, class folders with scores, and the page's files."""
+    blocks = [one.text for one in blocks_of("docs/own_benchmark.md") if one.language == "toml"]
+    for name, text in zip(("parts.toml", "pets.toml"), blocks, strict=True):
+        (folder / name).write_text(text)
+    classes = ("cat", "dog", "horse", "car", "truck", "chair")
+    for photo in (folder / "photos" / name / f"{n:03}.jpg" for name in classes for n in range(10)):
+        photo.parent.mkdir(parents=True, exist_ok=True)
+        photo.write_text(str(photo))
+    made = curation.build(folder / "pets.toml", sources={"images": folder / "photos"})
+    rows = [
+        f"{image},{0.6 if '/cat' in image else 0.3},{0.4 if '/cat' in image else 0.7}" for image in made.ids("test")
+    ]
+    write_lines(folder / "scores.csv", ["image,cat,dog", *rows])
     known, others = {"bolt": 1, "nut": 2}, {"Bolt": 1, "nut": 2, "cable": 3, "tool": 4}
     write_coco(folder / "parts.json", {n: [("bolt", "nut")[n % 2]] for n in range(1, 121)}, known)
     shown = {n: [[*others][n % 4], "cable"] for n in range(1, 301)}
@@ -483,7 +494,7 @@ WORLDS: dict[str, Callable[[Path], None]] = {
     "docs/openood.md": openood_files,
     "docs/openimages.md": photos_without_sizes,
     "docs/oscr.md": class_scores,
-    "docs/own_benchmark.md": wilderness_of_ones_own,
+    "docs/own_benchmark.md": benchmarks_of_ones_own,
     "docs/owod.md": shapes_with_tasks,
     "docs/owod_metrics.md": open_world_files,
     "docs/proposals.md": suspects,
