@@ -308,7 +308,7 @@ def test_a_class_that_is_too_small_is_named_and_the_hint_works(folder: Path) -> 
 
 def test_a_stored_file_is_checked_as_a_users_own(folder: Path) -> None:
     """What a foreign manifest states as its benchmark file ends in one error, never in a traceback."""
-    text = build(folder).header.rule.parameters["file"]
+    text = str(build(folder).header.rule.parameters["file"])
     stored = json.loads(text)
     assert json.loads(read_benchmark_file(text)) == stored
     assert not {"parts", "cut", "title"} & {*stored, *stored["parameters"]}
@@ -376,9 +376,8 @@ def test_printed_commands_lead_from_photos_to_the_papers_measures(
     command = ["curation", "init", "hierarchy", "--source", "photos.csv" if layout == "table" else "photos"]
     (tmp_path / "photos/notes.txt").write_text("no photo")
     printed = shell.out(*command[1:])
-    for _ in range(1):
-        command = shlex.split(next(line for line in printed.splitlines() if line.startswith("next: "))[6:])
-        printed = shell.out(*command[1:])
+    command = shlex.split(next(line for line in printed.splitlines() if line.startswith("next: "))[6:])
+    printed = shell.out(*command[1:])
     commands = [shlex.split(line[6:]) for line in printed.splitlines() if line.startswith("next: ")]
     assert [each[1] for each in commands] == ["verify", "evaluate"]
     shell.out(*commands[0][1:], "--rebuild")
@@ -389,14 +388,14 @@ def test_printed_commands_lead_from_photos_to_the_papers_measures(
     expected = plain_measures(made, scores, [0.001, 0.01, 0.1, 1.0])
     forms = ["{}", "/data/photos/{native}", "{native}"] + ["{short}"] * (layout == "parts")
     for form in forms:
-        rows = [
+        table = [
             [form.format(image, native=native, short=native.partition("/")[2]), *row[::-1]]
             for image, row in scores.items()
             for native in [image.partition(":")[2]]
         ]
-        random.Random(4).shuffle(rows)
+        random.Random(4).shuffle(table)
         with (tmp_path / "scores.csv").open("w", newline="") as file:
-            csv.writer(file).writerows([["image", *known[::-1]], *rows])
+            csv.writer(file).writerows([["image", *known[::-1]], *table])
         words = [word.replace("FILE", "scores.csv") for word in commands[1][1:-2]]
         measures = {
             (each["measure"], each["parameters"].removeprefix("fpr=")): each["value"]

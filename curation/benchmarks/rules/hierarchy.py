@@ -7,6 +7,7 @@ as super-classes: synsets of WordNet, whose leaves among the classes of the sour
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from curation.benchmarks.parts import Selection, all_images, hash_rank, make_par
 from curation.benchmarks.rules.benchmark_file import BenchmarkFile, decimal_text, stated_in
 from curation.benchmarks.rules.starting import StartOptions, beginning, listed, quoted, quoted_key, source_tables
 from curation.core.errors import HierarchyError, ProtocolError, UsageError
-from curation.core.wording import examples, slug
+from curation.core.wording import examples, plain_name
 from curation.evaluation.class_scores import NEGATIVE, UNKNOWN
 from curation.manifest.header import ClassEntry, ClassRole, LabelView, Paper
 from curation.manifest.manifest import Manifest
@@ -331,11 +332,9 @@ def _require_images(
     if not (lacking := [name for name in lacking if part == "val" or name not in absent]):
         return
     names = ", ".join(map(quoted, lacking[:_SHOWN]))
-    others = {slug(name) or name: name for name in pool.source.categories.names if name not in lacking}
-    used = {entry.name for entry in entries}
-    near = get_close_matches(
-        slug(lacking[0]) or lacking[0], [word for word in others if others[word] not in used], 1, 0.8
-    )
+    used = {*lacking, *(entry.name for entry in entries)}
+    others = {plain_name(name): name for name in pool.source.categories.names if name not in used}
+    near = get_close_matches(plain_name(lacking[0]), others, 1, 0.8)
     if part == "val" and shares:
         merged = {**shares, "train": shares["train"] + shares["val"], "val": Decimal(0)}
         hint = f"in [parameters] {', '.join(f'{name} = {decimal_text(merged[name])}' for name in merged)}"
@@ -501,7 +500,7 @@ def place_in_wordnet(benchmark: BenchmarkFile, names: Sequence[str]) -> tuple[Gr
             where=f"[classes.synsets] {wrong[0]}",
             expected="a noun synset such as dog.n.01 or n02084071",
             found=f"{stated[wrong[0]]!r:.80}: {found.absent[stated[wrong[0]]]}"[:300],
-            hint=f"curation hierarchy find {wrong[0]}",
+            hint=f"curation hierarchy find {shlex.quote(wrong[0])}",
         )
     pairs = list(zip(names, texts, strict=True))
     nodes = {name: found.nodes[text] for name, text in pairs if text in found.nodes}
@@ -607,14 +606,14 @@ def _sides(sources: Mapping[str, Source]) -> tuple[dict[str, dict[str, int]], li
     shown = {
         name: np.array(source.categories.names, object)[class_of_images(source)] for name, source in sources.items()
     }
-    parts = [part for part in USES if IMAGES in sources and (part_of_images(sources[IMAGES]) == part).any()]
-    if IMAGES in sources and "train" in parts and len(parts) > 1:
-        own = part_of_images(sources[IMAGES])
+    own = part_of_images(sources[IMAGES]) if IMAGES in sources else np.empty(0, object)
+    parts: list[str] = [part for part in USES if (own == part).any()]
+    if "train" in parts and len(parts) > 1:
         shown = {"train": shown[IMAGES][own == "train"], "test": shown[IMAGES][own == parts[-1]]}
     elif IMAGES in sources:
         shown, parts = {"": shown[IMAGES]}, []
     else:
-        parts = [*sources]
+        parts = list(sources)
     return {name: dict(Counter(shown[name].tolist())) for name in ("", "train", "test") if name in shown}, parts
 
 
@@ -622,8 +621,8 @@ def _other_spellings(sides: Mapping[str, Mapping[str, int]]) -> dict[str, tuple[
     """Return test classes by the training class whose name differs in case or punctuation alone."""
     if len(sides) == 1:
         return {}
-    by_word = {slug(name) or name: name for name in sides["train"] if name not in sides["test"]}
-    matches = {name: by_word.get(slug(name) or name) for name in sides["test"] if name not in sides["train"]}
+    by_word = {plain_name(name): name for name in sides["train"] if name not in sides["test"]}
+    matches = {name: by_word.get(plain_name(name)) for name in sides["test"] if name not in sides["train"]}
     return {train: (test,) for test, train in sorted(matches.items()) if train is not None}
 
 
