@@ -27,10 +27,10 @@ from curation.manifest.header import ClassEntry, ClassRole, LabelView, Name, Pap
 from curation.sources.datasets import users_name
 from curation.sources.source_specs import SourceSlot
 
-RuleName = Literal["superclass", "wilderness"]
+RuleName = Literal["wilderness", "superclass", "hierarchy"]
 """Each rule is the module of this name beside this one, with `_` for `-` (see `rule_module`)."""
 RULES: tuple[RuleName, ...] = get_args(RuleName)
-EVALUATORS: dict[str, str] = {"superclass": "osod3", "wilderness": "elephant"}
+EVALUATORS: dict[str, str] = {"wilderness": "elephant", "superclass": "osod3", "hierarchy": "imagenet"}
 """The evaluation of each rule's manifests."""
 ROLES: tuple[ClassRole, ...] = ("known", "negative", "unknown", "ignored")
 ClassName = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -340,11 +340,11 @@ def _explained(error: msgspec.ValidationError, path: Path, keys: Sequence[str], 
     place = {0: "", 1: f", line {', '.join(numbers)}"}.get(len(numbers), f", one of the lines {', '.join(numbers[:5])}")
     near = get_close_matches(key, keys) if "unknown" in message else []
     if "matching regex" in message:
-        message = (
-            "lower-case letters, digits, . and _, joined by - and at most one /"
-            if key == "name"
-            else "a to z, 0 to 9, _"
-        )
+        forms = {
+            "name": "lower-case letters, digits, . and _, joined by - and at most one /",
+            "cut": "whole, halves, sixths, or a pattern of the letters K, N and U, such as KKNU",
+        }
+        message = forms.get(key, "a to z, 0 to 9, _")
     problem = "an unknown key" if "unknown" in message else "no such key" if unknown else "a wrong value"
     where = f"{path}{place}" + (f", table [{'.'.join(names)}]" if names else "")
     return ProtocolError(
