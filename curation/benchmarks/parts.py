@@ -390,6 +390,8 @@ def manifest_of_file(
     taxonomy: Taxonomy,
     algorithm_version: int,
     after: Paper,
+    notes: Sequence[str] = (),
+    **facts: Any,
 ) -> Manifest:
     """Return the manifest of a benchmark file.
 
@@ -399,6 +401,10 @@ def manifest_of_file(
         Where the file states none.
     after : Paper
         The paper that the rule follows; the manifest names no paper as its own but that of the file.
+    notes : sequence of str
+        What a reader must know, between the note on the rule and those of the file.
+    **facts
+        Further fields of the header.
 
     Raises
     ------
@@ -413,12 +419,20 @@ def manifest_of_file(
         paper=stated.paper,
         taxonomy=stated.taxonomy or taxonomy,
         classes=tuple(classes),
-        sources=tuple(source_entry(name, source) for name, source in sources.items()),
+        sources=tuple(
+            source_entry(
+                name,
+                source,
+                exhaustive=tuple(entry.name for entry in classes) if stated.sources[name].exhaustive else (),
+            )
+            for name, source in sources.items()
+        ),
         protocol=stated.rule,
         algorithm_version=algorithm_version,
         parameters=parameters,
         figures=tuple(_figure(name, expected, by_name) for name, expected in stated.expect.items()),
-        notes=(rule_note(stated.rule, after), *stated.notes),
+        notes=(rule_note(stated.rule, after), *notes, *stated.notes),
+        **facts,
     )
 
 

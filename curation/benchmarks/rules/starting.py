@@ -84,7 +84,14 @@ def start_benchmark(
     return "\n".join(module.start(sources, options)).rstrip("\n") + "\n"
 
 
-def source_tables(sources: Mapping[str, Source], name: str, roles: Mapping[str, str] = {}) -> list[str]:
+def source_tables(
+    sources: Mapping[str, Source],
+    name: str,
+    roles: Mapping[str, str] = {},
+    *,
+    beside: Sequence[str] = (),
+    exhaustive: bool | None = None,
+) -> list[str]:
     """Return the lines of ``[sources]``; sources that number their images alike get a namespace each.
 
     Parameters
@@ -94,22 +101,36 @@ def source_tables(sources: Mapping[str, Source], name: str, roles: Mapping[str, 
         Of the benchmark: its last word is the namespace of the image ids.
     roles : mapping of str to str
         Key ``as`` of the sources whose name is not their role.
+    beside : sequence of str
+        Names of sources that the file needs, given or not.
+    exhaustive : bool, optional
+        Whether every object of every class is annotated; None where the rule does not ask.
     """
     word = namespace_word(name)
     seen: set[Any] = set()
-    is_shared = False
+    later = [key for key in beside if key not in sources]
+    is_shared = bool(later)
     for source in sources.values():
         natives = set(source.images.native.tolist())
         is_shared |= not seen.isdisjoint(natives)
         seen |= natives
     lines = ["# The sources of `--source NAME=PATH`; dataset is the first word of their image ids."]
-    if is_shared:
+    if later:
+        lines.append("# Each has a name of its own, since images of the one may be numbered as those of the other.")
+    elif is_shared:
         lines.append("# They number their images alike: each has a name of its own, which keeps the images apart.")
+    if exhaustive is not None:
+        lines.append("# exhaustive: whether every object of every class is annotated: the audit cannot know.")
     lines.append("[sources]")
-    for key, source in sources.items():
-        table = {"as": roles.get(key, ""), "dataset": f"{word}_{slug(key)}"[:32] if is_shared else word}
-        table |= {"part": source.part}
-        fields = ", ".join(f"{field} = {quoted(value)}" for field, value in table.items() if value)
+    for key in (*sources, *later):
+        table: dict[str, Any] = {"as": roles.get(key, ""), "dataset": word}
+        if is_shared:
+            table["dataset"] = f"{word}_{slug(key)}"[:32].replace("-", "_")
+        table["part"] = sources[key].part if key in sources else ""
+        given = {} if exhaustive is None else {"exhaustive": exhaustive}
+        values = {field: quoted(value) for field, value in table.items() if value}
+        values |= {field: str(value).lower() for field, value in given.items()}
+        fields = ", ".join(f"{field} = {value}" for field, value in values.items())
         lines.append(f"{quoted_key(key)} = {{ {fields} }}")
     return lines
 

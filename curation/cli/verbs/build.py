@@ -77,8 +77,10 @@ def _answer(manifest: Manifest, out: Path) -> Answer:
         pinned = str(header.rule.parameters.get("decisions", "")).startswith("sha256:")
         words += [*(["--decisions", "FILE"] if pinned else []), "--out", "DIR"]
     lines += [f"written to {out}", next_command(verb, out, *words)]
-    if (rule := header.rule.protocol) in RULES:
-        lines.append(next_command("evaluate", out, *rule_module(rule).SCORE_WORDS, "--out", f"{out.name}-scores"))
+    if header.rule.protocol in RULES:
+        score_words = rule_module(header.rule.protocol).SCORE_WORDS
+        words = score_words(header) if callable(score_words) else score_words
+        lines.append(next_command("evaluate", out, *words, "--out", f"{out.name}-scores"))
     return Answer({"folder": str(out), **manifest_data(manifest)}, lines)
 
 
