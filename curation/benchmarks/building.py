@@ -110,11 +110,11 @@ def build(
     settings = _settings(parameters or {}, more)
     is_file = not isinstance(benchmark, Manifest) and Path(benchmark).suffix.lower() == ".toml"
     if is_file and (rule := rule_of(Path(str(benchmark)))):
-        if settings or tasks or decisions or declare:
+        if settings or tasks or declare:
             raise UsageError(
                 "A benchmark file holds its own parameters",
                 where=str(benchmark),
-                expected="no --set, --tasks, --decisions or --header-only",
+                expected="no --set, --tasks or --header-only",
                 hint="write them into [parameters] of the file",
             )
         known, settings = find_benchmark(rule), {"file": read_benchmark_file(str(benchmark))}
@@ -161,7 +161,8 @@ def build(
         values = read_parameters(known, settings)
         if declare and known.declare is None:
             raise UsageError("The benchmark has no header-only version", where=f"--header-only {known.name}")
-        opened = _opened(known, sources, values, known.name, reading, declared=declare)
+        target = str(benchmark) if is_file else known.name
+        opened = _opened(known, sources, values, target, reading, declared=declare)
         made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
     slots = [slot for slot in made.slots if slot.name in opened]
     contents = {slot.name: source_content(made, opened[slot.name]) for slot in slots} if made.lists else None

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.findmeifyoucan.lists import split_pool, start_by_rule
+from curation.benchmarks.rules.near_far_lists import split_pool, start_by_rule
 from curation.benchmarks.findmeifyoucan.pairs import VOC
 from curation.benchmarks.parts import images_with
 from curation.benchmarks.registry import find_benchmark
