@@ -62,7 +62,7 @@ def build(
     parameters : mapping of str to str
         a parameter of the benchmark
     tasks : Path or str, optional
-        TOML or JSON: your own tasks (owod)
+        TOML or JSON: your own tasks in the earlier form (owod)
     decisions : Path or str, optional
         recorded decisions to replay: jsonl, csv, or the authors' manual_selection (findmeifyoucan)
     allow_conflicts : bool
@@ -132,8 +132,7 @@ def build(
                 "A benchmark of published lists is built of these alone",
                 where=str(benchmark),
                 expected=f"--source {LISTS}=DIR with the authors' files",
-                hint="your own tasks: curation build owod --tasks FILE; a pair of ID classes and OOD sources: "
-                "curation build findmeifyoucan --set pair=FILE",
+                hint="a file of another rule names it: rule = …; docs/own_benchmark.md shows one of each",
             )
         pinned = pin_lists(draft_of(Path(str(benchmark))), Path(str((sources or {})[LISTS])))
         require_disjoint(pinned, {})
@@ -307,8 +306,7 @@ def _opened(
     slots = protocol.slots_for(parameters)
     has_task_file = protocol.task_settings is not None and not parameters.get("tasks")
     hint = (
-        f"curation list {protocol.name}"
-        + "; your own tasks: --tasks FILE, which `curation init` writes" * has_task_file
+        f"curation list {protocol.name}" + "; your own tasks: a file that `curation init tasks` writes" * has_task_file
     )
     sources = open_slots(raw_sources or {}, slots, reading or Reading(), hint=hint)
     needed = [slot for slot in slots if slot.part or not declared]

@@ -89,7 +89,14 @@ def read_task_file(path: Path) -> str:
     ProtocolError
         It is no TOML or JSON, has other fields or types, or does not hold together (see `parse_tasks`).
     """
-    declared = read_declaration(path, TaskFile, ProtocolError, kind="task file", example=f"for example\n{EXAMPLE}")
+    try:
+        declared = read_declaration(path, TaskFile, ProtocolError, kind="task file", example=f"for example\n{EXAMPLE}")
+    except ProtocolError as error:
+        if "`rule`" in (error.found or ""):
+            error.hint = (
+                f"it is a benchmark file: curation build {path} --source train=PATH --source test=PATH --out DIR"
+            )
+        raise
     declared.stated(str(path))
     # Class names are keys here, in any script: canonical JSON admits ASCII keys alone.
     fields = {name: value for name, value in msgspec.to_builtins(declared).items() if value is not None}

@@ -272,10 +272,18 @@ def _require_categories(pair: OodPair, pool: OodPool, source: Source) -> None:
 def _require_images(split: Splits) -> None:
     """Raise `ProtocolError` for a split that cannot be made, or that has no image."""
     pool = split.pool
+    if split.missing:
+        raise ProtocolError("A split cannot be made", where=f"source {pool.name}", found=split.missing)
     for part in pool.parts:
-        if missing := split.missing_of(part):
-            hint = None if pool.candidates else f'candidates = {{ {pool.name} = "{pool.name}_more" }} in [parameters]'
-            raise ProtocolError("A split cannot be made", where=f"part {part}", found=missing, hint=hint)
+        if split.missing_of(part):
+            more = pool.candidates or f"{pool.name}_more"
+            told = f'[sources.{more}] with as = "{CANDIDATES}", and candidates = {{ {pool.name} = "{more}" }}'
+            raise ProtocolError(
+                "Decisions add images from a source that is not given",
+                where=f"part {part}",
+                expected=f"--source {more}=PATH" + ("" if pool.candidates else f"; in the file {told}"),
+                found=f"{len(split.added[part])} added images",
+            )
         if not split.images(part):
             ways = f"categories in [parameters.near.{pool.name}], decisions, or as = {quoted(FARTHER)}"
             counts = {name: len(split.images(name)) for name in pool.parts}

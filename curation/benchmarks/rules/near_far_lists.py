@@ -189,7 +189,7 @@ def _start(
     by_rule = tuple(ids[positions].tolist()) if pool.rule else None
     by_hand = parameters["start"] == "rule"
     if pool.published in sources and not by_hand:
-        return by_rule, _published(pool, sources, by_rule), ""
+        return by_rule, _published(pool, sources, by_rule, is_own=is_own), ""
     if pool.published in sources:
         raise ProtocolError(
             "A published start list is given and not asked for",
@@ -203,17 +203,19 @@ def _start(
     return by_rule, None, f"needs --source {pool.published}=LIST, the published start list{no_rule}"
 
 
-def _published(pool: OodPool, sources: Mapping[str, Source], by_rule: Ids | None) -> Ids:
+def _published(pool: OodPool, sources: Mapping[str, Source], by_rule: Ids | None, *, is_own: bool) -> Ids:
     listed = tuple(sources[pool.published].image_ids.tolist())
     require_positions(sources[pool.start], listed, f"the list {pool.published}", pool.start)
     outside = sorted(set(listed) - set(by_rule)) if by_rule is not None else []
     if outside:
         raise ProtocolError(
-            "The published start list has images that the start rule refuses",
+            f"The {'' if is_own else 'published '}start list has images that the start rule refuses",
             where=f"--source {pool.published}",
             expected=f"a subset of the {len(by_rule or ())} images without an ID class",
             found=f"{len(outside)} others, the first {', '.join(outside[:3])}",
-            hint="is it the list of the other ID set (VOC, BDD100k)?",
+            hint=f'whole = ["{pool.name}"] in [parameters] starts from any image'
+            if is_own
+            else "is it the list of the other ID set (VOC, BDD100k)?",
         )
     return listed
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +17,7 @@ from curation.core.arguments import checked
 from curation.core.columns import distinct
 from curation.core.errors import UsageError
 from curation.core.wording import slug
+from curation.manifest.header import NAME
 from curation.sources.datasets import users_name
 from curation.sources.opening import open_slots
 from curation.sources.source import Source
@@ -70,6 +72,9 @@ def start_benchmark(
     bad_boxes
         boxes that are not finite, negative or outside any image: refuse, or drop and count
     """
+    if not re.fullmatch(NAME, name) or len(name) > 100:
+        expected = "lower-case words joined by -, at most one /"
+        raise UsageError("The name cannot be that of a benchmark", where=f"--name {name[:80]}", expected=expected)
     module = rule_module(rule)
     usual: tuple[str, ...] = module.USUAL_SOURCES
     paths = {"": source} if isinstance(source, Path) else dict(source)

@@ -519,10 +519,19 @@ def _hint_for(strangers: list[str], task_classes: list[str], *, is_stated: bool)
     if not is_stated:
         file = "is it another file? For data of your own: `curation init tasks`"
         return f"is {strangers[0]!r} an alias of {near[0]!r}? Or {file}" if near else file
-    names = ", ".join(json.dumps(name[:200], ensure_ascii=False) for name in strangers[:20])
+    cases = [(known, other) for other in strangers for known in task_classes if other.casefold() == known.casefold()]
+    rows = "; ".join(
+        f"{_quoted(known)} = [{_quoted(other)}]" for known, other in cases[:5] or zip(near, strangers, strict=False)
+    )
+    if cases:
+        return f"the same class in other letters? In the table of aliases: {rows}"
+    names = ", ".join(map(_quoted, strangers[:20]))
     ways = (
         f"above the first task of the file: unknown = [{names}] where their objects stay unknown for ever, or "
         f"ignored = [{names}] where they are neither right nor wrong"
     )
-    alias, stranger = (json.dumps(name[:200], ensure_ascii=False) for name in (near[0] if near else "", strangers[0]))
-    return f"in the table of aliases {alias} = [{stranger}], if it is the same class; {ways}" if near else ways
+    return f"the same class? In the table of aliases: {rows}; else {ways}" if near else ways
+
+
+def _quoted(name: str) -> str:
+    return json.dumps(name[:200], ensure_ascii=False)

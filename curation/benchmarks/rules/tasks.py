@@ -182,7 +182,7 @@ def _problems(stated: BenchmarkFile) -> Iterator[tuple[str, str, str]]:
         if not _is_usable(name):
             yield "classes", _NAMES_ARE, repr(name[:80])
     # Folded, so that BipolarForcepsDown and BipolarForcepsDOwn are one class (a slip of a published benchmark).
-    folded = Counter(name.casefold() for name in spelled)
+    folded = Counter(name for each in split.classes for name in {*map(str.casefold, (each.name, *each.aliases))})
     for field, counts in (
         ("tasks: name", Counter(task.name for task in split.tasks)),
         ("classes, unknown, ignored and aliases", folded),
