@@ -229,9 +229,12 @@ def _problems(stated: BenchmarkFile, settings: NearFarParameters) -> Iterator[tu
             elif stated.dataset(name) != stated.dataset(pool):
                 yield f"[sources] {name}", f"dataset = {quoted(stated.dataset(pool))}, as {pool}", stated.dataset(name)
         for name in (name for name, its in roles.items() if its == role and name not in own.values()):
-            yield f"[sources] {name}", f"{key} = {{ {pools[0]} = {quoted(name)} }} in [parameters]", "not used"
+            pool = next((pool for pool in pools if stated.dataset(pool) == stated.dataset(name)), pools[0])
+            yield f"[sources] {name}", f"{key} = {{ {pool} = {quoted(name)} }} in [parameters]", "not used"
     for key in ("near", "remove"):
         for pool, reasons in getattr(settings, key).items():
+            if key == "near" and reasons and roles.get(pool) == FARTHER:
+                yield f"[parameters.near.{pool}]", f'a source with as = "{NEAR_FAR}"', f"{pool} as {FARTHER}"
             for category, reason in reasons.items():
                 if reason not in known:
                     expected = f"the ID class concerned: one of {', '.join(known)}"[:300]
