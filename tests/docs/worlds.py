@@ -448,10 +448,23 @@ def lists_of_others(folder: Path) -> None:
     write_lines(folder / "unknown.txt", ["n01580870", "n02419796", "n04322801"])
 
 
+def benchmarks_of_ones_own(folder: Path) -> None:
+    """Draw the sources of each rule, detections on them, and the benchmark files of the page."""
+    for rule, name in (("wilderness", "parts"), ("tasks", "tasks"), ("near-far", "near")):
+        (text,) = [text for text in data_of("docs/own_benchmark.md", "toml") if text.startswith(f'rule = "{rule}"')]
+        (folder / f"{name}.toml").write_text(text)
+    wilderness_of_ones_own(folder)
+    pair_of_ones_own(folder)
+    shapes(folder)
+    write_results(folder / "test.json", folder / "results.json", triangle=2, star=-1)
+    for name, images in (("zoo", "abcdef"), ("id", "xyz")):
+        box = {"category_id": 1, "bbox": [0, 5, 15, 15], "score": 0.9}
+        rows = [{"image_id": image, "ood_score": n / 10, **box} for n, image in enumerate(images)]
+        write_json(folder / f"{name}_results.json", rows)
+
+
 def wilderness_of_ones_own(folder: Path) -> None:
-    """Draw a closed set, images of a factory, detections on both, and the benchmark file of the page."""
-    block = next(one for one in blocks_of("docs/own_benchmark.md") if one.language == "toml")
-    (folder / "parts.toml").write_text(block.text)
+    """Draw a closed set, images of a factory, and detections on both."""
     known, others = {"bolt": 1, "nut": 2}, {"Bolt": 1, "nut": 2, "cable": 3, "tool": 4}
     write_coco(folder / "parts.json", {n: [("bolt", "nut")[n % 2]] for n in range(1, 121)}, known)
     shown = {n: [[*others][n % 4], "cable"] for n in range(1, 301)}
@@ -483,7 +496,7 @@ WORLDS: dict[str, Callable[[Path], None]] = {
     "docs/openood.md": openood_files,
     "docs/openimages.md": photos_without_sizes,
     "docs/oscr.md": class_scores,
-    "docs/own_benchmark.md": wilderness_of_ones_own,
+    "docs/own_benchmark.md": benchmarks_of_ones_own,
     "docs/owod.md": shapes_with_tasks,
     "docs/owod_metrics.md": open_world_files,
     "docs/proposals.md": suspects,

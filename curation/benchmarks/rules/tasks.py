@@ -104,7 +104,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         parts,
         {slot: sources[slot] for slot in split.slots if slot in sources},
         split.classes,
-        {**parameters, "train_evidence": evidence},
+        {**parameters, "exemplars": settings.exemplars, "train_evidence": evidence},
         taxonomy="OWOD",
         algorithm_version=1,
         after=PAPER,
