@@ -273,3 +273,29 @@ def test_from_own_data_to_a_score_by_the_commands_that_are_printed(
         asked = (split, "paper", "AUROC")
         (found,) = [row for row in measures if (row["split"], row["variant"], row["measure"]) == asked]
         assert found["value"] == pytest.approx(auroc, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--source", "zoo.json"], "at least one source of other images"),
+        (["--source", "id=pets.json", "--source", "my-zoo=zoo.json"], "letters, digits and _"),
+        (["--source", "id=pets.json", "--source", "zoo=pets.json"], "two purposes"),
+        (["--source", "id=pets.json", "--source", "zoo=empty.json"], "No image is left"),
+        (["--source", "id=empty.json", "--source", "zoo=zoo.json"], "No class has an object"),
+        (["--source", "id=pets.json", "--source", "zoo=dogs.json"], "No image is left"),
+        (["--source", "id=pets.json", "--source", "zoo=table.csv"], "needs boxes"),
+        (["--source", "id=pets.json", "--source", "zoo=zoo.json", "--name", "My Lab"], "lower-case"),
+    ],
+)
+def test_init_refuses_what_cannot_be_built(
+    tmp_path: Path, words: list[str], told: str, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is written that `build` would refuse."""
+    monkeypatch.chdir(tmp_path)
+    draw(tmp_path)
+    for name, images in (("pets", {"p": ["dog"]}), ("dogs", {"d": ["dog"]}), ("empty", {})):
+        (tmp_path / f"{name}.json").write_text(json.dumps(as_coco(images, ["dog"])))
+    (tmp_path / "table.csv").write_text("image_id,class\n1,dog\n")
+    assert told in shell.err("init", "near-far", *words, "--out", "new.toml")
+    assert not (tmp_path / "new.toml").exists()

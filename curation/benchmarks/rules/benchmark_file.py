@@ -196,7 +196,8 @@ def rule_module(rule: str) -> Any:
     """Return the module of a rule.
 
     It holds ``PARAMETERS`` (the record of its parameters), ``PARTS``, ``PAPER``, ``build`` and ``start`` (what `init`
-    writes), ``USUAL_SOURCES`` (names of sources for `init`) and ``SCORE_WORDS`` (options of `evaluate MANIFEST`).
+    writes), ``USUAL_SOURCES`` (names of sources for `init`), and ``score_words(header)`` or ``SCORE_WORDS`` (options of
+    `evaluate MANIFEST`). One that replays decisions has ``read_recorded`` and ``read_decisions_file``.
     """
     return import_module(f"{__package__}.{rule.replace('-', '_')}")
 

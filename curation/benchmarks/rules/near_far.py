@@ -7,6 +7,7 @@ as a whole.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal
@@ -15,7 +16,7 @@ import msgspec
 from msgspec import Meta
 
 from curation.benchmarks.benchmark import fact
-from curation.benchmarks.parts import Part, manifest_of_file
+from curation.benchmarks.parts import Part, images_with, manifest_of_file
 from curation.benchmarks.rules.benchmark_file import BenchmarkFile, stated_in
 from curation.benchmarks.rules.near_far_lists import Splits, classes_of, notes_of, parts_of, split_pool
 from curation.benchmarks.rules.ood_pools import OodPair, OodPool, faults_of
@@ -28,6 +29,7 @@ from curation.benchmarks.rules.starting import (
     object_counts,
     quoted,
     quoted_key,
+    require_usable,
     source_tables,
 )
 from curation.core.errors import ProtocolError, UsageError
@@ -40,6 +42,7 @@ from curation.signals.hierarchy.related_classes import ClassKin, class_kin, kins
 from curation.sources.source import Source
 
 NEAR_FAR, FARTHER, CANDIDATES, START_LIST = "near-far", "farther", "candidates", "start-list"
+_NAME, _NAMES_OF_POOLS = re.compile("[a-z0-9][a-z0-9_]{0,31}"), "a word of up to 32 letters, digits and _"
 NEAR_WUP = 0.82
 """Wu-Palmer similarity from which `init` calls a category near, as proposals do: the paper states none."""
 _Reasons = dict[Annotated[str, Meta(min_length=1)], str]
@@ -139,9 +142,6 @@ def score_words(header: Header) -> tuple[str, ...]:
     return (*(word for part in parts for word in ("--detections", f"{part}=FILE")), "--scores", "ID_FILE")
 
 
-SCORE_WORDS = score_words
-
-
 def pair_of_file(stated: BenchmarkFile) -> OodPair:
     """Return the ID classes and the pools of OOD images that a benchmark file states.
 
@@ -205,12 +205,8 @@ def _problems(stated: BenchmarkFile, settings: NearFarParameters) -> Iterator[tu
         if role not in (NEAR_FAR, FARTHER, CANDIDATES, START_LIST):
             expected = f"as = one of {', '.join(map(quoted, (NEAR_FAR, FARTHER, CANDIDATES, START_LIST)))}"
             yield f"[sources] {name}", expected, f"as {role}"
-        if name in pools and not (name.isascii() and name.replace("_", "a").isalnum() and len(name) <= 32):
-            yield (
-                f"[sources] {name}",
-                "a word of up to 32 letters, digits and _ : decisions name the source by it",
-                name,
-            )
+        if name in pools and not _NAME.fullmatch(name):
+            yield (f"[sources] {name}", f"{_NAMES_OF_POOLS}: decisions name the source by it", name)
     if not pools:
         found = ", ".join(f"{name} as {role}" for name, role in roles.items())
         yield "[sources]", f'a table with as = "{NEAR_FAR}" or as = "{FARTHER}"', found
@@ -324,7 +320,12 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     known = [name for name, (objects, _) in counts.items() if objects]
     if not known:
         raise ProtocolError("No class has an object here", where=f"source {id_name}", expected="annotated classes")
+    require_usable(known, f"source {id_name}")
     others = {name: source for name, source in sources.items() if name != id_name}
+    if strange := [name for name in others if not _NAME.fullmatch(name)]:
+        raise UsageError(
+            "Decisions cannot name the source", expected=f"{_NAMES_OF_POOLS}: --source zoo=PATH", found=strange[0]
+        )
     aliases: dict[str, list[str]] = {}
     tables: list[str] = []
     roles = {}
@@ -332,13 +333,24 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         source.require_objects("A start list")
         found = object_counts({name: source})
         kin = class_kin([label for label, (n, _) in found.items() if n], known, datasets=DATASETS)
-        for alias, owner in _renamed(kin, known).items():
+        renamed = _renamed(kin, known)
+        for alias, owner in renamed.items():
             if alias not in aliases.setdefault(owner, []):
                 aliases[owner].append(alias)
-        remove = {
-            label: kin.relatives[label] for label in kin.of("below", "above") if label not in _renamed(kin, known)
-        }
-        near = _similar(kin, {*remove, *_renamed(kin, known), *known})
+        remove = {label: kin.relatives[label] for label in kin.of("below", "above") if label not in renamed}
+        near = _similar(kin, {*remove, *renamed, *known})
+        for label in (*renamed, *remove, *near):
+            require_usable([label], f"source {name}")
+        left = ~images_with(source, {*known, *renamed, *remove})
+        if not left.any():
+            raise ProtocolError(
+                "No image is left that shows no ID class",
+                where=f"source {name}",
+                expected="images without ID classes, their kinds and what is above them",
+                found=f"{len(left)} images",
+            )
+        shows_near = images_with(source, near)
+        near = near if (left & shows_near).any() and (left & ~shows_near).any() else {}
         roles[name] = NEAR_FAR if near else FARTHER
         words = {"below": "is a kind of", "above": "may be a"}
         tables += _table(
@@ -356,7 +368,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         if not near:
             tables += [
                 "",
-                f'# Nothing in {name} is known to be near. Where you know better: as = "{NEAR_FAR}" above, and',
+                f'# {name} is not split, for lack of near images or of others. Your own split: as = "{NEAR_FAR}", and',
             ]
             tables += [f"# [parameters.near.{quoted_key(name)}]", f'# "CATEGORY" = {quoted(known[0])}']
     remarks = [f"{counts[name][0]:,} objects on {counts[name][1]:,} images" for name in known]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +15,7 @@ from curation.benchmarks.roles import require_disjoint_sources
 from curation.benchmarks.rules.benchmark_file import RuleName, rule_module
 from curation.core.arguments import checked
 from curation.core.columns import distinct
-from curation.core.errors import UsageError
+from curation.core.errors import ProtocolError, UsageError
 from curation.core.wording import slug
 from curation.manifest.header import NAME
 from curation.sources.datasets import users_name
@@ -23,6 +23,8 @@ from curation.sources.opening import open_slots
 from curation.sources.source import Source
 from curation.sources.source_specs import BadBoxes, Reading, SourceSlot
 
+_LONGEST_NAME = 200
+NAMES_ARE = f"printable names of 1 to {_LONGEST_NAME} characters without outer blanks, none of them 'unknown'"
 Given = Annotated[Mapping[str, Path] | Path, "[NAME[@PART]=]PATH"]
 
 
@@ -192,3 +194,24 @@ def quoted(text: str) -> str:
 def quoted_key(text: str) -> str:
     """Return a TOML key, quoted where it has to be."""
     return text if text.replace("-", "").replace("_", "").isalnum() and text.isascii() else quoted(text)
+
+
+def is_usable(name: str) -> bool:
+    """Return whether a class may have this name in a benchmark file."""
+    as_written = name.isprintable() and name == name.strip()
+    return as_written and 0 < len(name) <= _LONGEST_NAME and name.casefold() != "unknown"
+
+
+def require_usable(labels: Iterable[str], files: str) -> None:
+    """Raise `ProtocolError` for a class whose name cannot stand in a file, and for two that differ in case alone."""
+    first: dict[str, str] = {}
+    for label in labels:
+        other = "" if (earlier := first.setdefault(label.casefold(), label)) == label else earlier
+        if other or not is_usable(label):
+            raise ProtocolError(
+                "A class of the annotation file cannot stand in a benchmark file under its name",
+                where=files,
+                expected=f"{NAMES_ARE}, each once, whatever its case",
+                found=repr(label[:80]) + (f" beside {other[:80]!r}" if other else ""),
+                hint="rename the category in the annotation file",
+            )

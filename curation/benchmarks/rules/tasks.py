@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
@@ -17,9 +17,19 @@ import msgspec
 from msgspec import Meta
 
 from curation.benchmarks.benchmark import MOST_IMAGES, fact
-from curation.benchmarks.parts import manifest_of_file
+from curation.benchmarks.parts import images_with, manifest_of_file
 from curation.benchmarks.rules.benchmark_file import BenchmarkFile, stated_in
-from curation.benchmarks.rules.starting import StartOptions, beginning, listed, quoted, source_tables
+from curation.benchmarks.rules.starting import (
+    NAMES_ARE,
+    StartOptions,
+    beginning,
+    is_usable,
+    listed,
+    object_counts,
+    quoted,
+    require_usable,
+    source_tables,
+)
 from curation.benchmarks.rules.task_lists import (
     PUBLISHED_SIZES,
     Given,
@@ -36,8 +46,6 @@ from curation.manifest.manifest import Manifest
 from curation.sources.datasets import namespace_of
 from curation.sources.source import Source
 
-_LONGEST_NAME = 200
-_NAMES_ARE = f"printable names of 1 to {_LONGEST_NAME} characters without outer blanks, none of them 'unknown'"
 _Images = Annotated[int, Meta(ge=0, le=MOST_IMAGES)]
 
 
@@ -118,9 +126,6 @@ def score_words(header: Header) -> tuple[str, ...]:
     return "--task", header.tasks[0].name, "--detections", "FILE"
 
 
-SCORE_WORDS = score_words
-
-
 def split_of_file(stated: BenchmarkFile) -> TaskSplit:
     """Return the tasks, classes and sources of a benchmark file: classes of tasks are known, with indices from 0."""
     tasks = tuple(
@@ -179,8 +184,8 @@ def _problems(stated: BenchmarkFile) -> Iterator[tuple[str, str, str]]:
             yield field, "names of classes of the file", repr(name[:80])
     spelled = [*names, *(alias for aliases in classes.aliases.values() for alias in aliases)]
     for name in spelled:
-        if not _is_usable(name):
-            yield "classes", _NAMES_ARE, repr(name[:80])
+        if not is_usable(name):
+            yield "classes", NAMES_ARE, repr(name[:80])
     # Folded, so that BipolarForcepsDown and BipolarForcepsDOwn are one class (a slip of a published benchmark).
     folded = Counter(name for each in split.classes for name in {*map(str.casefold, (each.name, *each.aliases))})
     for field, counts in (
@@ -194,11 +199,6 @@ def _problems(stated: BenchmarkFile) -> Iterator[tuple[str, str, str]]:
             namespace_of(stated.dataset(source))
         except CurationError as error:
             yield f"dataset of {source}", error.expected or "a lower-case word", repr(stated.dataset(source)[:80])
-
-
-def _is_usable(name: str) -> bool:
-    as_written = name.isprintable() and name == name.strip()
-    return as_written and 0 < len(name) <= _LONGEST_NAME and name.casefold() != "unknown"
 
 
 def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
@@ -223,16 +223,17 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     if "test" in sources:
         sources["test"].require_objects("A test part")
     files = ", ".join(printable(raw.files[0].name if raw.files else raw.dataset, "?") for raw in sources.values())
-    objects, shows = _counts(sources)
-    trained = _counts({"train": sources["train"]})[1] if "train" in sources else shows
-    names = [label for label in objects if trained.get(label)]
+    counts = object_counts(sources)
+    train = sources.get("train")
+    trained = counts if train is None else object_counts({"train": train})
+    names = [label for label in counts if label in trained and trained[label][0]]
     if not names:
         raise ProtocolError(
-            "No class has an object here", where=files, expected="an annotation file", found=f"{len(objects)} classes"
+            "No class has an object here", where=files, expected="an annotation file", found=f"{len(counts)} classes"
         )
-    _require_usable(objects, files)
-    absent = [label for label in objects if not objects[label]] if len(sources) > 1 else []
-    untrained = [label for label in objects if label not in {*names, *absent}]
+    require_usable(counts, files)
+    absent = [label for label in counts if not counts[label][0]] if len(sources) > 1 else []
+    untrained = [label for label in counts if label not in {*names, *absent}]
     if (n_tasks := min(options.n_tasks, len(names))) < options.n_tasks:
         text = f"{n_tasks} tasks in place of {options.n_tasks}: no more classes have an object"
         warnings.warn(text, CurationWarning, stacklevel=4)
@@ -244,7 +245,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         *source_tables(sources, options.name, beside=USUAL_SOURCES, exhaustive=options.exhaustive),
         "",
         "[parameters]",
-        *_sizes(groups, trained if "train" in sources else {}),
+        *_sizes(groups, train, trained),
         "",
         "[classes]",
         "# Classes that never become known: their objects stay unknown at every task.",
@@ -258,52 +259,22 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         f"# of the files, cut into {n_tasks} groups: move them to where you want them.",
     ]
     for number, group in enumerate(groups, start=1):
-        remarks = [f"{objects[label]:,} objects on {len(shows[label]):,} images" for label in group]
+        remarks = ["{:,} objects on {:,} images".format(*counts[label]) for label in group]
         lines += ["[[classes.tasks]]", f'name = "t{number}"', *listed("classes", group, remarks), ""]
     return lines
 
 
-def _require_usable(labels: Collection[str], files: str) -> None:
-    first: dict[str, str] = {}
-    for label in labels:
-        other = "" if (earlier := first.setdefault(label.casefold(), label)) == label else earlier
-        if other or not _is_usable(label):
-            raise ProtocolError(
-                "A class of the annotation file cannot stand in a benchmark file under its name",
-                where=files,
-                expected=f"{_NAMES_ARE}, each once, whatever its case",
-                found=repr(label[:80]) + (f" beside {other[:80]!r}" if other else ""),
-                hint="rename the category in the annotation file",
-            )
-
-
-def _counts(sources: Mapping[str, Source]) -> tuple[dict[str, int], dict[str, set[tuple[str, int]]]]:
-    """Return how many objects each class has in all sources, and the images that show it, in the order of the files."""
-    objects: dict[str, int] = {}
-    images: dict[str, set[tuple[str, int]]] = {}
-    for use, source in sources.items():
-        names = source.categories.names
-        for label in names:
-            objects.setdefault(label, 0)
-            images.setdefault(label, set())
-        image, category = source.class_pairs()
-        for shows, position in zip(image.tolist(), category.tolist(), strict=True):
-            objects[names[position]] += 1
-            images[names[position]].add((use, shows))
-    return objects, images
-
-
-def _sizes(groups: Sequence[Sequence[str]], images: Mapping[str, Collection[object]]) -> list[str]:
-    """Return the sizes of the validation and finetuning lists that fit the images of each class."""
-    if not images:
+def _sizes(groups: Sequence[Sequence[str]], train: Source | None, counts: Mapping[str, tuple[int, int]]) -> list[str]:
+    """Return the sizes of the validation and finetuning lists that fit the training images of each class."""
+    if train is None:
         return [
             "# Sizes of the validation and finetuning lists; init tasks --source train=PATH finds what fits.",
             "validation = 0",
             "exemplars = 0",
         ]
-    of_tasks = [len(set[object]().union(*(images[label] for label in group))) for group in groups]
+    of_tasks = [int(images_with(train, group).sum()) for group in groups]
     validation = fitting_validation(of_tasks)
-    rarest = min(len(images[label]) for group in groups for label in group)
+    rarest = min(counts[label][1] for group in groups for label in group)
     exemplars = min(max((rarest - validation * len(groups)) // 2, 1), PUBLISHED_SIZES[1])
     most, usual = PUBLISHED_SIZES
     return [

@@ -78,8 +78,8 @@ def _answer(manifest: Manifest, out: Path) -> Answer:
         words += [*(["--decisions", "FILE"] if pinned else []), "--out", "DIR"]
     lines += [f"written to {out}", next_command(verb, out, *words)]
     if header.rule.protocol in RULES:
-        score_words = rule_module(header.rule.protocol).SCORE_WORDS
-        words = score_words(header) if callable(score_words) else score_words
+        rule = rule_module(header.rule.protocol)
+        words = rule.score_words(header) if hasattr(rule, "score_words") else rule.SCORE_WORDS
         lines.append(next_command("evaluate", out, *words, "--out", f"{out.name}-scores"))
     return Answer({"folder": str(out), **manifest_data(manifest)}, lines)
 
