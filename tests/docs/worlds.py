@@ -455,7 +455,7 @@ def benchmarks_of_ones_own(folder: Path) -> None:
     for text in data_of("docs/own_benchmark.md", "toml"):
         if (own := tomllib.loads(text)).get("rule"):
             (folder / f"{own['name'].rpartition('/')[2]}.toml").write_text(text)
-    for draw in (parts_of_ones_own, livestock_of_ones_own, pets_of_ones_own):
+    for draw in (parts_of_ones_own, shapes_of_ones_own, livestock_of_ones_own, pets_of_ones_own, zoo_of_ones_own):
         draw(folder)
 
 
@@ -474,11 +474,26 @@ def livestock_of_ones_own(folder: Path) -> None:
     livestock = {
         name: number for number, name in enumerate(("cow", "sheep", "goat", "hen", "duck", "goose", "animal"), 1)
     }
-    for name, first in (("train", 0), ("test", 500)):
+    for name, first in (("farm_train", 0), ("farm_test", 500)):
         shown = {first + n: [[*livestock][n % 7], [*livestock][n % 5]] for n in range(1, 101)}
         write_coco(folder / f"{name}.json", shown, livestock)
     unknown = [name for name in livestock if name not in ("duck", "sheep")]
-    write_results(folder / "test.json", folder / "results.json", **dict.fromkeys(unknown, -1))
+    write_results(folder / "farm_test.json", folder / "farm_results.json", **dict.fromkeys(unknown, -1))
+
+
+def shapes_of_ones_own(folder: Path) -> None:
+    """Draw shapes, and detections."""
+    shapes(folder)
+    write_results(folder / "test.json", folder / "results.json", triangle=2, star=-1)
+
+
+def zoo_of_ones_own(folder: Path) -> None:
+    """Draw OOD images, decisions on them, and detections with scores."""
+    pair_of_ones_own(folder)
+    for name, images in (("zoo", "abcdef"), ("id", "xyz")):
+        box = {"category_id": 1, "bbox": [0, 5, 15, 15], "score": 0.9}
+        rows = [{"image_id": image, "ood_score": n / 10, **box} for n, image in enumerate(images)]
+        write_json(folder / f"{name}_results.json", rows)
 
 
 def pets_of_ones_own(folder: Path) -> None:
