@@ -63,7 +63,7 @@ def build(
     parameters : mapping of str to str
         a parameter of the benchmark
     tasks : Path or str, optional
-        TOML or JSON: your own tasks (owod)
+        TOML or JSON: your own tasks in the earlier form (owod)
     decisions : Path or str, optional
         recorded decisions to replay: jsonl, csv, or the authors' manual_selection (findmeifyoucan)
     allow_conflicts : bool
@@ -111,11 +111,11 @@ def build(
     settings = _settings(parameters or {}, more)
     is_file = not isinstance(benchmark, Manifest) and Path(benchmark).suffix.lower() == ".toml"
     if is_file and (rule := rule_of(Path(str(benchmark)))):
-        if settings or tasks or decisions or declare:
+        if settings or tasks or declare:
             raise UsageError(
                 "A benchmark file holds its own parameters",
                 where=str(benchmark),
-                expected="no --set, --tasks, --decisions or --header-only",
+                expected="no --set, --tasks or --header-only",
                 hint="write them into [parameters] of the file",
             )
         known, settings = find_benchmark(rule), {"file": read_benchmark_file(str(benchmark))}
@@ -133,8 +133,7 @@ def build(
                 "A benchmark of published lists is built of these alone",
                 where=str(benchmark),
                 expected=f"--source {LISTS}=DIR with the authors' files",
-                hint="your own tasks: curation build owod --tasks FILE; a pair of ID classes and OOD sources: "
-                "curation build findmeifyoucan --set pair=FILE",
+                hint="a file of another rule names it: rule = …; docs/own_benchmark.md shows one of each",
             )
         pinned = pin_lists(draft_of(Path(str(benchmark))), Path(str((sources or {})[LISTS])))
         require_disjoint(pinned, {})
@@ -162,7 +161,8 @@ def build(
         values = read_parameters(known, settings)
         if declare and known.declare is None:
             raise UsageError("The benchmark has no header-only version", where=f"--header-only {known.name}")
-        opened = _opened(known, sources, values, known.name, reading, declared=declare)
+        target = str(benchmark) if is_file else known.name
+        opened = _opened(known, sources, values, target, reading, declared=declare)
         made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
         tables = stated_in(values["file"]).sources if known.name in RULES else {}
         made = attributed(made, {source: table.licence for source, table in tables.items()})
@@ -309,8 +309,7 @@ def _opened(
     slots = protocol.slots_for(parameters)
     has_task_file = protocol.task_settings is not None and not parameters.get("tasks")
     hint = (
-        f"curation list {protocol.name}"
-        + "; your own tasks: --tasks FILE, which `curation init` writes" * has_task_file
+        f"curation list {protocol.name}" + "; your own tasks: a file that `curation init tasks` writes" * has_task_file
     )
     sources = open_slots(raw_sources or {}, slots, reading or Reading(), hint=hint)
     needed = [slot for slot in slots if slot.part or not declared]

@@ -431,6 +431,8 @@ def manifest_of_file(
     algorithm_version: int,
     after: Paper,
     figures: Sequence[Figure] = (),
+    notes: Sequence[str] = (),
+    **facts: Any,
 ) -> Manifest:
     """Return the manifest of a benchmark file.
 
@@ -442,6 +444,10 @@ def manifest_of_file(
         The paper that the rule follows; the manifest names no paper as its own but that of the file.
     figures : sequence of Figure
         Counts of the rule, after those that the file expects.
+    notes : sequence of str
+        What a reader must know, between the note on the rule and those of the file.
+    **facts
+        Further fields of the header.
 
     Raises
     ------
@@ -456,12 +462,20 @@ def manifest_of_file(
         paper=stated.paper,
         taxonomy=stated.taxonomy or taxonomy,
         classes=tuple(classes),
-        sources=tuple(source_entry(name, source) for name, source in sources.items()),
+        sources=tuple(
+            source_entry(
+                name,
+                source,
+                exhaustive=tuple(entry.name for entry in classes) if stated.sources[name].exhaustive else (),
+            )
+            for name, source in sources.items()
+        ),
         protocol=stated.rule,
         algorithm_version=algorithm_version,
         parameters=parameters,
         figures=(*(_figure(name, expected, by_name) for name, expected in stated.expect.items()), *figures),
-        notes=(rule_note(stated.rule, after), *stated.notes),
+        notes=(rule_note(stated.rule, after), *notes, *stated.notes),
+        **facts,
     )
 
 

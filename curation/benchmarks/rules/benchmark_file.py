@@ -27,15 +27,23 @@ from curation.manifest.header import ClassEntry, ClassRole, LabelView, Name, Pap
 from curation.sources.datasets import users_name
 from curation.sources.source_specs import SourceSlot
 
-RuleName = Literal["superclass", "wilderness"]
+RuleName = Literal["wilderness", "tasks", "superclass", "hierarchy", "near-far"]
 """Each rule is the module of this name beside this one, with `_` for `-` (see `rule_module`)."""
 RULES: tuple[RuleName, ...] = get_args(RuleName)
-EVALUATORS: dict[str, str] = {"superclass": "osod3", "wilderness": "elephant"}
+EVALUATORS: dict[str, str] = {
+    "wilderness": "elephant",
+    "tasks": "owod",
+    "superclass": "osod3",
+    "hierarchy": "imagenet",
+    "near-far": "findmeifyoucan",
+}
 """The evaluation of each rule's manifests."""
 ROLES: tuple[ClassRole, ...] = ("known", "negative", "unknown", "ignored")
 ClassName = Annotated[str, Meta(min_length=1, max_length=200)]
 ClassNames = tuple[ClassName, ...]
 _DEEPEST = 50
+_EARLIER = {"tasks": "owod --tasks ", "pools": "findmeifyoucan --set pair="}
+"""Options of `build` that read files of earlier forms, by a table that only they have."""
 Parameters = TypeVar("Parameters", bound=msgspec.Struct)
 
 
@@ -124,7 +132,7 @@ class Classes(_Table, frozen=True):
         """
         return self.leaves(getattr(self, role))
 
-    def leaves(self, names: ClassNames) -> tuple[str, ...]:
+    def leaves(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return classes, a group's in its place; each once, in order. A `ProtocolError` as `of` raises it."""
         opened: set[str] = set()
         return tuple(dict.fromkeys(leaf for name in names for leaf in self._leaves(name, (), opened)))
@@ -169,7 +177,9 @@ class BenchmarkFile(_Table, frozen=True):
     def slots(self) -> tuple[SourceSlot, ...]:
         """The sources as a build takes them."""
         return tuple(
-            SourceSlot(name, self.dataset(name), table.part, table.required, table.meaning or self.role(name), name)
+            SourceSlot(
+                name, self.dataset(name), table.part, table.required, table.meaning or self.role(name), self.role(name)
+            )
             for name, table in self.sources.items()
         )
 
@@ -192,7 +202,8 @@ def rule_module(rule: str) -> Any:
     """Return the module of a rule.
 
     It holds ``PARAMETERS`` (the record of its parameters), ``PARTS``, ``PAPER``, ``build`` and ``start`` (what `init`
-    writes), ``USUAL_SOURCES`` (names of sources for `init`) and ``SCORE_WORDS`` (options of `evaluate MANIFEST`).
+    writes), ``USUAL_SOURCES`` (names of sources for `init`) and ``score_words`` (options of `evaluate MANIFEST`).
+    One that replays decisions has ``read_recorded`` and ``read_decisions_file``.
     """
     return import_module(f"{__package__}.{rule.replace('-', '_')}")
 
@@ -208,13 +219,16 @@ def rule_of(path: Path) -> str:
     tables = _tables(path)
     rule = tables.get("rule", "")
     if rule not in RULES and (rule or "published" not in tables):
-        near = get_close_matches(str(rule), RULES, cutoff=0.4)
+        hints = [f'rule = "{near}"' for near in get_close_matches(str(rule), RULES, cutoff=0.4)]
+        hints += [
+            f"a file of an earlier form: curation build {at}{path}" for key, at in _EARLIER.items() if key in tables
+        ]
         raise ProtocolError(
             "The benchmark file names no rule",
             where=str(path),
             expected=f"rule = one of {', '.join(RULES)}",
             found=repr(rule)[:80] if rule else "no key rule",
-            hint=f'rule = "{near[0]}"' if near else "docs/own_benchmark.md shows a file of each rule",
+            hint=[*hints, "docs/own_benchmark.md shows a file of each rule"][0],
         )
     return str(rule)
 
@@ -340,11 +354,11 @@ def _explained(error: msgspec.ValidationError, path: Path, keys: Sequence[str], 
     place = {0: "", 1: f", line {', '.join(numbers)}"}.get(len(numbers), f", one of the lines {', '.join(numbers[:5])}")
     near = get_close_matches(key, keys) if "unknown" in message else []
     if "matching regex" in message:
-        message = (
-            "lower-case letters, digits, . and _, joined by - and at most one /"
-            if key == "name"
-            else "a to z, 0 to 9, _"
-        )
+        forms = {
+            "name": "lower-case letters, digits, . and _, joined by - and at most one /",
+            "cut": "whole, halves, sixths, or a pattern of the letters K, N and U, such as KKNU",
+        }
+        message = forms.get(key, "a to z, 0 to 9, _")
     problem = "an unknown key" if "unknown" in message else "no such key" if unknown else "a wrong value"
     where = f"{path}{place}" + (f", table [{'.'.join(names)}]" if names else "")
     return ProtocolError(

@@ -34,7 +34,7 @@ from curation.benchmarks.rules.class_parts import Convention, cut_classes, rotat
 from curation.benchmarks.rules.starting import StartOptions, beginning, object_counts, quoted, quoted_key, source_tables
 from curation.core.columns import distinct
 from curation.core.errors import CurationError, CutError, ProtocolError, UsageError
-from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, ParameterValue, PartRole
+from curation.manifest.header import ClassEntry, Figure, Header, LabelView, Paper, ParameterValue, PartRole
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions
 from curation.signals.cooccurrence.cut import ComponentsPolicy
@@ -99,7 +99,13 @@ class SuperclassParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
 
 PARAMETERS = SuperclassParameters
 USUAL_SOURCES: tuple[PartRole, ...] = ("train", "test", "val")
-SCORE_WORDS = ("--detections", "FILE")
+
+
+def score_words(_: Header) -> list[str]:
+    """Return the options of `evaluate MANIFEST`."""
+    return ["--detections", "FILE"]
+
+
 PARTS = (
     ("train", "images of the training source that show a known class"),
     ("val", "the same of the validation source, or a share of the training images by hash rank"),

@@ -78,7 +78,9 @@ def _answer(manifest: Manifest, out: Path) -> Answer:
         words += [*(["--decisions", "FILE"] if pinned else []), "--out", "DIR"]
     lines += [f"written to {out}", next_command(verb, out, *words)]
     if (rule := header.rule.protocol) in RULES:
-        lines.append(next_command("evaluate", out, *rule_module(rule).SCORE_WORDS, "--out", f"{out.name}-scores"))
+        lines.append(
+            next_command("evaluate", out, *rule_module(rule).score_words(header), "--out", f"{out.name}-scores")
+        )
     return Answer({"folder": str(out), **manifest_data(manifest)}, lines)
 
 

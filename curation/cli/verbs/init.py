@@ -6,8 +6,8 @@ import tomllib
 from pathlib import Path
 from typing import Annotated
 
-from curation.benchmarks.rules.benchmark_file import RuleName
-from curation.benchmarks.rules.starting import Given, rule_module, start_benchmark
+from curation.benchmarks.rules.benchmark_file import RuleName, rule_module
+from curation.benchmarks.rules.starting import Given, start_benchmark
 from curation.cli.output import Answer, next_command, source_words
 from curation.cli.outputs import OUTPUT_FILE
 from curation.core.errors import UsageError
@@ -45,6 +45,7 @@ def run(
     usual = rule_module(rule).USUAL_SOURCES[0]
     paths = {usual: source} if isinstance(source, Path) else {use or usual: path for use, path in source.items()}
     given = {use.partition("@")[0]: f"{use}={path}" for use, path in paths.items()}
+    given = {name: text for name, text in given.items() if name in written["sources"]}
     words = [word for text in given.values() for word in ("--source", text)]
     words += source_words(name for name in written["sources"] if name not in given)
     words += ["--on-error", "boxes=drop"] if bad_boxes == "drop" else []
