@@ -241,6 +241,10 @@ def test_a_detector_is_scored_against_the_remembered_truth_as_by_pycocotools(fol
     assert measures["AP_unk"] / 100 == pytest.approx(average[-1], abs=1e-9)
     assert measures["AP_known"] / 100 == pytest.approx(sum(average[:-1]) / len(known), abs=1e-9)
     assert len(scored) < len(rows)
+    (folder / "results.json").write_text(json.dumps([rows[0] | {"category": "glove"}]))
+    refused = shell.err("evaluate", str(folder / "again"), "--detections", str(folder / "results.json"))
+    assert "detections of unknown objects have the class unknown" in refused
+    assert "--task" not in refused
 
 
 @pytest.mark.parametrize(
