@@ -402,6 +402,7 @@ def test_a_stored_file_is_checked_as_a_users_own(folder: Path) -> None:
         {"parameters": {"superclass": "g0"}, "classes": {"groups": rings}},
         {"parameters": {"superclass": "thing", "rotation": 999}},
         {"sources": {"train": {"as": "test"}, "test": {}}},
+        {"sources": {"train": {}}, "classes": {}},
     ):
         header = made.header.rule.parameters | {"file": json.dumps(stored | other)}
         opened = {name: open_path(path, dataset="tools", part="") for name, path in sources(folder).items()}

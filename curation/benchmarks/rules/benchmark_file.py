@@ -191,7 +191,8 @@ class BenchmarkFile(_Table, frozen=True):
 
     def role(self, source: str) -> str:
         """Return what the rule uses a source for."""
-        return self.sources[source].role or source
+        table = self.sources.get(source)
+        return (table.role if table else "") or source
 
     def parameters_as(self, form: type[Parameters]) -> Parameters:
         """Return ``[parameters]`` as the record of the rule."""
