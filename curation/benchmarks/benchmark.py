@@ -277,7 +277,7 @@ class Benchmark:
     """
 
     name: str
-    paper: Paper
+    paper: Paper | None
     summary: str
     slots: Deferred[tuple[SourceSlot, ...]] = Deferred(())
     parameters: tuple[Parameter, ...] = ()
@@ -304,7 +304,7 @@ class Benchmark:
         return {
             "name": self.name,
             "summary": self.summary,
-            "paper": {name: getattr(paper, name) for name in ("title", "authors", "year", "venue", "bibtex")},
+            "paper": paper and {name: getattr(paper, name) for name in ("title", "authors", "year", "venue", "bibtex")},
             "sources": [
                 {name: getattr(slot, name) for name in ("name", "dataset", "part", "required", "meaning")}
                 for slot in slots

@@ -163,11 +163,24 @@ def build(
             raise UsageError("The benchmark has no header-only version", where=f"--header-only {known.name}")
         opened = _opened(known, sources, values, known.name, reading, declared=declare)
         made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
+    return _in_words(remembering(made, opened, sources or {}, reading), name, version, notes, source_notes or {})
+
+
+def remembering(
+    made: Manifest,
+    opened: Mapping[str, Source],
+    given: Mapping[str, Any],
+    reading: Reading | None,
+    *,
+    compare: bool = True,
+) -> Manifest:
+    """Return a manifest that remembers the sources it was made from; refuse one whose parts share images by mistake."""
     slots = [slot for slot in made.slots if slot.name in opened]
     contents = {slot.name: source_content(made, opened[slot.name]) for slot in slots} if made.lists else None
-    made = replace(made, built_from=built_from(sources or {}, slots, reading or Reading(), contents))
-    require_disjoint(made, opened)
-    return _in_words(made, name, version, notes, source_notes or {})
+    made = replace(made, built_from=built_from(given, slots, reading or Reading(), contents))
+    if compare:
+        require_disjoint(made, opened)
+    return made
 
 
 @checked

@@ -173,11 +173,13 @@ def manifest_of(
     return Manifest(header, {part.entry.name: part.ids for part in several if isinstance(part, Part)})
 
 
-def rule_note(rule: str, paper: Paper) -> str:
+def rule_note(rule: str, paper: Paper | None) -> str:
     """Return the note of a benchmark from the user's data: its rule, and the paper that the rule follows.
 
     Such a manifest names no paper as its own: its lists are in none.
     """
+    if paper is None:
+        return f"Rule {rule}; data: user."
     author = re.findall(r"author ?= ?\{([^,}]+)", paper.bibtex)[0]
     return f"Rule {rule} (after {author} et al. {paper.year}); data: user."
 
@@ -389,7 +391,7 @@ def manifest_of_file(
     *,
     taxonomy: Taxonomy,
     algorithm_version: int,
-    after: Paper,
+    after: Paper | None,
 ) -> Manifest:
     """Return the manifest of a benchmark file.
 
@@ -397,8 +399,8 @@ def manifest_of_file(
     ----------
     taxonomy : str
         Where the file states none.
-    after : Paper
-        The paper that the rule follows; the manifest names no paper as its own but that of the file.
+    after : Paper or None
+        The paper that the rule follows, if any; the manifest names no paper as its own but that of the file.
 
     Raises
     ------

@@ -27,7 +27,7 @@ from curation.manifest.header import ClassEntry, ClassRole, LabelView, Name, Pap
 from curation.sources.datasets import users_name
 from curation.sources.source_specs import SourceSlot
 
-RuleName = Literal["wilderness"]
+RuleName = Literal["wilderness", "split"]
 """Each rule is the module of this name beside this one, with `_` for `-` (see `rule_module`)."""
 RULES: tuple[RuleName, ...] = get_args(RuleName)
 EVALUATORS: dict[str, str] = {"wilderness": "elephant"}
@@ -188,8 +188,10 @@ class BenchmarkFile(_Table, frozen=True):
 def rule_module(rule: str) -> Any:
     """Return the module of a rule.
 
-    It holds ``PARAMETERS`` (the record of its parameters), ``PARTS``, ``PAPER``, ``build`` and ``start`` (what `init`
-    writes), ``USUAL_SOURCES`` (names of sources for `init`) and ``SCORE_WORDS`` (options of `evaluate MANIFEST`).
+    It holds ``PARAMETERS`` (the record of its parameters), ``PARTS``, ``PAPER`` (None if it follows no paper),
+    ``build`` and ``start`` (what `init` writes), ``USUAL_SOURCES`` (names of sources for `init`) and ``SCORE_WORDS``
+    (options of `evaluate MANIFEST`). A function ``resolved(parameters, folder)`` replaces what a user's file refers to
+    by what it holds.
     """
     return import_module(f"{__package__}.{rule.replace('-', '_')}")
 
@@ -232,7 +234,7 @@ def read_benchmark_file(text: str) -> str:
     if text.startswith("{"):
         benchmark = stated_in(text)
         try:
-            benchmark.parameters_as(rule_module(benchmark.rule).PARAMETERS)
+            settings = benchmark.parameters_as(rule_module(benchmark.rule).PARAMETERS)
         except msgspec.ValidationError as error:
             message, where = "The benchmark file in the manifest cannot be read", "rule.parameters: file"
             raise ProtocolError(message, where=where, found=str(error)[:200]) from None
@@ -240,6 +242,9 @@ def read_benchmark_file(text: str) -> str:
             raise ProtocolError(
                 "A manifest holds class names, not the name of a list of them", where="rule.parameters: file"
             )
+        if isinstance(getattr(settings, "keep", {}), str):
+            message = "A manifest holds the ids of an earlier split, not its name"
+            raise ProtocolError(message, where="rule.parameters: file")
         return _as_text(benchmark)
     path = Path(text)
     tables = _tables(path)
@@ -247,11 +252,13 @@ def read_benchmark_file(text: str) -> str:
         benchmark = msgspec.convert(tables, BenchmarkFile)
     except msgspec.ValidationError as error:
         raise _explained(error, path, _keys(BenchmarkFile, Classes, TaskTable, SourceTable, Expected)) from None
-    form = rule_module(benchmark.rule).PARAMETERS
+    module = rule_module(benchmark.rule)
+    form = module.PARAMETERS
     try:
         settings = benchmark.parameters_as(form)
     except msgspec.ValidationError as error:
         raise _explained(error, path, _keys(form), table="parameters") from None
+    settings = module.resolved(settings, path.parent) if hasattr(module, "resolved") else settings
     for role in ROLES:
         listed = getattr(benchmark.classes, role)
         if isinstance(listed, NamesFile):
@@ -260,7 +267,23 @@ def read_benchmark_file(text: str) -> str:
             lines = utf8_text(data, str(list_path), ProtocolError, "The list of classes is not UTF-8").splitlines()
             classes = msgspec.structs.replace(benchmark.classes, **{role: tuple(filter(None, map(str.strip, lines)))})
             benchmark = msgspec.structs.replace(benchmark, classes=classes)
-    written = {name: _plain(getattr(settings, name)) for name in sorted(benchmark.parameters)}
+    return _stored(benchmark, settings)
+
+
+def parameter_text(benchmark: BenchmarkFile, form: type[Parameters]) -> str:
+    """Return a benchmark that was not read from a file as a manifest holds it; its parameters are checked."""
+    return _stored(benchmark, benchmark.parameters_as(form))
+
+
+def _stored(benchmark: BenchmarkFile, settings: msgspec.Struct) -> str:
+    """Return a benchmark with its parameters in their usual form, but for those that have their default."""
+    fields = {field.name: field for field in msgspec.structs.fields(settings)}
+    values = {name: getattr(settings, name) for name in sorted(benchmark.parameters)}
+    written = {
+        name: _plain(value)
+        for name, value in values.items()
+        if value != fields[name].default and (value or not fields[name].default_factory)
+    }
     return _as_text(msgspec.structs.replace(benchmark, parameters=written))
 
 
@@ -355,6 +378,8 @@ def _plain(value: Any) -> Any:
     """Return a value of a record as JSON holds it: decimals as texts in their shortest form."""
     if isinstance(value, tuple):
         return tuple(map(_plain, value))
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
     return decimal_text(value) if isinstance(value, Decimal) else value
 
 
