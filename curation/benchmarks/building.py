@@ -16,6 +16,7 @@ from curation.benchmarks.published import draft_of
 from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe
 from curation.benchmarks.roles import require_disjoint
 from curation.benchmarks.rules.benchmark_file import read_benchmark_file, rule_of, stated_in
+from curation.benchmarks.rules.lists import build_lists, image_slots
 from curation.core.arguments import checked
 from curation.core.errors import CurationWarning, ManifestError, UsageError
 from curation.manifest import importing
@@ -109,7 +110,8 @@ def build(
     known = find_benchmark(benchmark) if isinstance(benchmark, str) and benchmark in benchmarks() else None
     settings = _settings(parameters or {}, more)
     is_file = not isinstance(benchmark, Manifest) and Path(benchmark).suffix.lower() == ".toml"
-    if is_file and (rule := rule_of(Path(str(benchmark)))):
+    rule = rule_of(Path(str(benchmark))) if is_file else ""
+    if rule:
         if settings or tasks or decisions or declare:
             raise UsageError(
                 "A benchmark file holds its own parameters",
@@ -118,7 +120,8 @@ def build(
                 hint="write them into [parameters] of the file",
             )
         known, settings = find_benchmark(rule), {"file": read_benchmark_file(str(benchmark))}
-        own = stated_in(settings["file"]).name
+        stated = stated_in(settings["file"])
+        own = stated.name
         if own.partition("/")[0] in benchmarks():
             raise UsageError(
                 "The name belongs to a benchmark of this package",
@@ -126,6 +129,12 @@ def build(
                 expected='a family of your own, such as name = "mylab/parts"',
                 found=own,
             )
+        if rule == "lists":
+            images = {name: path for name, path in (sources or {}).items() if name.partition("@")[0] != LISTS}
+            opened: Mapping[str, Source] = open_slots(images, image_slots(stated), reading or Reading())
+            folder = Path(str((sources or {}).get(LISTS, Path(str(benchmark)).parent)))
+            listed = build_lists(str(benchmark), folder, opened)
+            return _in_words(remembering(listed, opened, images, reading), name, version, notes, source_notes or {})
     elif is_file:
         if settings or tasks or decisions or declare or set(sources or {}) != {LISTS}:
             raise UsageError(

@@ -16,6 +16,7 @@ from msgspec import Meta
 
 from curation.benchmarks.benchmark import benchmark_facts
 from curation.benchmarks.parts import manifest_of, unread_entry, voc_classes
+from curation.benchmarks.rules.benchmark_file import ListedPart
 from curation.core.errors import ProtocolError
 from curation.core.reading import read_declaration
 from curation.manifest.header import (
@@ -23,10 +24,8 @@ from curation.manifest.header import (
     Figure,
     Header,
     LabelView,
-    Order,
     Paper,
     PartEntry,
-    PartRole,
     SourceEntry,
     TaskEntry,
     Taxonomy,
@@ -41,30 +40,6 @@ class ListsOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dataset: str
     part: str
     note: str
-
-
-class ListedPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One part, or one a task: ``{task}`` is the task in its texts, ``{first}-{last}`` are its 1,000 lines.
-
-    Attributes
-    ----------
-    file : str
-        ``FILE``, or ``FILE:FIRST-LAST`` for some of its lines.
-    view : str
-        Name of a label view of the room; the default view where it is empty.
-    of : tuple of int
-        Numbers of the tasks; empty for a benchmark without tasks.
-    """
-
-    name: str
-    file: str
-    role: PartRole
-    sources: tuple[str, ...]
-    selection: str
-    view: str = ""
-    of: tuple[int, ...] = ()
-    subset_of: str = ""
-    order: Order = "listed"
 
 
 class Stated(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -214,7 +189,7 @@ def draft(
                 name=of_task(part.name, task),
                 role=part.role,
                 sources=part.sources,
-                selection=of_task(part.selection, task),
+                selection=of_task(part.selection or f"The list {part.file}.", task),
                 view=views[part.view],
                 order=part.order,
                 subset_of=of_task(part.subset_of, task),
@@ -241,7 +216,7 @@ def draft(
         [part for part, _ in listed],
         name=lists.name,
         title=lists.title,
-        paper=msgspec.convert(paper, Paper),
+        paper=msgspec.convert(paper, Paper | None),
         taxonomy=lists.taxonomy,
         origin="as_published",
         classes=classes,

@@ -156,7 +156,7 @@ def benchmark_of_rule(name: str) -> Benchmark:
             ),
         ),
         choose_slots=f"{module}:slots_of",
-        build=f"{rule.__name__}:build",
+        build=f"{rule.__name__}:build" if hasattr(rule, "build") else None,
     )
 
 

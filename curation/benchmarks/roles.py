@@ -78,7 +78,9 @@ def _refuse(overlap: Overlap, slots: Sequence[str], sources: Mapping[str, Source
     parts = list(dict.fromkeys(map(_list_of, opened)))
     first = next((source.origin for source in opened if source.origin is not None), None)
     divide = f"curation split {first or 'FILE'} --parts train=0.8,test=0.2 --out DIR"
-    if len(slots) == 1:
+    if overlap.images.evidence == "id":
+        hint = "remove the shared ids from one of the two lists"
+    elif len(slots) == 1:
         hint = f"{divide} --near-duplicates PHOTOS keeps images together whose photos look alike"
     elif len({frozenset(source.images.native.tolist()) for source in opened}) == 1:
         hint = f"they hold the same {len(opened[0].images):,} images: {divide}"

@@ -1,4 +1,4 @@
-"""`split`: disjoint parts with whole groups and exact shares, whatever the order of the file; wrong inputs are errors."""
+"""`split`: disjoint parts, whole groups, exact shares, whatever the order of the file; wrong inputs are errors."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def grouped_coco(rng: random.Random, n: int) -> dict[str, Any]:
 
 
 def test_groups_by_column_and_by_pattern_pass_the_audit(tmp_path: Path, shell: Shell) -> None:
-    """A column of JSON, of a table, and a pattern on the path keep patients whole; the audit finds no shared patient."""
+    """A column of JSON, of a table, and a pattern on the path keep patients whole; the audit finds none shared."""
     coco = grouped_coco(random.Random(4), 200)
     annotated = {each["image_id"] for each in coco["annotations"]}
     coco["images"] = [image for image in coco["images"] if image["id"] in annotated]

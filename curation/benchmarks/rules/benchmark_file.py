@@ -23,11 +23,22 @@ from curation.core.errors import ProtocolError
 from curation.core.files import inside
 from curation.core.json_text import decode_json
 from curation.core.reading import read_plain, utf8_text
-from curation.manifest.header import ClassEntry, ClassRole, LabelView, Name, Paper, PartName, Taxonomy
+from curation.manifest.header import (
+    ClassEntry,
+    ClassRole,
+    Digest,
+    LabelView,
+    Name,
+    Order,
+    Paper,
+    PartName,
+    PartRole,
+    Taxonomy,
+)
 from curation.sources.datasets import users_name
 from curation.sources.source_specs import SourceSlot
 
-RuleName = Literal["wilderness", "split"]
+RuleName = Literal["wilderness", "lists", "split"]
 """Each rule is the module of this name beside this one, with `_` for `-` (see `rule_module`)."""
 RULES: tuple[RuleName, ...] = get_args(RuleName)
 EVALUATORS: dict[str, str] = {"wilderness": "elephant"}
@@ -139,6 +150,42 @@ class Classes(_Table, frozen=True):
                 yield from self._leaves(member, (*above, name), opened)
 
 
+class ListedPart(_Table, frozen=True):
+    """A table ``[[parts]]``: an id list; or in a package one a task, with ``{task}`` and ``{first}-{last}`` in texts.
+
+    Attributes
+    ----------
+    name : str
+    file : str
+        ``FILE``, or ``FILE:FIRST-LAST`` for some of its lines.
+    role : {"train", "val", "test", "finetune", "wilderness"}
+    sources : tuple of str
+        Of its images; may be left out where the file has one source.
+    selection : str
+        Which images these are, in a sentence.
+    view : str
+        Name of a label view of the file; the default view where it is empty.
+    of : tuple of int
+        Numbers of the tasks; empty for a benchmark without tasks.
+    subset_of : str
+        The part that holds all of its images.
+    order : {"listed", "code_point"}
+    sha256 : str
+        Digest of the file: ``sha256:`` and 64 digits.
+    """
+
+    name: str
+    file: str
+    role: PartRole
+    sources: tuple[str, ...] = ()
+    selection: str = ""
+    view: str = ""
+    of: tuple[int, ...] = ()
+    subset_of: str = ""
+    order: Order = "listed"
+    sha256: Digest | Literal[""] = ""
+
+
 class Expected(_Table, frozen=True):
     """A figure that the benchmark has to have: ``"closed.images" = { value = 120, place = "our count" }``."""
 
@@ -159,6 +206,7 @@ class BenchmarkFile(_Table, frozen=True):
     taxonomy: Taxonomy | None = None
     notes: tuple[str, ...] = ()
     views: dict[PartName, LabelView] = {}
+    parts: tuple[ListedPart, ...] = ()
     expect: dict[str, Expected] = {}
     paper: Paper | None = None
 
@@ -251,7 +299,7 @@ def read_benchmark_file(text: str) -> str:
     try:
         benchmark = msgspec.convert(tables, BenchmarkFile)
     except msgspec.ValidationError as error:
-        raise _explained(error, path, _keys(BenchmarkFile, Classes, TaskTable, SourceTable, Expected)) from None
+        raise _explained(error, path, _keys(BenchmarkFile, Classes, TaskTable, SourceTable, ListedPart, Expected)) from None
     module = rule_module(benchmark.rule)
     form = module.PARAMETERS
     try:

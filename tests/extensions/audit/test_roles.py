@@ -8,8 +8,8 @@ import pytest
 
 from curation.core.errors import UsageError
 from curation.extensions.audit.roles import comparisons, task_roles
-from curation.sources.list_roles import read_role
 from curation.extensions.audit.target import role_option
+from curation.sources.list_roles import read_role
 
 TASK_NAMES = ("t1", "t2", "t3", "t4")
 
