@@ -15,7 +15,7 @@ from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.published import draft_of
 from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe
 from curation.benchmarks.roles import require_disjoint
-from curation.benchmarks.rules.benchmark_file import read_benchmark_file, rule_of, stated_in
+from curation.benchmarks.rules.benchmark_file import file_and_case, read_benchmark_file, rule_of, stated_in
 from curation.benchmarks.rules.lists import build_lists, image_slots
 from curation.core.arguments import checked
 from curation.core.errors import CurationWarning, ManifestError, UsageError
@@ -109,8 +109,9 @@ def build(
         raise UsageError("--on-error conflicts=keep requires --decisions FILE")
     known = find_benchmark(benchmark) if isinstance(benchmark, str) and benchmark in benchmarks() else None
     settings = _settings(parameters or {}, more)
-    is_file = not isinstance(benchmark, Manifest) and Path(benchmark).suffix.lower() == ".toml"
-    rule = rule_of(Path(str(benchmark))) if is_file else ""
+    toml, _ = file_and_case("" if isinstance(benchmark, Manifest) else str(benchmark))
+    is_file = toml.suffix.lower() == ".toml"
+    rule = rule_of(str(benchmark)) if is_file else ""
     if rule:
         if settings or tasks or decisions or declare:
             raise UsageError(
@@ -132,7 +133,7 @@ def build(
         if rule == "lists":
             images = {name: path for name, path in (sources or {}).items() if name.partition("@")[0] != LISTS}
             opened: Mapping[str, Source] = open_slots(images, image_slots(stated), reading or Reading())
-            folder = Path(str((sources or {}).get(LISTS, Path(str(benchmark)).parent)))
+            folder = Path(str((sources or {}).get(LISTS, toml.parent)))
             listed = build_lists(str(benchmark), folder, opened)
             return _in_words(remembering(listed, opened, images, reading), name, version, notes, source_notes or {})
     elif is_file:

@@ -419,12 +419,13 @@ def manifest_of_file(
         protocol=stated.rule,
         algorithm_version=algorithm_version,
         parameters=parameters,
-        figures=tuple(_figure(name, expected, by_name) for name, expected in stated.expect.items()),
+        figures=tuple(figure_of(name, expected, by_name) for name, expected in stated.expect.items()),
         notes=(rule_note(stated.rule, after), *stated.notes),
     )
 
 
-def _figure(name: str, expected: Expected, parts: Mapping[str, Part]) -> Figure:
+def figure_of(name: str, expected: Expected, parts: Mapping[str, Part]) -> Figure:
+    """Return what was obtained beside a figure that a benchmark file expects; refuse one that there is not."""
     part, _, count = name.rpartition(".")
     if part not in parts or count not in COUNTS:
         raise ProtocolError(

@@ -88,21 +88,34 @@ def drafts(
     aliases, exhaustive : mapping
         See `task_classes` and `draft`.
     """
+    facts = benchmark_facts(room)
+    return {
+        lists["name"]: partial(_draft_with_tasks, facts, key, aliases or {}, exhaustive)
+        for key, lists in facts["published"].items()
+    }
 
-    def make(key: str) -> Header:
-        facts = benchmark_facts(room)
-        tasks = declared_tasks(room).get(facts["published"][key].get("tasks", ""), ())
-        entries = task_classes(tasks, aliases or {}) if tasks else ()
-        return draft(facts, key, classes=entries, tasks=tasks, exhaustive=exhaustive)
 
-    return {facts["name"]: partial(make, key) for key, facts in benchmark_facts(room)["published"].items()}
+def _draft_with_tasks(
+    facts: Mapping[str, Any],
+    key: str,
+    aliases: Mapping[str, str],
+    exhaustive: Mapping[str, tuple[str, ...]] | None = None,
+) -> Header:
+    tasks = tasks_in(facts).get(facts["published"][key].get("tasks", ""), ())
+    classes = task_classes(tasks, aliases) if tasks else ()
+    return draft(facts, key, classes=classes, tasks=tasks, exhaustive=exhaustive)
 
 
 def declared_tasks(room: str) -> dict[str, tuple[TaskEntry, ...]]:
     """Return the tasks of each table ``[tasks.KEY]`` of a room's facts, with the classes that they introduce."""
+    return tasks_in(benchmark_facts(room))
+
+
+def tasks_in(facts: Mapping[str, Any]) -> dict[str, tuple[TaskEntry, ...]]:
+    """Return the tasks of each table ``[tasks.KEY]`` of some facts, with the classes that they introduce."""
     return {
         key: tuple(TaskEntry(name=name, introduced=tuple(names)) for name, names in tasks.items())
-        for key, tasks in benchmark_facts(room).get("tasks", {}).items()
+        for key, tasks in facts.get("tasks", {}).items()
     }
 
 
@@ -126,9 +139,11 @@ class DeclaredLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         What a packaged file declares beside its lists; not used here.
     """
 
-    paper: Paper
     published: Annotated[dict[str, PublishedLists], Meta(min_length=1, max_length=1)]
+    paper: Paper | None = None
     views: dict[str, LabelView] = {}
+    tasks: dict[str, dict[str, tuple[str, ...]]] = {}
+    aliases: dict[str, str] = {}
     benchmark: dict[str, Any] = {}
     evaluation: dict[str, Any] = {}
 
@@ -147,7 +162,10 @@ def draft_of(path: Path) -> Header:
     for part in declared.published[key].parts:
         if part.view not in known:
             raise ProtocolError("Unknown view", where=f"{path}: part {part.name[:80]}", found=repr(part.view[:80]))
-    return draft(msgspec.to_builtins(declared), key, classes=())
+    if (tasks := declared.published[key].tasks) and tasks not in declared.tasks:
+        tables = ", ".join(declared.tasks) or f"a table [tasks.{tasks}]"
+        raise ProtocolError("Unknown tasks", where=f"{path}: tasks", expected=tables[:300], found=repr(tasks[:80]))
+    return _draft_with_tasks(msgspec.to_builtins(declared), key, declared.aliases)
 
 
 def draft(

@@ -84,6 +84,7 @@ class _Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     code: dict[str, str] = {}
     name: str = ""
     order: int = 0
+    rule: str = ""
     slots: tuple[SourceSlot, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     disjoint: tuple[tuple[str, str], ...] = ()
@@ -148,6 +149,7 @@ def benchmark_of_rule(name: str) -> Benchmark:
         name=name,
         paper=rule.PAPER,
         summary=f"a benchmark file of your own with the rule {name}",
+        rule=name,
         page="docs/own_benchmark.md",
         parts=rule.PARTS,
         parameters=(
@@ -198,6 +200,7 @@ def declared_benchmark(name: str) -> Benchmark:
         name=declaration.name or name,
         paper=msgspec.convert(paper, Paper),
         summary=declaration.summary,
+        rule=declaration.rule,
         parts=declaration.parts,
         page=declaration.page,
         disjoint=declaration.disjoint,

@@ -155,7 +155,11 @@ def complete_lists(header: Header, folder: Path) -> Manifest:
 
 
 def pin_lists(
-    draft: Header, folder: Path, *, digests: Mapping[str, str] | None = None, sources: Mapping[str, Source] | None = None
+    draft: Header,
+    folder: Path,
+    *,
+    digests: Mapping[str, str] | None = None,
+    sources: Mapping[str, Source] | None = None,
 ) -> Manifest:
     """Return a draft with its lists, and in its header the digests and counts of all files and parts.
 
@@ -173,7 +177,8 @@ def pin_lists(
     Raises
     ------
     CurationError
-        As in `complete_lists`; a line names no image of the sources, or two; several files with the same name are an error here, as no digest selects one.
+        As in `complete_lists`; a line names no image of the sources, or two. Several files with the same name are an
+        error here, as no digest selects one.
     """
     slices = list_slices(draft)
     files = {}

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from curation.benchmarks.parts import Selection, make_part, rule_note, source_entry
-from curation.benchmarks.published import ListsOrigin, PublishedLists, Stated, draft
+from curation.benchmarks.parts import Part, Selection, figure_of, make_part, rule_note, source_entry
+from curation.benchmarks.published import ListsOrigin, PublishedLists, draft
 from curation.benchmarks.rules.benchmark_file import BenchmarkFile, class_entries, read_benchmark_file, stated_in
 from curation.benchmarks.rules.starting import beginning, namespace_word, quoted, quoted_key
 from curation.core.errors import CurationError, ProtocolError, UsageError
@@ -73,7 +74,7 @@ def build_lists(path: str, folder: Path, opened: Mapping[str, Source]) -> Manife
     parts, lists = pinned.header.parts, pinned.lists
     if benchmark.paper is None and (repeated := next((part for part in parts if part.repeats), None)):
         ids = lists[repeated.name]
-        twice = next(image for place, image in enumerate(ids) if image in ids[:place])
+        twice = Counter(ids).most_common(1)[0][0]
         raise ProtocolError(
             "A list names an image twice",
             where=f"{repeated.name}: {header.rule.parameters[repeated.name]}",
@@ -88,7 +89,9 @@ def build_lists(path: str, folder: Path, opened: Mapping[str, Source]) -> Manife
         source_entry(entry.name, opened[entry.name]) if entry.name in opened else entry
         for entry in pinned.header.sources
     )
-    facts: dict[str, Any] = {"parts": entries, "classes": classes, "sources": sources}
+    made = {entry.name: Part(entry, lists[entry.name]) for entry in entries}
+    figures = tuple(figure_of(name, expected, made) for name, expected in benchmark.expect.items())
+    facts: dict[str, Any] = {"parts": entries, "classes": classes, "sources": sources, "figures": figures}
     if benchmark.paper is None:
         # Lists of the user's own: no authors published them.
         facts |= {"origin": "regenerated", "notes": (rule_note("lists", None), *benchmark.notes)}
@@ -128,10 +131,6 @@ def _draft(benchmark: BenchmarkFile, path: str) -> Header:
             note=origin.meaning if origin else "",
         ),
         parts=tuple(msgspec.structs.replace(part, sources=part.sources or tuple(names)) for part in benchmark.parts),
-        figures=tuple(
-            Stated(name=name, paper=(each.value,), place=each.place or "the benchmark file", explanation=each.because)
-            for name, each in benchmark.expect.items()
-        ),
         notes=benchmark.notes,
         datasets={name: (benchmark.dataset(name), benchmark.sources[name].part) for name in names},
     )
@@ -188,7 +187,9 @@ def start_of_folder(folder: Path, name: str) -> list[str]:
         namespaces |= {match[1] if (match := _NAMESPACE.match(line)) else "" for line in lines}
         guess = read_role(relative)
         stem = slug(path.name.partition(".")[0], "-")[:60] or "list"
-        word = next(text for number in range(1, len(names) + 2) if (text := stem + f"-{number}" * (number > 1)) not in names)
+        word = next(
+            text for number in range(1, len(names) + 2) if (text := stem + f"-{number}" * (number > 1)) not in names
+        )
         names.add(word)
         tables += [
             "",
@@ -196,7 +197,8 @@ def start_of_folder(folder: Path, name: str) -> list[str]:
             f"name = {quoted(word)}",
             f"file = {quoted(path.name)}",
             f"sha256 = {quoted(AuthorsList.read(path).sha256)}",
-            f"role = {quoted(guess.roles[0] if guess.roles else 'test')}  # {guess.why}; {counted(len(lines), 'image')}",
+            f"# {counted(len(lines), 'image')}; {guess.why}.",
+            f"role = {quoted(guess.roles[0] if guess.roles else 'test')}",
         ]
     if not tables:
         expected, reasons = "files that list images, one a line", "; ".join(left_out)[:300] or "no file"
@@ -206,9 +208,8 @@ def start_of_folder(folder: Path, name: str) -> list[str]:
     return [
         *beginning("lists", name),
         *left_out,
-        "# Sources of the images; dataset is the first word of their ids. With --source images=PATH, objects are counted.",
+        "# The data of the images; dataset is the first word of their ids. --source images=PATH counts their objects.",
         "[sources]",
         f"{quoted_key('images')} = {{ dataset = {quoted(word)}, required = false }}",
         *tables,
     ]
-

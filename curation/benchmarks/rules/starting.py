@@ -80,7 +80,9 @@ def start_benchmark(
             raise UsageError("The rule lists begins with a folder of lists", expected="curation init lists FOLDER")
         return "\n".join(module.start_of_folder(folder, name)) + "\n"
     if folder is not None or not source:
-        raise UsageError(f"The rule {rule} begins with sources", expected=f"curation init {rule} --source {usual[0]}=PATH")
+        raise UsageError(
+            f"The rule {rule} begins with sources", expected=f"curation init {rule} --source {usual[0]}=PATH"
+        )
     paths = {"": source} if isinstance(source, Path) else dict(source)
     if {"", usual[0]} <= paths.keys():
         raise UsageError(f"--source names {usual[0]!r} twice", where=f"--source {paths['']!s:.200}")

@@ -25,13 +25,16 @@ def evaluator_of(manifest: str) -> str:
 
     loaded = load_manifest(manifest)
     protocol = loaded.header.rule.protocol
-    evaluator = EVALUATORS.get(protocol, loaded.header.name.partition("/")[0] if is_published(loaded.header) else protocol)
+    evaluator = EVALUATORS.get(
+        protocol, loaded.header.name.partition("/")[0] if is_published(loaded.header) else protocol
+    )
     if evaluator not in SUMMARIES:
         command = shlex.join(score_command(loaded, manifest))
         raise UsageError(
             "Nothing says how this manifest is scored",
             where=manifest,
-            hint=command or ("boxes are scored where the sources of a test part have them" if protocol in RULES else None),
+            hint=command
+            or ("boxes are scored where the sources of a test part have them" if protocol in RULES else None),
             expected=f"curation evaluate BENCHMARK --manifest {manifest}; BENCHMARK is one of {', '.join(SUMMARIES)}",
             found=f"a manifest of the rule {protocol}",
         )
