@@ -134,7 +134,7 @@ def score_command(manifest: Manifest, folder: str | Path) -> list[str]:
 
     rule, name = manifest.header.rule.protocol, Path(folder).name
     if rule in EVALUATORS:
-        words = ["evaluate", str(folder), *rule_module(rule).SCORE_WORDS]
+        words = ["evaluate", str(folder), *rule_module(rule).score_words(manifest.header)]
         return ["curation", *words, "--out", f"{name}-scores"]
     tests = [part for part in manifest.header.parts if part.boxes and part.role == "test"]
     if rule not in RULES or not tests:

@@ -79,8 +79,13 @@ class Reading:
         return lambda truth: truth if isinstance(truth, Source) else once(truth)
 
 
-def remembered_truth(manifest: Manifest | None, parts: Sequence[str]) -> Source:
+def remembered_truth(manifest: Manifest | None, parts: Sequence[str], source: str = "") -> Source:
     """Return the one source of some parts of a manifest, where its build remembers it: what they are scored against.
+
+    Parameters
+    ----------
+    source : str
+        The one of several sources that is meant.
 
     Raises
     ------
@@ -90,7 +95,7 @@ def remembered_truth(manifest: Manifest | None, parts: Sequence[str]) -> Source:
         The file was moved or changed.
     """
     if manifest is not None and manifest.built_from is not None:
-        names = {name for part in parts for name in manifest.part(part).sources}
+        names = {source} if source else {name for part in parts for name in manifest.part(part).sources}
         opened = manifest.open_sources({}, slots=[slot for slot in manifest.slots if slot.name in names])
         if len(names) == len(opened) == 1:
             return opened.popitem()[1]

@@ -27,6 +27,7 @@ from curation.benchmarks.elephant.measures import (
     WR1,
     Record,
 )
+from curation.benchmarks.rules.wilderness import level_order
 from curation.core import figures as style
 from curation.core.arguments import Replicates, Seed
 from curation.core.columns import distinct
@@ -41,12 +42,14 @@ from curation.evaluation.matching import Matches, OperatingPoints, assign, recal
 from curation.evaluation.measures import Measured
 from curation.evaluation.open_set import LEVEL_COUNTS, LevelCounts
 from curation.evaluation.outcomes import Outcomes, outcomes_by_class
-from curation.evaluation.problem import GroundTruth, Scene
+from curation.evaluation.problem import Detections, GroundTruth, Scene
 from curation.evaluation.result import Figure, Report, Result, Scored, Table, stem_of, tidy_tables, truth_digests
 from curation.evaluation.truth import check_closed, check_wilderness, ground_truth
 from curation.evaluation.variants import Difficult
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
+from curation.manifest.views import positions_of
+from curation.sources.source import Source
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,6 +63,8 @@ VARIANTS: dict[str, str] = {
 }
 
 PARTS = ("closed", "wilderness")
+RULE = "wilderness"
+"""The rule of benchmarks from a user's own data."""
 _TENTHS = dict(zip(tenth_names(range(1, 11)), range(1, 11), strict=True))
 _BETAS = ",".join(TABLE_4_BETAS)
 Texts = str | tuple[str, ...]
@@ -170,34 +175,37 @@ def evaluate(
         Options that cannot work together.
     """
     inputs.require_manifest_for_ids(category_ids, manifest=manifest, classes=classes)
-    files: dict[str, Path] = inputs.by_name(detections, "--detections", "part", PARTS, wanted=PARTS)
     loaded = load_manifest(manifest) if isinstance(manifest, str) else manifest
-    if loaded is not None and isinstance(truth, Mapping) and not truth:
-        listed = {"closed": "closed", "wilderness": wilderness_part}
-        truth = {part: inputs.remembered_truth(loaded, [name]) for part, name in listed.items()}
-    truths: dict[str, Truth] = inputs.by_name(truth, "--truth", "part", PARTS, wanted=PARTS)
-    sources = {part: reading.open(truths[part], part) for part in steps(PARTS, "reading ground truth")}
+    part_of = _parts_by_name(loaded, wilderness_part)
+    names = tuple(part_of)
+    files: dict[str, Path] = inputs.by_name(detections, "--detections", "part", names, wanted=names)
+    sources = _sources(truth, loaded, part_of, reading)
     known = inputs.known_classes(sources["closed"], classes=classes, manifest=loaded, category_ids=category_ids)
-    lists = _lists(loaded, wilderness_part)
-    parts = {part: ground_truth(sources[part], known, lists.get(part)) for part in PARTS}
+    lists = _lists(loaded, part_of, sources)
+    parts = {name: ground_truth(sources[name], known, lists.get(name)) for name in names}
     check_closed(parts["closed"])
-    check_wilderness(parts["wilderness"])
+    for name in names[1:]:
+        check_wilderness(parts[name])
+    others = dict.fromkeys(names[1:], parts["closed"]) | {"closed": parts[names[1]]}
     read = {
-        part: inputs.detections_of(files[part], parts[part], policy, other=parts[other])
-        for part, other in steps((PARTS, PARTS[::-1]), "reading detections")
+        name: inputs.detections_of(files[name], parts[name], policy, other=others[name])
+        for name in steps(names, "reading detections")
     }
-    (closed, inside), (wilderness, outside) = ((parts[part].truth, read[part].detections) for part in PARTS)
+    closed, inside = parts["closed"].truth, read["closed"].detections
+    wild = [(parts[name].truth, read[name].detections) for name in names[1:]]
+    order, wilderness, outside = _wilderness(loaded, wild)
     scene = Scene(closed, inside, wilderness, outside)
     facts = inputs.about(
         known,
-        {part: {"truth": parts[part].file, "detections": read[part].file} for part in PARTS},
+        {name: {"truth": parts[name].file, "detections": read[name].file} for name in names},
         manifest=inputs.manifest_record(loaded, wilderness_part=wilderness_part),
         option_files={"classes": classes},
     )
-    evaluated = evaluate_elephant(scene, options, part=wilderness_part, wr1=_wr1(loaded, wilderness))
+    listed = _ratio_parts(loaded, wilderness_part, wilderness)
+    evaluated = evaluate_elephant(scene, options, part=wilderness_part, listed=listed, order=order)
     scored = [
         Scored(
-            part=" + ".join(names),
+            part=" + ".join(parts_of_row),
             variant=variant,
             method=stem_of(read["closed"].file),
             truth=truth_digests(facts, *slots),
@@ -208,9 +216,9 @@ def evaluate(
             found=of_part,
         )
         for variant, measured in evaluated.variants.items()
-        for names, slots, point, of_part in zip(
+        for parts_of_row, slots, point, of_part in zip(
             (["closed"], ["closed", wilderness_part]),
-            (["closed"], PARTS),
+            (["closed"], names),
             ({}, {"recalls": ", ".join(tenth_names(options.tenths))}),
             measures.by_part(measured),
             strict=True,
@@ -231,15 +239,49 @@ def evaluate(
     )
 
 
-def _lists(manifest: Manifest | None, wilderness_part: str) -> dict[str, tuple[str, ...]]:
+def _parts_by_name(manifest: Manifest | None, wilderness_part: str) -> dict[str, str]:
+    """Return what truth and detections are given for, ``closed`` first, and the part of the manifest that each is of.
+
+    The wilderness of a manifest of several sources is given source by source.
+    """
     if manifest is None:
         if wilderness_part != "wilderness":
             raise UsageError(
                 "--part wilderness=PART chooses a part of a manifest", expected="--manifest MANIFEST beside it"
             )
+        return {name: name for name in PARTS}
+    several = manifest.part(wilderness_part).sources if manifest.header.rule.protocol == RULE else ()
+    return {"closed": "closed"} | dict.fromkeys(several if len(several) > 1 else PARTS[1:], wilderness_part)
+
+
+def _sources(
+    truth: Mapping[str, Truth] | Truth, manifest: Manifest | None, part_of: Mapping[str, str], reading: Reading
+) -> dict[str, Source]:
+    """Return the truth: the files that are given, else the sources that the manifest remembers."""
+    if manifest is not None and len(part_of) > len(PARTS):
+        given: dict[str, Any] = inputs.by_name(truth, "--truth", "part", tuple(part_of)) if truth else {}
+        # Ids are those of the manifest's own datasets.
+        slots = [slot for slot in manifest.slots if slot.name in part_of]
+        opened = manifest.open_sources({name: path for name, path in given.items() if name != "closed"}, slots=slots)
+        rest = {"closed": given["closed"]} if "closed" in given else {}
+        closed = reading.open(rest["closed"], "closed") if rest else inputs.remembered_truth(manifest, ["closed"])
+        return {name: closed if name == "closed" else opened[name] for name in part_of}
+    if manifest is not None and isinstance(truth, Mapping) and not truth:
+        truth = {name: inputs.remembered_truth(manifest, [part]) for name, part in part_of.items()}
+    truths: dict[str, Truth] = inputs.by_name(truth, "--truth", "part", PARTS, wanted=PARTS)
+    return {name: reading.open(truths[name], name) for name in steps(PARTS, "reading ground truth")}
+
+
+def _lists(
+    manifest: Manifest | None, part_of: Mapping[str, str], sources: Mapping[str, Source]
+) -> dict[str, tuple[str, ...]]:
+    """Return the ids of a manifest by what they are given for."""
+    if manifest is None:
         return {}
-    closed, wilderness = manifest.ids("closed"), manifest.ids(wilderness_part)
-    if wilderness_part == "wr1" and len(wilderness) < len(closed):
+    _, *names = part_of
+    part = part_of[names[0]]
+    closed, wilderness = manifest.ids("closed"), manifest.ids(part)
+    if part == WR1 and len(wilderness) < len(closed):
         raise EvaluationError(
             "There are fewer wilderness images than closed ones",
             where=f"part wr1 of {manifest.header.name}",
@@ -247,16 +289,47 @@ def _lists(manifest: Manifest | None, wilderness_part: str) -> dict[str, tuple[s
             found=str(len(wilderness)),
             hint="--part wilderness=wilderness takes all there are",
         )
-    return {"closed": closed, "wilderness": wilderness}
+    if len(names) == 1:
+        return {"closed": closed, names[0]: wilderness}
+    number, _ = positions_of(wilderness, [sources[name] for name in names])
+    # An image that no source holds is missed where the first one is read.
+    owners = [names[place] for place in np.maximum(number, 0).tolist()]
+    pairs = list(zip(wilderness, owners, strict=True))
+    return {"closed": closed} | {name: tuple(image for image, owner in pairs if owner == name) for name in names}
 
 
-def _wr1(manifest: Manifest | None, wilderness: GroundTruth) -> measures.Added | None:
-    """Return the images of a manifest's list ``wr1``, None unless all of them are scored."""
-    if manifest is None or WR1 not in manifest.lists:
-        return None
-    listed = set(manifest.ids(WR1))
-    images = np.array([name in listed for name in wilderness.image_ids], bool)
-    return measures.Added(WR1, images) if int(images.sum()) == len(listed) else None
+def _wilderness(
+    manifest: Manifest | None, parts: Sequence[tuple[GroundTruth, Detections]]
+) -> tuple[str, GroundTruth, Detections]:
+    """Return the order of the wilderness images, in words, and truth and detections in this order."""
+    if manifest is None or manifest.header.rule.protocol != RULE:
+        [(truth, detections)] = parts
+        return "ascending image id", truth, detections
+    words, order = level_order(manifest, [image for truth, _ in parts for image in truth.image_ids])
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    starts = np.cumsum([0, *(truth.n_images for truth, _ in parts)])
+    moved = [boxes.on(rank[start:]) for (_, boxes), start in zip(parts, starts, strict=False)]
+    joined = moved[0] if len(moved) == 1 else Detections.joined(moved)
+    return words, GroundTruth.joined([truth for truth, _ in parts], rank), joined
+
+
+def _ratio_parts(manifest: Manifest | None, part: str, wilderness: GroundTruth) -> tuple[measures.Added, ...]:
+    """Return the images of each list of a wilderness ratio, all of which are scored."""
+    if manifest is None:
+        return ()
+    names = (
+        [WR1]
+        if manifest.header.rule.protocol != RULE
+        else [entry.name for entry in manifest.header.parts if entry.subset_of == "wilderness" and entry.name != part]
+    )
+    added = []
+    for name in names:
+        if name in manifest.lists:
+            listed = set(manifest.ids(name))
+            images = np.array([image in listed for image in wilderness.image_ids], bool)
+            added += [measures.Added(name, images)] if int(images.sum()) == len(listed) else []
+    return tuple(added)
 
 
 class Evaluated(NamedTuple):
@@ -267,7 +340,12 @@ class Evaluated(NamedTuple):
 
 
 def evaluate_elephant(
-    scene: Scene, options: ElephantOptions = OPTIONS, *, part: str = "wilderness", wr1: measures.Added | None = None
+    scene: Scene,
+    options: ElephantOptions = OPTIONS,
+    *,
+    part: str = "wilderness",
+    listed: Sequence[measures.Added] = (),
+    order: str = "ascending image id",
 ) -> Evaluated:
     """Return every number of the protocol as rows; undefined ones are None with a reason.
 
@@ -275,8 +353,10 @@ def evaluate_elephant(
     ----------
     part : str
         What the wilderness images of the scene are called.
-    wr1 : Added, optional
-        Those of list ``wr1``, where they are known.
+    listed : sequence of Added
+        Lists of wilderness ratios; ``wr1`` among them is what is kept at a recall.
+    order : str
+        Of the wilderness images, in words.
 
     Returns
     -------
@@ -301,9 +381,10 @@ def evaluate_elephant(
 
     matches, points = matched(options.difficult)
     levels = open_set.wilderness_levels(closed.n_images, wilderness.n_images, counts=options.level_counts)
+    wr1 = next((added for added in listed if added.name == WR1), None)
     added = measures.at_ratio_1(scene) if wr1 is None else wr1
-    # Where the list is the whole part, the rows of its levels are enough.
-    listed = None if wr1 is None or wr1.images.all() else wr1
+    # Where a list is the whole part, the rows of its levels are enough.
+    listed = [each for each in listed if not each.images.all()]
     owod, errors = measures.owod(scene.parts), measures.open_set_errors(scene.parts, points)
     variants: dict[str, Measured] = {}
     for name, variant, difficult, counts in steps(list(_variants(options)), "variants"):
@@ -371,7 +452,7 @@ def evaluate_elephant(
             "level_counts": {options.level_counts: LEVEL_COUNTS[options.level_counts]},
             "definitions": measures.DEFINITIONS,
             "true_classes": list(measures.column_names(scene)),
-            "wilderness_order": "ascending image id",
+            "wilderness_order": order,
             "fbeta_formula": {options.fbeta_formula: measures.FORMULAS[options.fbeta_formula]},
             "bootstrap": bootstrap or None,
             **tables,
@@ -452,9 +533,11 @@ def wilderness_curve(
         PNG, SVG, CSV.
     """
     require_content(results, stem, "results")
-    # The list has no place among the levels, which are nested.
+    # A list has no place among the levels, which are nested.
     results = {
-        detector: {name: [row for row in result[name] if row["ratio"] != WR1] for name in ("levels", "impact")}
+        detector: {
+            name: [row for row in result[name] if not row["ratio"].startswith("wr")] for name in ("levels", "impact")
+        }
         for detector, result in results.items()
     }
     recalls = list(dict.fromkeys(row["recall"] for result in results.values() for row in result["impact"]))

@@ -32,7 +32,6 @@ class ListsParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 PARAMETERS = ListsParameters
 USUAL_SOURCES = (LISTS,)
-SCORE_WORDS = ()
 PARTS = (("PART", "the images of a list, or of some lines of it, in its order"),)
 PAPER = None
 _NAMESPACE = re.compile(r"([a-z][a-z0-9_]{0,31}):")

@@ -77,7 +77,6 @@ class SplitParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 PARAMETERS = SplitParameters
 USUAL_SOURCES = ("images",)
-SCORE_WORDS = ()
 PARTS = (("PART", "a share of the images of the source"),)
 PAPER = None
 

@@ -29,9 +29,9 @@ from curation.benchmarks.rules.starting import (
     source_tables,
 )
 from curation.core.errors import ProtocolError, UsageError
-from curation.manifest.header import ClassEntry, LabelView, Paper
+from curation.manifest.header import ClassEntry, Header, LabelView, Paper
 from curation.manifest.manifest import Manifest
-from curation.sources.source import Int64s, Source
+from curation.sources.source import Int64s, Source, Texts
 
 CLOSED = "closed"
 ORDERS = {"hash": "the rank of sha256(salt + id)", "id": "ascending image id"}
@@ -39,6 +39,7 @@ _WILDERNESS = (
     "Images without any annotation of a known class, whatever its size, crowd regions included; images without any "
     "annotation are in."
 )
+RATIO_RULE = "The first floor({ratio} * N) = {size} wilderness images in {order}."
 _ANNOTATED = _WILDERNESS.replace("are in.", "are left out.")
 
 
@@ -74,7 +75,6 @@ class WildernessParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
 
 PARAMETERS = WildernessParameters
 USUAL_SOURCES = (CLOSED, "wild")
-SCORE_WORDS = ("--detections", "closed=FILE", "--detections", "wilderness=FILE")
 PARTS = (
     ("closed", "the closed source"),
     ("wilderness", "all images of the other sources that show no known class"),
@@ -122,21 +122,14 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         for name, source in wild.items()
     ]
     selection = _WILDERNESS if settings.unannotated == "keep" else _ANNOTATED
-    wilderness = make_part("wilderness", "wilderness", chosen, classes, view=view, rule=selection)
-    if not wilderness.entry.annotated_images:
-        raise ProtocolError(
-            "No wilderness image shows an unknown class",
-            where=", ".join(f"source {name}" for name in wild),
-            expected="images with annotated classes, none of which is known",
-            found=f"{len(wilderness.ids)} images without a known class, none of them annotated",
-            hint="are the closed source and the others exchanged?",
-        )
+    wilderness = wilderness_part(chosen, classes, view, selection)
     made = [closed, wilderness]
     for order in dict.fromkeys(settings.orders):
         ranked = _Ranked.of(chosen, order, settings.salt or benchmark.name)
         suffix = "" if order == settings.orders[0] else f"-{order}"
         for ratio in dict.fromkeys(map(decimal_text, settings.ratios)):
-            size = _size_of(ratio, closed, wilderness)
+            size = ratio_size(ratio, closed, wilderness)
+            words = RATIO_RULE.format(ratio=ratio, size=size, order=ORDERS[order])
             made.append(
                 make_part(
                     f"wr{ratio}{suffix}",
@@ -144,13 +137,34 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
                     ranked.first(size),
                     classes,
                     view=view,
-                    rule=f"The first floor({ratio} * N) = {size} wilderness images in {ORDERS[order]}.",
+                    rule=words,
                     subset_of="wilderness",
                 )
             )
     return manifest_of_file(
         benchmark, made, sources, classes, parameters, taxonomy="OSOD-I", algorithm_version=1, after=PAPER
     )
+
+
+def score_words(header: Header) -> list[str]:
+    """Return the options of `evaluate MANIFEST`: detections by source, where the wilderness has several."""
+    parts = {part.name: part for part in header.parts}
+    sources = parts["wilderness"].sources
+    names = (CLOSED, *(sources if len(sources) > 1 else ("wilderness",)))
+    return [word for name in names for word in ("--detections", f"{name}=FILE")]
+
+
+def level_order(manifest: Manifest, ids: Sequence[str]) -> tuple[str, Int64s]:
+    """Return the first of the orders that a benchmark file states, in words, and the positions of the ids in it."""
+    benchmark = stated_in(str(manifest.header.rule.parameters["file"]))
+    settings = benchmark.parameters_as(WildernessParameters)
+    return ORDERS[settings.orders[0]], _ordered(
+        np.array(ids, object), settings.orders[0], settings.salt or benchmark.name
+    )
+
+
+def _ordered(ids: Texts, order: str, salt: str) -> Int64s:
+    return hash_rank(ids.tolist(), salt) if order == "hash" else np.argsort(ids, kind="stable")
 
 
 def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
@@ -217,9 +231,23 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
 
 
 def closed_part(
-    name: str, source: Source, classes: Sequence[ClassEntry], view: LabelView, strangers: str = "refuse"
+    name: str,
+    source: Source,
+    classes: Sequence[ClassEntry],
+    view: LabelView,
+    strangers: str = "refuse",
+    *,
+    rule: str = "All images of the closed source.",
+    hint: str = 'add them to known, or set strangers = "leave-out" or "keep" in [parameters]',
 ) -> Part:
     """Return the closed test set: every image of its source, or those that show no other class than known ones.
+
+    Parameters
+    ----------
+    rule : str
+        The selection in words.
+    hint : str
+        What to do about other classes.
 
     Raises
     ------
@@ -235,15 +263,15 @@ def closed_part(
             "The closed source shows classes that are not known" if others else "The closed source has no objects",
             where=f"source {name}",
             expected=", ".join(entry.name for entry in classes if entry.role == "known")[:200],
-            found=", ".join(map(repr, others[:5])),
-            hint='add them to known, or set strangers = "leave-out" or "keep" in [parameters]' if others else None,
+            found=", ".join(repr(name[:40]) for name in others[:5]) or f"{len(source.images)} images without objects",
+            hint=hint,
         )
-    positions, selection = all_images(source), "All images of the closed source."
+    positions = all_images(source)
     if strangers == "leave-out":
         positions = np.flatnonzero(~images_with(source, others))
-        selection = "Images of the closed source that show no other class than known ones."
+        rule = "Images of the closed source that show no other class than known ones."
     elif others:
-        selection += " Objects of other classes are unknown."
+        rule += " Objects of other classes are unknown."
     if not len(positions):
         raise ProtocolError(
             "No closed image shows known classes alone",
@@ -252,7 +280,27 @@ def closed_part(
             found=f"{len(source.images)} images, each with another class",
             hint='strangers = "keep" in [parameters]',
         )
-    return make_part(CLOSED, "test", Selection(name, source, positions), classes, view=view, rule=selection)
+    return make_part(CLOSED, "test", Selection(name, source, positions), classes, view=view, rule=rule)
+
+
+def wilderness_part(chosen: Sequence[Selection], classes: Sequence[ClassEntry], view: LabelView, rule: str) -> Part:
+    """Return the wilderness: the selected images of its sources, none of which shows a known class.
+
+    Raises
+    ------
+    ProtocolError
+        None of them shows an unknown class.
+    """
+    part = make_part("wilderness", "wilderness", chosen, classes, view=view, rule=rule)
+    if not part.entry.annotated_images:
+        raise ProtocolError(
+            "No wilderness image shows an unknown class",
+            where=", ".join(f"source {each.slot}" for each in chosen),
+            expected="images with annotated classes, none of which is known",
+            found=f"{len(part.ids)} images without a known class, none of them annotated",
+            hint="are the closed source and the others exchanged?",
+        )
+    return part
 
 
 def _other_classes(benchmark: BenchmarkFile, sources: Mapping[str, Source]) -> tuple[str, ...]:
@@ -292,7 +340,21 @@ def _without_known(source: Source, classes: Sequence[ClassEntry], *, annotated: 
     return np.flatnonzero(chosen)
 
 
-def _size_of(ratio: str, closed: Part, wilderness: Part) -> int:
+def ratio_size(
+    ratio: str, closed: Part, wilderness: Part, where: str = "[parameters] ratios", hint: str = "ratios = [{}]"
+) -> int:
+    """Return how many wilderness images a ratio means.
+
+    Parameters
+    ----------
+    where, hint : str
+        What states the ratios, and what to write there instead of ``{}``.
+
+    Raises
+    ------
+    ProtocolError
+        There are not as many, or none is meant.
+    """
     size, available = int(Fraction(ratio) * len(closed.ids)), len(wilderness.ids)
     if 1 <= size <= available:
         return size
@@ -300,10 +362,10 @@ def _size_of(ratio: str, closed: Part, wilderness: Part) -> int:
     usable = int(largest * 10) / 10 or float(int(largest * 1000) / 1000)
     raise ProtocolError(
         f"There are not enough wilderness images for ratio {ratio}",
-        where="[parameters] ratios",
-        expected=f"1 to {available} images",
+        where=where,
+        expected=f"1 to {available} images: so many show no known class",
         found=f"floor({ratio} * {len(closed.ids)}) = {size} images",
-        hint=f"ratios = [{usable}]" if usable else None,
+        hint=hint.format(usable) if usable else None,
     )
 
 
@@ -319,7 +381,7 @@ class _Ranked(NamedTuple):
         ids = np.concatenate([each.source.image_ids[each.positions] for each in selections])
         number = np.repeat(np.arange(len(selections)), [len(each.positions) for each in selections])
         position = np.concatenate([each.positions for each in selections])
-        rank = hash_rank(ids.tolist(), salt) if order == "hash" else np.argsort(ids, kind="stable")
+        rank = _ordered(ids, order, salt)
         return cls(selections, number[rank], position[rank])
 
     def first(self, size: int) -> list[Selection]:

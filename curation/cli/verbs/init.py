@@ -6,8 +6,8 @@ import tomllib
 from pathlib import Path
 from typing import Annotated
 
-from curation.benchmarks.rules.benchmark_file import RuleName
-from curation.benchmarks.rules.starting import Given, rule_module, start_benchmark
+from curation.benchmarks.rules.benchmark_file import RuleName, rule_module
+from curation.benchmarks.rules.starting import Given, start_benchmark
 from curation.cli.output import Answer, next_command, source_words
 from curation.cli.outputs import OUTPUT_FILE
 from curation.core.errors import UsageError

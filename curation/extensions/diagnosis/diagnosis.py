@@ -19,9 +19,10 @@ from curation.core.json_text import is_json_lines, json_rows
 from curation.core.reading import InputFile
 from curation.core.tables import Table, table_lines
 from curation.core.wording import short_repr
-from curation.evaluation.detection_files import Records, numbering_of, open_detections, read_columns
+from curation.evaluation.detection_files import Records, open_detections, read_columns
 from curation.evaluation.inputs import Reading
 from curation.evaluation.problem import Bools, Floats, GroundTruth, Int32s, Int64s, classes_of_source
+from curation.evaluation.readers import numbering_of
 from curation.evaluation.truth import Part, ground_truth
 from curation.extensions.diagnosis.inspection import Finding, Inspection, finding_lines, inspect_annotations
 from curation.extensions.diagnosis.mends import (
@@ -548,7 +549,7 @@ def truth_doubt(
     image: Int32s,
     is_json: bool,
 ) -> str:
-    """Return a warning about mistakes in a truth (see `curation.evaluation.doubts.truth_doubt`); else ``""``."""
+    """Return a warning about mistakes in a truth (see `curation.evaluation.truth.truth_doubt`); else ``""``."""
     of_box = sizes[image]
     layout = layout_mistake(fitting_forms(boxes, of_box), boxes, of_box)
     others = other_mistakes(
