@@ -315,8 +315,8 @@ def rule_module(rule: str) -> Any:
 
     It holds ``PARAMETERS`` (the record of its parameters), ``PARTS``, ``PAPER`` (None if it follows no paper),
     ``build`` and ``start`` (what `init` writes), ``USUAL_SOURCES`` (names of sources for `init`) and ``score_words``
-    (options of `evaluate MANIFEST`, of a rule in `EVALUATORS`). A function ``resolved(parameters, folder)`` replaces what a user's file refers to
-    by what it holds.
+    (options of `evaluate MANIFEST`, of a rule in `EVALUATORS`). A function ``resolved(parameters, folder)`` replaces
+    what a user's file refers to by what it holds.
     """
     return import_module(f"{__package__}.{rule.replace('-', '_')}")
 
