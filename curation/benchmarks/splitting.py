@@ -42,7 +42,7 @@ def split(
 ) -> Manifest:
     """Return the manifest of one source in disjoint parts.
 
-    Images are taken in the order of a hash of their ids: neither the order of the file nor a seed has a say.
+    Images are taken in the order of a hash of their ids. The order of the file does not matter, and there is no seed.
 
     Parameters
     ----------
@@ -81,10 +81,10 @@ def split(
     >>> {part: len(made.ids(part)) for part in made.parts}
     {'train': 6, 'test': 3}
     """
-    given = {"": source} if isinstance(source, Path) else dict(source)
-    if len(given) != 1:
-        raise UsageError("One source is split", expected="[NAME[@PART]=]PATH", found=", ".join(given))
-    ((key, annotations),) = given.items()
+    by_key = {"": source} if isinstance(source, Path) else dict(source)
+    if len(by_key) != 1:
+        raise UsageError("`split` takes one source", expected="[NAME[@PART]=]PATH", found=", ".join(by_key))
+    ((key, annotations),) = by_key.items()
     dataset, _, part = key.partition("@")
     name = name or f"my/{_word(annotations, dataset)}"
     _require_name(name)

@@ -319,23 +319,23 @@ def _looked_up(
     """Return the ids of the images that the lines of a list name in some sources."""
     paths = only_list(read_list(file.path)).paths.decode().split("\n")[:-1]
     lines = _lines_of(header, part, cut, paths)
-    ids = [list[str]() for _ in lines]
+    matches = [list[str]() for _ in lines]
     for source in (sources[name] for name in part.sources):
         positions = source.image_index.resolve(lines).position
         for row, position in enumerate(positions.tolist()):
             if position == AMBIGUOUS:
-                ids[row] += ["two images", "of this name"]
+                matches[row] += ["two images", "of this name"]
             elif position != STRAY:
-                ids[row].append(str(source.image_ids[position]))
-    for row, found in enumerate(ids):
-        if len(found) != 1:
+                matches[row].append(str(source.image_ids[position]))
+    for row, images in enumerate(matches):
+        if len(images) != 1:
             raise ManifestError(
-                "A line of the list names several images" if found else "A line of the list names no image",
+                "A line of the list names several images" if images else "A line of the list names no image",
                 where=f"{cut.file}, line {cut.first + row}",
                 expected=f"an image of {', '.join(part.sources)}",
-                found=f"{lines[row][:80]}: {', '.join(found)[:120]}".removesuffix(": "),
+                found=f"{lines[row][:80]}: {', '.join(images)[:120]}".removesuffix(": "),
             )
-    return tuple(found[0] for found in ids)
+    return tuple(images[0] for images in matches)
 
 
 def _any_form(namespaces: Sequence[str]) -> bool:

@@ -12,14 +12,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from PIL import Image
 
 import curation
+from curation.benchmarks.building import rebuild
 from curation.benchmarks.rules.benchmark_file import read_benchmark_file
 from curation.benchmarks.rules.split import assign, units_of
 from curation.core.errors import CurationError, CurationWarning
+from curation.manifest.manifest import Manifest
 from tests.protocols.test_wilderness_rule import drawn
 from tests.shell import Shell
 
@@ -227,6 +230,23 @@ def test_the_hash_seed_of_the_interpreter_has_no_say(tmp_path: Path) -> None:
     assert len(digests) == 1
 
 
+def test_two_sources_of_the_same_images_are_advised_to_be_split_and_the_advice_works(
+    tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`init` refuses them with a command that divides the images; its parts are accepted."""
+    monkeypatch.chdir(tmp_path)
+    coco = drawn(random.Random(6), 60, NAMES, 1, 3)
+    (tmp_path / "train.json").write_text(json.dumps(coco))
+    (tmp_path / "test.json").write_text(json.dumps(coco | {"info": {}}))
+    text = shell.err("init", "wilderness", "--source", "closed=train.json", "--source", "wild=test.json")
+    hint = text.rstrip().rpartition("try: ")[2]
+    assert hint.startswith("they hold the same 60 images: curation split train.json")
+    shell.out(*hint.partition("curation ")[2].split())
+    shell.out("export", "DIR", "--part", "all", "--format", "coco", "--each", "--out", "files")
+    words = ["--source", "closed=files/train.json", "--source", "wild=files/test.json", "--out", "b.toml"]
+    assert "next: curation build" in shell.out("init", "wilderness", *words)
+
+
 def test_a_large_group_is_a_warning(tmp_path: Path) -> None:
     """A group that exceeds the share of a part is named, and goes to the first part."""
     images = [{"id": n, "file_name": f"{n}.jpg", "video": "long" if n < 60 else f"v{n}"} for n in range(100)]
@@ -241,8 +261,8 @@ def test_a_large_group_is_a_warning(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (["--parts", "train=0.7,test=0.2"], "sum to 0.9, not to 1"),
-        (["--parts", "train=0.7"], "two or more positive"),
-        (["--parts", "train=1.5,test=-0.5"], "two or more positive"),
+        (["--parts", "train=0.7"], "two or more numbers"),
+        (["--parts", "train=1.5,test=-0.5"], "two or more numbers"),
         (["--parts", "train,test"], "A part has no share"),
         (["--parts", "train=0.5,train=0.5"], "A part is named twice"),
         (["--parts", "train=nan,test=0.5"], "A part has no share"),
@@ -294,6 +314,24 @@ def test_a_stored_file_names_no_manifest_and_a_changed_source_is_refused(tmp_pat
     stored["parameters"]["keep"] = "elephant/val2017"
     with pytest.raises(CurationError, match="not its name"):
         read_benchmark_file(json.dumps(stored))
+    for change in (
+        {"shares": {"a": "1e-999999999", "b": "1"}},
+        {"shares": {"a": "NaN", "b": "0.5"}},
+        {"shares": {"a": "0.5", "../b": "0.5"}},
+        {"shares": {}},
+        {"group": "x" * 5000 + "("},
+        {"group": "nothing"},
+        {"joined": ["a"]},
+        {"fixed": {"c": ["a:1"]}},
+        {"keep": {"train": ["other:1"], "val": [], "test": []}},
+        {"fixed": {"train": ["a:1"], "test": ["a:1"]}},
+    ):
+        stored["parameters"] = {"shares": {"train": "0.7", "val": "0.1", "test": "0.2"}, **change}
+        header = msgspec.structs.replace(
+            made.header, rule=msgspec.structs.replace(made.header.rule, parameters={"file": json.dumps(stored)})
+        )
+        with pytest.raises(CurationError):
+            rebuild(Manifest(header, made.lists), {"a": curation.open_source("a", path)})
     source = curation.open_source("a", path)
     path.write_text(json.dumps(grouped_coco(random.Random(2), 80)))
     with pytest.raises(CurationError, match="has changed"):

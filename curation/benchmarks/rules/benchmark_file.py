@@ -531,7 +531,9 @@ def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
 def _read_lists(tables: dict[str, Any], folder: Path) -> None:
     """Replace each ``{ file = "known.txt" }`` among the classes by the names in the file."""
     classes = tables.get("classes")
-    for role in ROLES if isinstance(classes, dict) else ():
+    if not isinstance(classes, dict):
+        return
+    for role in ROLES:
         listed = classes.get(role)
         if isinstance(listed, dict) and [*listed] == ["file"] and isinstance(listed["file"], str):
             path = inside(folder, listed["file"])

@@ -1,4 +1,4 @@
-"""The rule ``lists``: id lists that somebody has, each with its role and digest; sources say what the images show."""
+"""The rule ``lists``: lists of images in files, each with its role and digest; sources say what the images show."""
 
 from __future__ import annotations
 

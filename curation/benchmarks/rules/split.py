@@ -28,6 +28,7 @@ from curation.sources.source import Int64s, Source
 
 _ORDER: tuple[PartRole, ...] = ("train", "val", "test")
 _NO_PART = -1
+_SMALLEST, _DIGITS = Decimal("0.000001"), 12
 Ids = dict[PartName, tuple[str, ...]]
 
 
@@ -63,8 +64,9 @@ class SplitParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     def __post_init__(self) -> None:
         """Refuse shares that leave images out or use them twice."""
-        if len(self.shares) < 2 or not all(share.is_finite() and share > 0 for share in self.shares.values()):
-            raise ValueError("shares are two or more positive numbers")
+        usable = (_SMALLEST <= share < 1 and len(share.as_tuple().digits) <= _DIGITS for share in self.shares.values())
+        if len(self.shares) < 2 or not all(share.is_finite() for share in self.shares.values()) or not all(usable):
+            raise ValueError(f"shares are two or more numbers from {_SMALLEST} to 1, of at most {_DIGITS} digits")
         if (total := sum(self.shares.values())) != 1:
             raise ValueError(f"the shares sum to {decimal_text(Decimal(total))}, not to 1")
 
@@ -143,8 +145,8 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     units = units_of(ids, _groups_in(source, settings.group), settings.joined)
     stratum = _of_units(units, rarest_class(source)) if settings.stratify else np.zeros(len(units.size), np.int64)
     keep = {} if isinstance(settings.keep, str) else settings.keep
-    fixed, kept = (_by_unit(units, ids, shares, stated, key)
-                   for stated, key in ((settings.fixed, "fixed"), (keep, "keep")))  # fmt: skip
+    fixed = _by_unit(units, ids, shares, settings.fixed, "fixed")
+    kept = _by_unit(units, ids, shares, keep, "keep")
     salt = settings.salt or benchmark.name
     part_of = plain = assign(units, shares, salt=salt, stratum=stratum)
     if (kept != _NO_PART).any():
@@ -157,12 +159,10 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         place = part_of[units.of]
         pinned = {part: tuple(sorted(ids[row] for row in np.flatnonzero(moved & (place == number)).tolist()))
                   for number, part in enumerate(shares)}  # fmt: skip
-        stated = {key: value for key, value in benchmark.parameters.items() if key != "keep"}
-        stated["fixed"] = {part: listed for part, listed in pinned.items() if listed}
-        stated = {key: value for key, value in stated.items() if value or key != "fixed"}
-        text = json.dumps(
-            json.loads(parameters["file"]) | {"parameters": stated}, sort_keys=True, separators=(",", ":")
-        )
+        rest = {key: value for key, value in benchmark.parameters.items() if key not in ("keep", "fixed")}
+        fixed_ids = {part: listed for part, listed in pinned.items() if listed}
+        rest |= {"fixed": fixed_ids} if fixed_ids else {}
+        text = json.dumps(json.loads(parameters["file"]) | {"parameters": rest}, sort_keys=True, separators=(",", ":"))
         parameters = {**parameters, "file": text}
     classes = _classes(benchmark, source)
     words = "Images in the order of sha256(salt + id)"
@@ -346,26 +346,26 @@ def _groups_in(source: Source, group: str) -> list[str] | None:
             )
     alone = [image for image, name in zip(source.image_ids.tolist(), groups, strict=True) if not name]
     if alone:
-        text = f"{counted(len(alone), 'image')} without a group stand alone: {examples(alone)}"
+        text = f"{counted(len(alone), 'image')} without a group stay alone: {examples(alone)}"
         warnings.warn(text, CurationWarning, stacklevel=2)
     return groups
 
 
 def _by_unit(
-    units: Units, ids: Sequence[str], shares: Mapping[str, Fraction], stated: Ids, key: Literal["keep", "fixed"]
+    units: Units, ids: Sequence[str], shares: Mapping[str, Fraction], ids_by_part: Ids, key: Literal["keep", "fixed"]
 ) -> Int64s:
-    """Return the part that is stated for each unit, -1 for none."""
+    """Return the part of each unit by the ids of some of its images, -1 where none is listed."""
     part_of = np.full(len(units.size), _NO_PART)
-    if unknown := [name for name in stated if name not in shares]:
+    if unknown := [name for name in ids_by_part if name not in shares]:
         raise ProtocolError(
             "The earlier split has a part that this one lacks" if key == "keep" else "There is no such part",
             where=f"[parameters] {key}: {unknown[0]}",
             expected=f"the parts {', '.join(shares)}",
             hint=f"give {unknown[0]} a share, or split without --keep",
         )
-    row_of = {image: row for row, image in enumerate(ids)} if stated else {}
+    row_of = {image: row for row, image in enumerate(ids)} if ids_by_part else {}
     for number, part in enumerate(shares):
-        rows = [row_of[image] for image in stated.get(part, ()) if image in row_of]
+        rows = [row_of[image] for image in ids_by_part.get(part, ()) if image in row_of]
         numbers = units.of[rows]
         if (divided := (part_of[numbers] != _NO_PART) & (part_of[numbers] != number)).any():
             unit = int(numbers[np.flatnonzero(divided)[0]])
@@ -378,12 +378,12 @@ def _by_unit(
                 hint="split without --keep, or without the groups that the earlier split did not know",
             )
         part_of[numbers] = number
-    if stated and not (part_of != _NO_PART).any():
+    if ids_by_part and not (part_of != _NO_PART).any():
         raise ProtocolError(
             "The earlier split holds no image of this source",
             where=f"[parameters] {key}",
             expected=f"ids such as {examples(ids)}",
-            found=examples([image for listed in stated.values() for image in listed[:2]]),
+            found=examples([image for listed in ids_by_part.values() for image in listed[:2]]),
             hint="the same --name, or the same NAME= before the source, gives the images the same ids",
         )
     return part_of

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from curation.benchmarks.splitting import split
-from curation.cli.output import Answer, next_command, score_command
+from curation.cli.output import Answer, Line, next_command, score_command
 from curation.cli.outputs import NEW_MANIFEST
 from curation.manifest.manifest import Manifest
 from curation.manifest.tables import manifest_data, part_table
@@ -34,5 +34,5 @@ def run(made: Annotated[Manifest, split], /, *, out: Annotated[Path, NEW_MANIFES
         ]
     if command := score_command(made, out):
         commands.append(next_command(*command[1:]))
-    lines = [f"{header.name} {header.version}  {made.digest}", "", part_table(header), f"written to {out}"]
+    lines: list[Line] = [f"{header.name} {header.version}  {made.digest}", "", part_table(header), f"written to {out}"]
     return Answer({"folder": str(out), **manifest_data(made)}, [*lines, *commands])
