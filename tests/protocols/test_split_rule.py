@@ -236,6 +236,8 @@ def test_two_sources_of_the_same_images_are_advised_to_be_split_and_the_advice_w
     """`init` refuses them with a command that divides the images; its parts are accepted."""
     monkeypatch.chdir(tmp_path)
     coco = drawn(random.Random(6), 60, NAMES, 1, 3)
+    for number, each in enumerate(coco["annotations"]):
+        each["bbox"] = [1 + number % 40, 1 + number % 30, 5 + number % 11, 6]
     (tmp_path / "train.json").write_text(json.dumps(coco))
     (tmp_path / "test.json").write_text(json.dumps(coco | {"info": {}}))
     text = shell.err("init", "wilderness", "--source", "closed=train.json", "--source", "wild=test.json")
