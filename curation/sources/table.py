@@ -79,7 +79,7 @@ def parse_table(content: InputFile, *, dataset: str, part: str) -> Source:
     position = {native: number for number, native in enumerate(dict.fromkeys(natives))}
     pairs = [
         position[native] * len(categories) + number
-        for native, cell in zip(natives, cell_of, strict=True)
+        for native, cell in zip(natives, cell_of.tolist(), strict=True)
         for number in classes[cell]
     ]
     files = [name if _is_file_name(name) else "" for name in names]
