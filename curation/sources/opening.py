@@ -75,7 +75,7 @@ def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
     elif yolo_file(path):
         return read_yolo(path, dataset, part, bad_boxes=bad_boxes)
     if _is_list(path, dataset):
-        return read_listed(path, dataset=dataset, part=part)
+        return replace(read_listed(path, dataset=dataset, part=part), origin=path)
     if kind == "imagenet" and path.exists():
         return read_imagenet(path, dataset=dataset, part=part)
     if kind == "openimages" and (path.is_dir() or is_box_file(path)):
@@ -92,9 +92,9 @@ def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
         raise _missing(path, dataset)
     suffix = _suffix(path)
     if suffix in SUFFIXES:
-        return parse_table(InputFile(path, kind=KIND), dataset=dataset, part=part)
+        return replace(parse_table(InputFile(path, kind=KIND), dataset=dataset, part=part), origin=path)
     if suffix == ".json":
-        return read_coco(path, dataset=dataset, part=part, bad_boxes=bad_boxes)
+        return replace(read_coco(path, dataset=dataset, part=part, bad_boxes=bad_boxes), origin=path)
     raise UsageError("Unknown file type", where=str(path), expected=_EXPECTED)
 
 
@@ -134,7 +134,8 @@ def _missing(path: Path, dataset: str) -> MissingFileError:
     if root and Path(root).is_dir():
         offered = parts_at(Path(root), dataset)
         chosen = word if word in offered or not offered else offered[0]
-        error.hint = f"--source NAME@{chosen}={root}; of --truth: --truth {root} --image-set={chosen}"
+        error.hint = f"--source NAME@{chosen}={root}; of --truth: --truth {root} --image-set={chosen}; "
+        error.hint += f"of split: NAME@{chosen}={root}"
     return error
 
 

@@ -28,12 +28,9 @@ from curation.extensions.audit.roles import (
     ALL_TASKS,
     FINETUNE,
     ListPair,
-    Role,
-    RoleGuess,
     TaskRole,
     between_families,
     comparisons,
-    read_role,
     said_role,
     task_roles,
     tasks_by_name,
@@ -45,6 +42,7 @@ from curation.manifest.views import positions_of as positions_of_ids
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family
 from curation.sources.entries import PublishedList
 from curation.sources.integrity import objects_at
+from curation.sources.list_roles import Role, RoleGuess, read_role
 from curation.sources.source import Bools, Categories, Int32s, Int64s, Objects, Source, Texts
 
 _DIGIT = re.compile("[0-9]")
