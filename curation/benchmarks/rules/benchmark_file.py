@@ -421,13 +421,12 @@ def parameter_text(benchmark: BenchmarkFile, form: type[Parameters]) -> str:
 
 def _stored(benchmark: BenchmarkFile, settings: msgspec.Struct) -> str:
     """Return a benchmark with its parameters in their usual form, but for those that have their default."""
-    fields = {field.name: field for field in msgspec.structs.fields(settings)}
-    values = {name: getattr(settings, name) for name in sorted(benchmark.parameters)}
-    written = {
-        name: _plain(value)
-        for name, value in values.items()
-        if value != fields[name].default and (value or not fields[name].default_factory)
+    usual = {
+        field.name: field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+        for field in msgspec.structs.fields(settings)
     }
+    given = {name: getattr(settings, name) for name in sorted(benchmark.parameters)}
+    written = {name: _plain(value) for name, value in given.items() if value != usual[name]}
     return _as_text(msgspec.structs.replace(benchmark, parameters=written))
 
 
