@@ -241,6 +241,10 @@ def test_a_detector_is_scored_against_the_remembered_truth_as_by_pycocotools(fol
     assert measures["AP_unk"] / 100 == pytest.approx(average[-1], abs=1e-9)
     assert measures["AP_known"] / 100 == pytest.approx(sum(average[:-1]) / len(known), abs=1e-9)
     assert len(scored) < len(rows)
+    (folder / "results.json").write_text(json.dumps([rows[0] | {"category": "glove"}]))
+    refused = shell.err("evaluate", str(folder / "again"), "--detections", str(folder / "results.json"))
+    assert "detections of unknown objects have the class unknown" in refused
+    assert "--task" not in refused
 
 
 @pytest.mark.parametrize(
@@ -394,12 +398,12 @@ def test_a_stored_file_is_checked_as_a_users_own(folder: Path) -> None:
         with pytest.raises(CurationError):
             read_benchmark_file(json.dumps(stored | change))
     rings = {f"g{n}": [f"g{n + 1}", f"g{n + 1}"] for n in range(45)}
-    for change in (
+    for other in (
         {"parameters": {"superclass": "g0"}, "classes": {"groups": rings}},
         {"parameters": {"superclass": "thing", "rotation": 999}},
         {"sources": {"train": {"as": "test"}, "test": {}}},
     ):
-        header = made.header.rule.parameters | {"file": json.dumps(stored | change)}
+        header = made.header.rule.parameters | {"file": json.dumps(stored | other)}
         opened = {name: open_path(path, dataset="tools", part="") for name, path in sources(folder).items()}
         with pytest.raises(CurationError):
             build_rule(opened, header)

@@ -33,7 +33,7 @@ from curation.benchmarks.rules.benchmark_file import BenchmarkFile, Classes, cla
 from curation.benchmarks.rules.class_parts import Convention, cut_classes, rotation, split_classes, split_share
 from curation.benchmarks.rules.starting import StartOptions, beginning, object_counts, quoted, quoted_key, source_tables
 from curation.core.columns import distinct
-from curation.core.errors import CurationError, CutError, ProtocolError, UsageError
+from curation.core.errors import CurationError, CutError, PresenceOnlyError, ProtocolError, UsageError
 from curation.manifest.header import ClassEntry, Figure, Header, LabelView, Paper, ParameterValue, PartRole
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions
@@ -159,7 +159,14 @@ def _manifest(benchmark: BenchmarkFile, sources: Mapping[str, Source], parameter
 
 def require_boxes(source: Source) -> None:
     """Raise `PresenceOnlyError` for a source of image classes, which has nothing to detect."""
-    source.require_objects("The rule superclass")
+    if source.objects is None:
+        raise PresenceOnlyError(
+            "The rule superclass needs boxes",
+            where=f"source {source.title}",
+            expected="annotations with boxes: COCO JSON, YOLO or VOC",
+            found="a class for each image",
+            hint='rule = "hierarchy" takes image classes: curation init hierarchy',
+        )
 
 
 def _names_by_role(benchmark: BenchmarkFile, sources: Mapping[str, Source]) -> dict[str, str]:

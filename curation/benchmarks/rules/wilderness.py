@@ -25,9 +25,10 @@ from curation.benchmarks.parts import (
     make_part,
     manifest_of_file,
     require_classes,
+    showing,
     used_classes,
 )
-from curation.benchmarks.rules.benchmark_file import class_entries, decimal_text, stated_in
+from curation.benchmarks.rules.benchmark_file import ROLES, class_entries, decimal_text, stated_in
 from curation.benchmarks.rules.starting import (
     StartOptions,
     beginning,
@@ -127,7 +128,9 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     view = benchmark.views.get("test", LabelView())
     closed = closed_part(closed_name, sources[closed_name], classes, view, settings.strangers)
     chosen = [
-        Selection(name, source, _without_known(source, classes, annotated=settings.unannotated == "leave-out"))
+        Selection(
+            name, source, showing(source, classes, ROLES if settings.unannotated == "leave-out" else (), ["known"])
+        )
         for name, source in wild.items()
     ]
     selection = _WILDERNESS if settings.unannotated == "keep" else _ANNOTATED
@@ -277,7 +280,7 @@ def closed_part(
         )
     positions = all_images(source)
     if strangers == "leave-out":
-        positions = np.flatnonzero(~images_with(source, others))
+        positions = showing(source, classes, (), [role for role in ROLES if role != "known"])
         rule = "Images of the closed source that show no other class than known ones."
     elif others:
         rule += " Objects of other classes are unknown."
@@ -310,14 +313,6 @@ def wilderness_part(chosen: Sequence[Selection], classes: Sequence[ClassEntry], 
             hint="are the closed source and the others exchanged?",
         )
     return part
-
-
-def _without_known(source: Source, classes: Sequence[ClassEntry], *, annotated: bool) -> Int64s:
-    known = {spelling for entry in classes if entry.role == "known" for spelling in (entry.name, *entry.aliases)}
-    chosen = ~images_with(source, known)
-    if annotated:
-        chosen &= images_with(source, source.categories.names)
-    return np.flatnonzero(chosen)
 
 
 def ratio_size(
