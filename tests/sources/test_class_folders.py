@@ -164,8 +164,13 @@ def test_equal_listings_of_two_folders_are_not_one_source(tmp_path: Path) -> Non
     sources = {name: tmp_path / name for name in ("train", "test")}
     assert len(curation.build(tmp_path / "two.toml", sources=sources).ids("test")) == 10
     (tmp_path / "test/cat/5.jpg").write_bytes((tmp_path / "train/cat/7.jpg").read_bytes())
-    with pytest.raises(CurationError, match="same images"):
+    with pytest.raises(CurationError, match="same images") as caught:
         curation.build(tmp_path / "two.toml", sources=sources)
+    assert str(caught.value.hint) == "remove one of the two photos of each pair"
+    (tmp_path / "two.toml").write_text((tmp_path / "two.toml").read_text().replace('dataset = "b"', 'dataset = "a"'))
+    with pytest.raises(CurationError, match="same images") as caught:
+        curation.build(tmp_path / "two.toml", sources=sources)
+    assert "a dataset of its own" in str(caught.value.hint)
 
 
 def test_audit_compares_the_parts_of_class_folders(tmp_path: Path, shell: Shell) -> None:
