@@ -159,7 +159,7 @@ class AuditTarget:
     expects_tasks : bool
         Whether rules on tasks apply: False for a manifest of a benchmark that has none.
     expects_boxes : bool
-        Whether test images need boxes: False for a manifest of a benchmark of classification.
+        Whether test images need boxes: False for a manifest of your own images with one class each.
     entries : tuple of SourceEntry
         The sources that a manifest's header names; they say what is exhaustive without the raw files.
     photos : mapping of str to Path
@@ -685,7 +685,8 @@ def _with_role(
     return replace(updated, name=name, members=part.members[rows], lines=part.lines[rows], sha256="", played=played)
 
 
-_CLASSIFICATION = "OSC"
+_WITHOUT_BOXES = ("hierarchy", "folders")
+"""Rules of benchmarks of your own whose images have one class each."""
 _OPEN_WORLD = "OWOD"
 
 
@@ -753,7 +754,7 @@ def manifest_target(
         sources=audited,
         positions=np.array(positions, np.int32).reshape(len(audited), len(texts)),
         expects_tasks=bool(tasks) or header.taxonomy == _OPEN_WORLD,
-        expects_boxes=header.taxonomy != _CLASSIFICATION,
+        expects_boxes=header.rule.protocol not in _WITHOUT_BOXES,
         entries=entries,
         exemplars=exemplars,
         photos=photos or {},
