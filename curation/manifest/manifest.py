@@ -165,17 +165,37 @@ class Manifest:
         """Return the ids of a part; a declared part raises `MissingListError` with the command that completes it."""
         if self.part(name).name in self.lists:
             return self.lists[name]
-        target = self.title.replace(" ", "@")
+        reason = "it is declared, and needs your raw data"
         if self.header.origin == "as_published":
-            reason, command = "the authors' list is not passed on, only its digest", f"import {target} --lists DIR"
-        else:
-            sources = " ".join(f"--source {entry.name}=PATH" for entry in self.header.sources)
-            reason, command = "it is declared, and needs your raw data", f"build {target} {sources}"
+            reason = "the authors' list is not passed on, only its digest"
         raise MissingListError(
             f"The list of part {name!r} is not in this manifest: {reason}",
             where=self.title,
-            hint=f"curation {command} --out DIR",
+            hint=self.completion() or None,
         )
+
+    def completion(self, target: str = "") -> str:
+        """Return the command that adds the lists that are not here; ``""`` where no reader takes the data.
+
+        Parameters
+        ----------
+        target : str
+            What the command names: a folder; by default name and version.
+
+        Examples
+        --------
+        >>> import curation
+        >>> curation.load("elephant/wr1-prob-published").completion()
+        'curation import elephant/wr1-prob-published@1.0.0 --lists DIR --out DIR'
+        """
+        target, header = target or self.title.replace(" ", "@"), self.header
+        if header.origin == "as_published":
+            return f"curation import {target} --lists DIR --out DIR"
+        if any(entry.note.startswith("no reader") for entry in header.sources):
+            return ""
+        words = [f"--source {entry.name}=PATH" for entry in header.sources]
+        words += ["--decisions FILE"] * str(header.rule.parameters.get("decisions", "")).startswith("sha256:")
+        return f"curation build {target} {' '.join(words)} --out DIR"
 
     @checked
     def frame(self, name: str | None = None) -> pd.DataFrame:
