@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -69,11 +68,14 @@ def _answer(manifest: Manifest, out: Path) -> Answer:
     lines: list[Line] = [f"{header.name} {header.version}  {manifest.digest}", ""]
     lines += [part_table(header)]
     lines += [figure_table(header.figures)] if header.figures else []
-    remembered = manifest.built_from.sources if manifest.built_from else {}
+    remembered = manifest.built_from.sources if manifest.built_from and header.origin != "declared" else {}
     words = source_words(entry.name for entry in header.sources if entry.name not in remembered)
-    declared = header.origin == "declared"
-    after = f"next: {manifest.completion(shlex.quote(str(out)))}" if declared else next_command("verify", out, *words)
-    lines += [f"written to {out}", after]
+    verb = "verify"
+    if header.origin == "declared":
+        verb = "build"
+        pinned = str(header.rule.parameters.get("decisions", "")).startswith("sha256:")
+        words += [*(["--decisions", "FILE"] if pinned else []), "--out", "DIR"]
+    lines += [f"written to {out}", next_command(verb, out, *words)]
     return Answer({"folder": str(out), **manifest_data(manifest)}, lines)
 
 
