@@ -12,7 +12,7 @@ import pytest
 from curation.benchmarks.building import is_approximate
 from curation.cli import main
 from curation.core.errors import MissingListError
-from curation.manifest.locate import load_manifest, manifest_folders
+from curation.manifest.locate import available_manifests, load_manifest, manifest_folders
 from curation.manifest.manifest import read_manifest
 from tests.docs.manifest_tables import PAGE, page
 from tests.real_files import real_files
@@ -55,9 +55,12 @@ def test_the_recipe_of_open_images_is_one_line(tmp_path: Path, shell: Shell) -> 
 def test_list_says_whose_they_are_and_whether_ids_are_inside(shell: Shell) -> None:
     rows = {line.split()[0]: line for line in shell.out("list", "manifests").splitlines() if "@" in line}
     assert "WACV 2020" in rows["elephant/val2017@1.0.0"]
-    assert " all " in rows["elephant/val2017@1.0.0"]
-    assert "2 of 4 parts" in rows["elephant/train2017@1.1.0"]
-    assert " none" in rows["osod3/openimages-animal-1@2.0.0"]
+    assert "3 of 3" in rows["elephant/val2017@1.0.0"]
+    assert "2 of 4" in rows["elephant/train2017@1.1.0"]
+    assert "0 of 3" in rows["osod3/openimages-animal-1@2.0.0"]
+    # A name that two lines share cannot be copied.
+    assert {row["name"] for row in available_manifests()} <= {name.partition("@")[0] for name in rows}
+    assert max(map(len, rows.values())) <= 120
 
 
 def test_no_command_is_advised_for_data_that_nothing_reads() -> None:

@@ -266,7 +266,8 @@ class Manifest:
             ``annotations``, as detectors of Hugging Face take it. ``label``, the default elsewhere: the one class of
             the image. ``id``: the image id, for which no source is needed.
         transforms : callable, optional
-            Takes picture and target, and gives what is wanted instead.
+            Takes picture and target, and gives what is wanted instead. Those of ``torchvision.transforms.v2`` move only
+            boxes that are ``tv_tensors.BoundingBoxes``: wrap ``target["boxes"]`` first.
 
         Raises
         ------

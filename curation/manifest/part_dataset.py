@@ -81,15 +81,15 @@ class PartDataset:
             picture = decode_photo(read_photo(path))
         except BrokenPhotoError as error:
             raise MissingFileError(f"A photo cannot be used: {error}", where=str(path)) from None
-        stated = (0, 0) if self.sizes is None else tuple(self.sizes[index].tolist())
-        if all(stated) and picture.size != stated:
+        annotated_size = (0, 0) if self.sizes is None else tuple(self.sizes[index].tolist())
+        if all(annotated_size) and picture.size != annotated_size:
             from PIL import ImageOps
 
             # Some annotations are of the photo as viewers show it.
-            found, picture = picture.size, ImageOps.exif_transpose(picture)
-            if picture.size != stated:
+            stored_size, picture = picture.size, ImageOps.exif_transpose(picture)
+            if picture.size != annotated_size:
                 message = "A photo has another size than its annotations state, so their boxes do not fit"
-                sizes = ("{} x {}".format(*size) for size in (stated, found))
+                sizes = ("{} x {}".format(*size) for size in (annotated_size, stored_size))
                 raise MissingFileError(message, where=str(path), expected=next(sizes), found=next(sizes))
         return picture
 
@@ -136,7 +136,8 @@ def part_dataset(
     Parameters
     ----------
     items : bool
-        Items are taken: PyTorch has to be there for tensors, and integer ids that are not the sources' are told.
+        Items are taken: PyTorch has to be there for tensors, and a warning tells of integer ids that are not those of
+        the sources.
     """
     located, ids, entry = locate_images(manifest, part, sources), manifest.ids(part), manifest.part(part)
     sizes = np.stack([picked(located, name) for name in ("widths", "heights")], axis=1)
@@ -191,16 +192,16 @@ def _class_labels(classes: Sequence[ClassEntry], entry: PartEntry, ids: Sequence
 
 
 def _integer_ids(ids: Sequence[str], located: PartImages, *, warn: bool) -> Int64s:
-    """Return the image ids of the annotation files; where these are no unique numbers, places in the list from 1."""
+    """Return the image ids of the annotation files; where these are not unique numbers, places in the list from 1."""
     numbers: Int64s = picked(located, "numbers")
-    own = all(source.images.text_ids is None for source in located.sources)
-    if own and len(set(numbers.tolist())) == len(set(ids)):
+    are_numbers = all(source.images.text_ids is None for source in located.sources)
+    if are_numbers and len(set(numbers.tolist())) == len(set(ids)):
         return numbers
     if warn:
-        message = "image_id counts the images of the part from 1, because the ids of its sources are no unique numbers"
+        message = "image_id counts the images of the part from 1, because the ids of its sources are not unique numbers"
         warnings.warn(f"{message}: name images by curation_id in detections", CurationWarning, stacklevel=5)
-    place = {image: number for number, image in enumerate(dict.fromkeys(ids), 1)}
-    return np.array([place[image] for image in ids], np.int64)
+    number_of = {image: number for number, image in enumerate(dict.fromkeys(ids), 1)}
+    return np.array([number_of[image] for image in ids], np.int64)
 
 
 def to_huggingface(dataset: PartDataset, classes: Sequence[ClassEntry]) -> datasets.Dataset:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -76,9 +77,10 @@ def _manifest_lines(manifests: Sequence[dict[str, Any]]) -> list[Line]:
     rows = [
         {
             "manifest": f"{row['name']}@{row['version']}",
-            "paper": row["paper"],
+            "digest": row["digest"].removeprefix("sha256:")[:12],
+            "paper": re.sub(r"^arXiv \S+ ", "arXiv ", row["paper"]),
             "origin": row["origin"],
-            "ids inside": _share(len(row["ids_inside"]), len(row["parts"].split(", "))),
+            "ids inside": f"{len(row['ids_inside'])} of {len(row['parts'].split(', '))}",
             "supersedes": row["supersedes"]["version"] if row["supersedes"] else "",
             "in": "curation" if row["packaged"] else row["folder"].removesuffix(f"{row['name']}/{row['version']}"),
         }
@@ -89,7 +91,3 @@ def _manifest_lines(manifests: Sequence[dict[str, Any]]) -> list[Line]:
     # A column without a word takes room.
     columns = tuple(name for name in rows[0] if any(row[name] for row in rows))
     return [Table("Manifests at hand", columns, tuple(tuple(row[name] for name in columns) for row in rows))]
-
-
-def _share(inside: int, parts: int) -> str:
-    return "all" if inside == parts else f"{inside} of {parts} parts" if inside else "none"
