@@ -274,6 +274,8 @@ class Benchmark:
         Layouts of the authors' own files.
     tables : callable or None
         ``tables(member)``: a manifest as the tables of the dataset that the authors published.
+    import_published : callable or None
+        ``import_published(ours, folder)``: such tables as a manifest, compared with one of this benchmark.
     """
 
     name: str
@@ -293,6 +295,7 @@ class Benchmark:
     recipes: Deferred[Mapping[str, Callable[[], Header]]] = Deferred({})
     formats: Deferred[tuple[Format, ...]] = Deferred(())
     tables: Deferred[Callable[[Member], list[PlannedTable]] | None] = Deferred(None)
+    import_published: Deferred[Callable[[Manifest, Path], Manifest] | None] = Deferred(None)
 
     def slots_for(self, parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
         """Return the sources that a build with these parameters reads."""

@@ -26,6 +26,7 @@ from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.manifest.manifest import is_approximate as is_approximate
 from curation.manifest.verify import source_content
+from curation.sources.object_rows import row_files
 from curation.sources.opening import open_slots
 from curation.sources.source import Source
 from curation.sources.source_specs import Reading, Sources, require_slots
@@ -177,9 +178,10 @@ def import_lists(header: str | Path, lists: Annotated[Path, "--lists DIR"], *, h
     Parameters
     ----------
     header : str or Path
-        a manifest of published lists without them: a folder, or NAME@VERSION of an available one
+        a manifest of published lists without them: a folder, or NAME@VERSION of an available one; or one of
+        findmeifyoucan, to be compared with the published dataset
     lists : Path or str
-        the authors' files, found by name, subfolders included
+        the authors' files, found by name, subfolders included; or the published dataset
     header_only : bool
         make the header instead, digests and counts without ids; HEADER is then the name of a recipe, such as
         owod/reowod-published
@@ -200,7 +202,12 @@ def import_lists(header: str | Path, lists: Annotated[Path, "--lists DIR"], *, h
     if header_only:
         draft = find_recipe(str(header))()
         return Manifest(header=pin_lists(draft, lists).header, lists={})
-    imported = importing.complete_lists(load_manifest(header).header, lists)
+    ours = load_manifest(header)
+    known = benchmarks().get(ours.header.rule.protocol)
+    if known and known.import_published and row_files(lists):
+        imported = known.import_published(ours, lists)
+    else:
+        imported = importing.complete_lists(ours.header, lists)
     require_disjoint(imported, {})
     return imported
 

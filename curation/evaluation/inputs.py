@@ -55,6 +55,7 @@ class Reading:
 
     def open(self, truth: Truth, part: str = "test") -> Source:
         """Return the source of a ground truth; `part` is what to call the part that a file holds."""
+        from curation.sources.object_rows import row_files
         from curation.sources.opening import as_source
 
         if isinstance(truth, Source):
@@ -63,7 +64,7 @@ class Reading:
             as_source, part=self.image_set if truth.is_dir() or yolo_file(truth) else part, bad_boxes=self.bad_boxes
         )
         layouts = ("annotations", "labels")
-        if not truth.is_dir() or yolo_file(truth) or any((truth / name).is_dir() for name in layouts):
+        if not truth.is_dir() or yolo_file(truth) or any((truth / name).is_dir() for name in layouts) or row_files(truth):
             return read(truth, dataset="coco")
         dataset = "voc2012" if truth.name.upper() == "VOC2012" else "voc2007"
         try:
