@@ -248,7 +248,8 @@ def image_columns(path: Path) -> Any:
     from pyarrow import types
 
     schema = open_parquet(path, set()).schema_arrow
-    plain = {field.name for field in schema if types.is_integer(field.type) or types.is_string(field.type)}
+    kinds = (types.is_integer, types.is_string, types.is_large_string, types.is_dictionary)
+    plain = {field.name for field in schema if any(is_kind(field.type) for is_kind in kinds)}
     file = open_parquet(path, {*plain, "image.path"})
     leaves = _leaves(file, {*plain, "image.path"})
     if not leaves:

@@ -23,6 +23,7 @@ from curation.benchmarks.findmeifyoucan.detections import (
     read_id_scores,
     read_ood_detections,
 )
+from curation.benchmarks.findmeifyoucan.layout import config_words
 from curation.benchmarks.findmeifyoucan.measures import (
     FPR_KEYS,
     THRESHOLD_RULES,
@@ -65,6 +66,8 @@ from curation.evaluation.truth import Part, ground_truth
 from curation.evaluation.variants import select
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
+from curation.sources.object_rows import row_files
+from curation.sources.source import Source
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -267,7 +270,7 @@ def evaluate(
     Parameters
     ----------
     truth : Path or Source, or mapping of str to such
-        COCO JSON, or a dataset root
+        COCO JSON, a dataset root, or the published dataset, of which SPLIT (coco-far) names a configuration
     detections : Path, or mapping of str to Path
         COCO results JSON with ood_score, or records by image
     id_scores : Path, or mapping of str to Path
@@ -302,7 +305,7 @@ def evaluate(
     t_star, class_reading = (_t_star(options.t_star), _classes(classes, id_classes, official_compat=official_compat))
     splits = {}
     for name in steps(names, "reading splits"):
-        source = reading.open(truths[name])
+        source = _of_split(reading, truths[name], name)
         part = ground_truth(source, NO_KNOWN, None if loaded is None else loaded.ids(name))
         read = read_ood_detections(files[name], part.truth, policy, classes=class_reading, t_star=t_star)
         read, ids = paired(read, read_id_scores(id_files[name], t_star=t_star, classes=class_reading))
@@ -349,6 +352,13 @@ def evaluate(
         },
         notes=[note for row in scored if row.found for note in row.found.notes],
     )
+
+
+def _of_split(reading: Reading, truth: Truth, split: str) -> Source:
+    """Return the source of a split: of the published dataset, the configuration that the split names."""
+    configs = row_files(truth) if isinstance(truth, Path) else {}
+    fitting = [config for config in configs if set(config_words(split)) <= set(config_words(config))]
+    return (replace(reading, image_set=fitting[0]) if len(fitting) == 1 else reading).open(truth)
 
 
 def _t_star(text: str) -> float | None:

@@ -141,8 +141,8 @@ def import_published(ours: Manifest, folder: Path) -> Manifest:
         A split lists an image twice.
     """
     header, offered = ours.header, row_files(folder)
-    configs = {frozenset(_words(config)): config for config in offered}
-    chosen = {part.name: configs.get(frozenset(_words(_config(header, part.name)))) for part in _splits(header)}
+    configs = {frozenset(config_words(config)): config for config in offered}
+    chosen = {part.name: configs.get(frozenset(config_words(_config(header, part.name)))) for part in _splits(header)}
     present = {part: config for part, config in chosen.items() if config is not None}
     if not present:
         raise MissingFileError(
@@ -188,7 +188,8 @@ def import_published(ours: Manifest, folder: Path) -> Manifest:
     return Manifest(imported, lists)
 
 
-def _words(config: str) -> list[str]:
+def config_words(config: str) -> list[str]:
+    """Return the words of a configuration or split: ``coco_far_voc`` is coco, far, voc; openimages is oi."""
     return [_SHORT.get(word, word) for word in re.split("[_-]", config.lower())]
 
 
