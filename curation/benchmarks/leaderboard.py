@@ -238,6 +238,7 @@ def ranked_groups(rows: Sequence[tuple[int, Row]], metric: str | None = None) ->
     for line, row in rows:
         check_numbers(row, measures_of(row.protocol), f"line {line}")
         by_key.setdefault(ComparisonKey.of(row), []).append((line, row))
+
     # The digest of a truth, where it alone names the images, orders nothing that a reader knows.
     def order(key: ComparisonKey) -> tuple[str, ...]:
         data = "" if key.data.startswith("truth ") else key.data

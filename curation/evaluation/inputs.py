@@ -64,7 +64,12 @@ class Reading:
             as_source, part=self.image_set if truth.is_dir() or yolo_file(truth) else part, bad_boxes=self.bad_boxes
         )
         layouts = ("annotations", "labels")
-        if not truth.is_dir() or yolo_file(truth) or any((truth / name).is_dir() for name in layouts) or row_files(truth):
+        if (
+            not truth.is_dir()
+            or yolo_file(truth)
+            or any((truth / name).is_dir() for name in layouts)
+            or row_files(truth)
+        ):
             return read(truth, dataset="coco")
         dataset = "voc2012" if truth.name.upper() == "VOC2012" else "voc2007"
         try:

@@ -45,12 +45,12 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 from curation.core.arguments import checked
 from curation.core.entry_points import entry_points, loaded
 from curation.core.errors import CurationWarning, ResultWarning, UsageError, warn_caller
+from curation.core.tables import Table as TextTable
+from curation.core.tables import grouped, number_lines
 from curation.core.wording import examples
 from curation.evaluation.measures import Data as Data
 from curation.evaluation.measures import Measure, Number, ranked, values_of
 from curation.evaluation.measures import Scored as Scored
-from curation.core.tables import Table as TextTable
-from curation.core.tables import grouped, number_lines
 from curation.evaluation.tables import ARROWS, in_unit, shown_unit, sign_of
 from curation.evaluation.tables import Column as Column
 from curation.evaluation.tables import Table as Table

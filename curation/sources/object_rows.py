@@ -316,7 +316,9 @@ def _records(value: Any, fields: Sequence[str], where: str) -> list[dict[str, An
             raise AnnotationFormatError(
                 "The lists of a record have several lengths", where=where, expected="one entry an object", found=found
             )
-    raise AnnotationFormatError("A row of the table is malformed", where=where, expected=_BOXES, found=ascii(value)[:80])
+    raise AnnotationFormatError(
+        "A row of the table is malformed", where=where, expected=_BOXES, found=ascii(value)[:80]
+    )
 
 
 @dataclass
@@ -454,5 +456,4 @@ class _Converted:
 
     def place(self, text: str | None) -> str | None:
         """Return a text with the rows of the table in place of the records of COCO."""
-
         return text and _RECORD.sub(lambda match: self.places[match[1]][int(match[2])], text)

@@ -12,7 +12,6 @@ import pytest
 from pyarrow import parquet
 
 import curation
-
 from curation.benchmarks.findmeifyoucan.layout import findmeifyoucan_tables, import_published, published_schema
 from curation.core.errors import MissingFileError, PublishError
 from curation.manifest.manifest import Manifest
@@ -163,9 +162,7 @@ def test_published_splits_are_imported_and_compared_with_the_rule(
     text = shell.out("import", tmp_path / "ours", "--lists", repository, "--out", tmp_path / "same")
     assert "coco-far: the 3 images of findmeifyoucan/voc 1.0.0." in text
     imported = curation.load(str(tmp_path / "same"))
-    assert {part: imported.ids(part) for part in imported.parts} == {
-        part: made[0].ids(part) for part in imported.parts
-    }
+    assert {part: imported.ids(part) for part in imported.parts} == {part: made[0].ids(part) for part in imported.parts}
     # 1 and 3 are of val2017 and without an ID class; 101 was added.
     figures = {figure.name: figure.obtained for figure in imported.header.figures}
     assert (figures["coco-far.kept_images"], figures["coco-far.added_images"]) == (2, 1)
@@ -178,7 +175,10 @@ def test_published_splits_are_imported_and_compared_with_the_rule(
     near, far = (parquet.read_table(repository / f"data/coco_{level}_voc/train.parquet") for level in ("near", "far"))
     parquet.write_table(pa.concat_tables([near.slice(1), far.slice(0, 1)]), other / "train.parquet")
     text = shell.out("import", tmp_path / "ours", "--lists", tmp_path / "other", "--out", tmp_path / "unlike")
-    assert "0 images in both; 1 image in the published split alone (coco:000000000001); 1 image in findmeifyoucan/voc" in text
+    assert (
+        "0 images in both; 1 image in the published split alone (coco:000000000001); 1 image in findmeifyoucan/voc"
+        in text
+    )
     header_only = replace(made[0], lists={})
     assert "by its figures alone" in import_published(header_only, repository).header.notes[0]
     with pytest.raises(MissingFileError, match="no configuration of a split"):

@@ -47,7 +47,10 @@ def with_objects(objects: Any, **row: Any) -> list[dict[str, Any]]:
 def hub_table(path: Path, rows: Mapping[str, list[Any]], names: Sequence[str] = ()) -> Path:
     """Write what `datasets` writes: the features beside the columns, and photos within."""
     label = {"_type": "ClassLabel", "names": list(names)}
-    objects = {"bbox": {"_type": "List", "feature": {"_type": "Value"}}, "category": {"_type": "List", "feature": label}}
+    objects = {
+        "bbox": {"_type": "List", "feature": {"_type": "Value"}},
+        "category": {"_type": "List", "feature": label},
+    }
     metadata = {"huggingface": json.dumps({"info": {"features": {"objects": objects if names else {}}}})}
     path.parent.mkdir(parents=True, exist_ok=True)
     parquet.write_table(pa.table(rows).replace_schema_metadata(metadata), path)
@@ -131,7 +134,8 @@ BAD = {
     "no box": (with_objects([{"category": "cat"}]), AnnotationFormatError, "has no box", r"objects\[0\]"),
     "no class": (with_objects([{"bbox": BOXES[0]}]), AnnotationFormatError, "has no class", r"objects\[0\]"),
     "three numbers": (
-        with_objects([{"bbox": [1, 2, 3], "category": "cat"}]), AnnotationFormatError, "malformed", r"line 1, objects\[0\]",
+        with_objects([{"bbox": [1, 2, 3], "category": "cat"}]), AnnotationFormatError, "malformed",
+        r"line 1, objects\[0\]",
     ),
     "text in a box": (
         with_objects([{"bbox": [1, 2, 3, "4"], "category": "cat"}]), AnnotationFormatError, "malformed",
@@ -142,7 +146,8 @@ BAD = {
         with_objects({"bbox": BOXES, "category": ["cat"]}), AnnotationFormatError, "several lengths", "line 1, objects",
     ),
     "number without name": (
-        with_objects({"bbox": BOXES, "category": [0, 1]}), AnnotationFormatError, "has no name", r"objects\[0\].category",
+        with_objects({"bbox": BOXES, "category": [0, 1]}), AnnotationFormatError, "has no name",
+        r"objects\[0\].category",
     ),
     "a list of numbers": (with_objects([1, 2]), AnnotationFormatError, "malformed", "line 1, objects"),
     "one name, two numbers": (
@@ -210,7 +215,9 @@ def test_a_table_is_a_list_too(tmp_path: Path) -> None:
 def test_detections_are_scored_against_rows_and_a_benchmark_is_built_of_them(tmp_path: Path, shell: Shell) -> None:
     folder = tmp_path / "hub"
     for split in ("train", "test"):
-        jsonl(folder, [{**row, "file_name": f"{split}{k}.jpg"} for k, row in enumerate(ROWS)], f"{split}/metadata.jsonl")
+        jsonl(
+            folder, [{**row, "file_name": f"{split}{k}.jpg"} for k, row in enumerate(ROWS)], f"{split}/metadata.jsonl"
+        )
     detections = [
         {"file_name": "test0.jpg", "category": name, "bbox": box, "score": 0.9}
         for name, box in zip(("cat", "dog"), BOXES, strict=True)
@@ -218,10 +225,15 @@ def test_detections_are_scored_against_rows_and_a_benchmark_is_built_of_them(tmp
     (tmp_path / "d.json").write_text(json.dumps(detections))
     data = shell.data("evaluate", "coco", "--truth", folder, "--detections", tmp_path / "d.json", "--json")
     assert [row["value"] for row in data["measures"] if row["measure"] == "AP50"] == [pytest.approx(100)]
-    tasks = "".join(f'[[tasks]]\nname = "t{number}"\nclasses = ["{name}"]\n' for number, name in ((1, "cat"), (2, "dog")))
+    tasks = "".join(
+        f'[[tasks]]\nname = "t{number}"\nclasses = ["{name}"]\n' for number, name in ((1, "cat"), (2, "dog"))
+    )
     (tmp_path / "tasks.toml").write_text(f'name = "mylab/pets"\ndataset = "pets"\nvalidation = 0\n{tasks}')
     words = ("--tasks", tmp_path / "tasks.toml", "--source", f"train={folder}", "--source", f"test={folder}")
     shell.out("build", "owod", *words, "--out", tmp_path / "m")
     built = curation.load(str(tmp_path / "m"))
     # An image without a box shows no class, and is in no list.
-    assert {part: built.ids(f"t1-{part}") for part in ("train", "test")} == {"train": ("pets:train0",), "test": ("pets:test0",)}
+    assert {part: built.ids(f"t1-{part}") for part in ("train", "test")} == {
+        "train": ("pets:train0",),
+        "test": ("pets:test0",),
+    }

@@ -122,8 +122,8 @@ def _config(header: Header, part: str) -> str:
 def import_published(ours: Manifest, folder: Path) -> Manifest:
     """Return the published splits as a manifest of their own, each compared with the one that our rule makes.
 
-    The figures hold the published counts beside the paper's: the images of a split, and of those of COCO val2017, which
-    the start rule lets in, the kept ones; the others were added. The notes name the images by which a split differs from
+    The figures hold the published counts beside the paper's: the images of a split, those that the start rule of COCO
+    lets in (the kept ones), and the others (the added ones). The notes name the images by which a split differs from
     that of `ours`, where `ours` is built. The paper is named only where all of its figures are met.
 
     Parameters
@@ -169,7 +169,8 @@ def import_published(ours: Manifest, folder: Path) -> Manifest:
     parts = tuple(
         replace(
             part, order="code_point", images=len(lists[part.name]), sha256=sha256_of_lines(lists[part.name]),
-            annotated_images=None, boxes={}, subset_of="", selection=f"The published configuration {present[part.name]}.",
+            annotated_images=None, boxes={}, subset_of="",
+            selection=f"The published configuration {present[part.name]}.",
         )
         for part in _splits(header) if part.name in lists
     )  # fmt: skip
@@ -215,14 +216,16 @@ def _compared(ours: Manifest, lists: Mapping[str, Sequence[str]]) -> Iterator[Fi
 def _differences(ours: Manifest, lists: Mapping[str, Sequence[str]]) -> Iterator[str]:
     for part, ids in lists.items():
         if part not in ours.lists:
-            yield f"{part}: {ours.title} has no list of this split, so the published one is compared by its figures alone."
+            yield f"{part}: {ours.title} lacks the list; the published one is compared by its figures alone."
             continue
         published, own = set(ids), set(ours.lists[part])
         if published == own:
             yield f"{part}: the {counted(len(ids), 'image')} of {ours.title}."
             continue
         sides = {"in the published split alone": published - own, f"in {ours.title} alone": own - published}
-        texts = [f"{counted(len(side), 'image')} {word} ({examples(sorted(side))})" for word, side in sides.items() if side]
+        texts = [
+            f"{counted(len(side), 'image')} {word} ({examples(sorted(side))})" for word, side in sides.items() if side
+        ]
         yield f"{part}: {counted(len(published & own), 'image')} in both; {'; '.join(texts)}."
 
 
