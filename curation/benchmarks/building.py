@@ -26,7 +26,6 @@ from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.manifest.manifest import is_approximate as is_approximate
 from curation.manifest.verify import source_content
-from curation.sources.object_rows import row_files
 from curation.sources.opening import open_slots
 from curation.sources.source import Source
 from curation.sources.source_specs import Reading, Sources, require_slots
@@ -204,7 +203,7 @@ def import_lists(header: str | Path, lists: Annotated[Path, "--lists DIR"], *, h
         return Manifest(header=pin_lists(draft, lists).header, lists={})
     ours = load_manifest(header)
     known = benchmarks().get(ours.header.rule.protocol)
-    if known and known.import_published and row_files(lists):
+    if known and known.import_published:
         imported = known.import_published(ours, lists)
     else:
         imported = importing.complete_lists(ours.header, lists)

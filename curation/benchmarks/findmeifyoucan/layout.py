@@ -149,7 +149,7 @@ def import_published(ours: Manifest, folder: Path) -> Manifest:
             "The folder holds no configuration of a split",
             where=str(folder),
             expected=", ".join(_config(header, part) for part in chosen),
-            found=", ".join(offered)[:300],
+            found=", ".join(offered)[:300] or "no Parquet file",
             hint="another ID set has a manifest of its own: findmeifyoucan/voc and findmeifyoucan/bdd",
         )
     datasets = {entry.name: entry.dataset for entry in header.sources}
