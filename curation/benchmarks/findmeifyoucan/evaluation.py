@@ -56,8 +56,21 @@ from curation.core.figures import (
     small_multiples,
 )
 from curation.core.process import steps
-from curation.evaluation.inputs import POLICY, READING, Policy, Reading, Truth, by_name, file_records, manifest_record
+from curation.evaluation.inputs import (
+    POLICY,
+    READING,
+    Policy,
+    Reading,
+    Truth,
+    by_name,
+    detections_of,
+    file_records,
+    known_classes,
+    manifest_record,
+)
+from curation.evaluation.matching import assign
 from curation.evaluation.measures import Measure, Measured, Value, definitions
+from curation.evaluation.open_world import CLEAN
 from curation.evaluation.problem import Floats, GroundTruth, KnownClasses, class_names
 from curation.evaluation.resample import GENERATOR
 from curation.evaluation.result import Column, Figure, Report, Result, Scored, Tidy, stem_of, truth_digests
@@ -81,6 +94,7 @@ ONLY = "ood"
 """Name of a split that nothing names."""
 MEASURES = fact(__package__, "measures", tuple[Measure, ...])
 UNKNOWN_IF = "score < threshold (strict)"
+BEST = "the highest confidence at which mAP50 on the ID test is highest: that of its last true positive"
 DEFINITIONS = definitions(MEASURES, **fact(__package__, "definitions", dict[str, str]))
 _SHOWN_DETAILS = (
     "threshold", "id_share_at_least_threshold", "images", "pct_images_without_predictions", "id_detections",
@@ -217,7 +231,8 @@ class OodOptions:
     fpr : {"first", "nearest", "ood_positive"}
         rule behind FPR95; the result holds all three
     t_star : str
-        the detector's confidence cut: written to the result, and detections below it are left out
+        the detector's confidence cut: detections below it are left out; best: at the best mAP of the ID test, for
+        which --id-truth is needed, and the ID detections as --scores
     bootstrap : int
         replicates of confidence intervals
     seed : int
@@ -255,6 +270,7 @@ def evaluate(
     truth: Annotated[Mapping[str, Truth] | Truth, "[SPLIT=]FILE"],
     detections: Annotated[Mapping[str, Path] | Path, "[SPLIT=]FILE"],
     id_scores: Annotated[Mapping[str, Path] | Path, "[SPLIT=]FILE"],
+    id_truth: Path | None = None,
     classes: Path | None = None,
     reading: Reading = READING,
     policy: Policy = POLICY,
@@ -275,6 +291,8 @@ def evaluate(
         COCO results JSON with ood_score, or records by image
     id_scores : Path, or mapping of str to Path
         OOD scores of the detections on the ID test set: JSON, .npy, .csv, or their detections file
+    id_truth : Path, optional
+        ground truth of the ID test set, for --set t_star=best
     classes : Path, optional
         {"known": [...], "unknown": [...]}
     reading : Reading
@@ -302,9 +320,11 @@ def evaluate(
     names = tuple(files)
     truths: dict[str, Truth] = by_name(truth, "--truth", "split", parts or names, wanted=names, shared=True)
     id_files: dict[str, Path] = by_name(id_scores, "--scores", "split", names, wanted=names, shared=True)
-    t_star, class_reading = (_t_star(options.t_star), _classes(classes, id_classes, official_compat=official_compat))
+    cuts = _cuts(options.t_star, id_truth, id_files, classes, reading, policy)
+    class_reading = _classes(classes, id_classes, official_compat=official_compat)
     splits = {}
     for name in steps(names, "reading splits"):
+        t_star = cuts[name]
         source = _of_split(reading, truths[name], name)
         part = ground_truth(source, NO_KNOWN, None if loaded is None else loaded.ids(name))
         read = read_ood_detections(files[name], part.truth, policy, classes=class_reading, t_star=t_star)
@@ -313,7 +333,7 @@ def evaluate(
         methods = choose_methods(read, ids, score or None)
         remarks += _unlike(read, ids, methods)
         splits[name] = _Split(part, read, ids, methods, (*read.notes, *ids.notes, *remarks))
-    about = _about(loaded, splits, options, classes, class_reading, shared_ids)
+    about = _about(loaded, splits, options, cuts, {"classes": classes, "id_truth": id_truth}, class_reading, shared_ids)
     scored = [
         Scored(
             part=name,
@@ -328,7 +348,7 @@ def evaluate(
                 "fpr": options.fpr,
                 "official_compat": str(official_compat).lower(),
             },
-            operating_point={"t_star": str(options.t_star or None), "threshold": str(detail(measured, "threshold"))},
+            operating_point={"t_star": _told(options.t_star, cuts[name]), "threshold": str(detail(measured, "threshold"))},
             found=measured._replace(notes=(*split.notes, *measured.notes)),
         )
         for name, split in splits.items()
@@ -361,12 +381,80 @@ def _of_split(reading: Reading, truth: Truth, split: str) -> Source:
     return (replace(reading, image_set=fitting[0]) if len(fitting) == 1 else reading).open(truth)
 
 
+def _told(text: str, cut: float | None) -> str:
+    return f"best, {cut:.7g}" if text == "best" else str(text or None)
+
+
+def _cuts(
+    text: str,
+    id_truth: Path | None,
+    id_files: Mapping[str, Path],
+    classes: Path | None,
+    reading: Reading,
+    policy: Policy,
+) -> dict[str, float | None]:
+    """Return the confidence cut of each split, None where none is asked for."""
+    if (text == "best") != (id_truth is not None):
+        raise UsageError(
+            "--set t_star=best and --id-truth need each other",
+            expected="--set t_star=best --id-truth FILE --scores ID-DETECTIONS",
+            found="--id-truth alone" if id_truth else "--set t_star=best alone",
+        )
+    if id_truth is None:
+        return dict.fromkeys(id_files, _t_star(text))
+    by_file = {path: best_t_star(id_truth, path, classes, reading, policy) for path in dict.fromkeys(id_files.values())}
+    return {name: by_file[path] for name, path in id_files.items()}
+
+
+def best_t_star(
+    truth: Truth, detections: Path, classes: Path | None = None, reading: Reading = READING, policy: Policy = POLICY
+) -> float:
+    """Return the highest confidence cut at which mAP on the ID test is highest (IoU 0.5, area under the curve).
+
+    A lower cut adds detections below all others, and AP is the area under the envelope of precision: it never falls,
+    and rises with each true positive. So mAP is highest from the least confidence of a true positive downwards.
+
+    Parameters
+    ----------
+    truth : Path or Source
+        Objects of the ID test set.
+    detections : Path
+        The detector's own, not yet cut: boxes, classes and confidences.
+    classes : Path, optional
+        The ID classes; by default the categories of the truth.
+
+    Raises
+    ------
+    UsageError
+        The file holds scores alone.
+    EvaluationError
+        No detection finds an object.
+    """
+    if detections.suffix.lower() in (".npy", ".npz", ".csv"):
+        raise UsageError(
+            "--set t_star=best needs the ID detections themselves",
+            where=str(detections),
+            expected="--scores FILE with image_id, bbox, category_id or category, score and ood_score or scores",
+        )
+    source = reading.open(truth)
+    part = ground_truth(source, known_classes(source, classes=classes))
+    read = detections_of(detections, part, policy).detections
+    correct = assign(part.truth, read, CLEAN).outcome == 1
+    if not correct.any():
+        raise EvaluationError(
+            "No detection finds an object of the ID test, so that no cut has a best mAP",
+            where=f"{detections}: {len(read)} detections",
+            expected="detections and truth of one ID test set",
+        )
+    return float(read.scores[correct].min())
+
+
 def _t_star(text: str) -> float | None:
     if not text:
         return None
     value = decimal_value(text)
     if not math.isfinite(value):
-        raise UsageError("--set t_star is not a number", expected="a confidence such as 0.39", found=text[:80])
+        raise UsageError("--set t_star is not a number", expected="a confidence such as 0.39, or best", found=text[:80])
     return value
 
 
@@ -383,7 +471,8 @@ def _about(
     manifest: Manifest | None,
     splits: Mapping[str, _Split],
     options: OodOptions,
-    classes: Path | None,
+    cuts: Mapping[str, float | None],
+    files: Mapping[str, Path | None],
     reading: ClassReading,
     shared_ids: str,
 ) -> dict[str, Any]:
@@ -393,7 +482,7 @@ def _about(
         "versions": {"python": platform.python_version(), "numpy": np.__version__},
         "known_classes_from": NO_KNOWN.origin,
         "manifest": manifest_record(manifest, parts=list(splits)),
-        "option_files": file_records({"classes": classes}),
+        "option_files": file_records(files),
         "inputs": {name: split.file for name, split in splits.items()},
         "variants": {variant.name: variant.meaning for variant in select(VARIANTS, options.variant)},
         "settings": {
@@ -401,6 +490,7 @@ def _about(
             "threshold": {"rule": rule, "meaning": THRESHOLD_RULES[rule], "unknown": UNKNOWN_IF},
             "fpr": {"rule": options.fpr, "meaning": DEFINITIONS[FPR_KEYS[options.fpr]]},
             "t_star": options.t_star or None,
+            **({"t_star_by_split": dict(cuts), "t_star_meaning": BEST} if options.t_star == "best" else {}),
             "t_star_reason": None if options.t_star else "not stated: the files are taken as cut already",
             "id_classes": reading.n_classes,
             "official_compat": reading.official_compat,
