@@ -348,7 +348,10 @@ def evaluate(
                 "fpr": options.fpr,
                 "official_compat": str(official_compat).lower(),
             },
-            operating_point={"t_star": _told(options.t_star, cuts[name]), "threshold": str(detail(measured, "threshold"))},
+            operating_point={
+                "t_star": _told(options.t_star, cuts[name]),
+                "threshold": str(detail(measured, "threshold")),
+            },
             found=measured._replace(notes=(*split.notes, *measured.notes)),
         )
         for name, split in splits.items()
