@@ -418,7 +418,7 @@ def compute(inputs: PostHocInputs, name: str, *, k: int = NEIGHBOURS) -> Floats:
             f"{name} needs more inputs",
             expected=", ".join(method.needs),
             found="missing: " + ", ".join(missing),
-            hint="--test FILE has logits, features and latents, --train FILE features or latents and labels, --layer FILE "
+            hint="--test FILE has logits, features and latents, --train FILE these and labels, --layer FILE "
             "weight and bias",
         )
     try:
