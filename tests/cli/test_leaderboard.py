@@ -155,6 +155,15 @@ def test_twelve_methods_on_six_splits_fit_into_a_terminal(tmp_path: Path, shell:
     assert set(metrics) <= values.keys()
 
 
+def test_the_figure_of_the_measures_shows_what_the_table_says(tmp_path: Path, shell: Shell) -> None:
+    data = shell.data(*write_splits(tmp_path), "--out", tmp_path / "out", "--json")
+    with (tmp_path / "out/measures_paper.csv").open(newline="") as stream:
+        drawn = {(row["score"], row["split"], row["measure"]): float(row["value"]) for row in csv.DictReader(stream)}
+    told = {(row["score"], row["split"], row["measure"]): row["value"] for row in data["measures"]}
+    assert len(drawn) == len(SCORES) * len(SPLITS) * 6
+    assert drawn == {key: told[key] for key in drawn}
+
+
 def test_more_measures_than_a_line_holds_continue_below(tmp_path: Path, shell: Shell) -> None:
     names = [f"measure_{number:02}" for number in range(20)]
     metrics = {name: {"value": 0.5, "unit": "ratio", "better": "lower"} for name in names}

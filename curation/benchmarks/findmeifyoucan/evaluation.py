@@ -46,8 +46,10 @@ from curation.core.columns import distinct
 from curation.core.errors import EvaluationError, UsageError
 from curation.core.figures import (
     INK,
+    MARKERS,
     SERIES,
     SMALL,
+    add_key,
     bins_of,
     label_outer,
     plain,
@@ -75,6 +77,7 @@ from curation.evaluation.problem import Floats, GroundTruth, KnownClasses, class
 from curation.evaluation.resample import GENERATOR
 from curation.evaluation.result import Column, Figure, Report, Result, Scored, Tidy, stem_of, truth_digests
 from curation.evaluation.score_files import unlike_precision
+from curation.evaluation.tables import in_unit, sign_of
 from curation.evaluation.truth import Part, ground_truth
 from curation.evaluation.variants import select
 from curation.manifest.locate import load_manifest
@@ -126,6 +129,14 @@ def detail(measured: Measured | None, name: str) -> float | None:
 
 
 def _drawings(result: Result) -> Iterator[Figure]:
+    for variant in dict.fromkeys(row.variant for row in result.scored):
+        values: dict[str, dict[str, dict[str, float | None]]] = {}
+        for row in result.scored:
+            if row.variant == variant and row.found is not None:
+                numbers = {value.measure: value.value for value in row.found.values if value.measure in _DRAWN}
+                values.setdefault(row.score or UNNAMED, {})[row.split] = numbers
+        if len({split for by_split in values.values() for split in by_split}) > 1:
+            yield Figure(f"measures_{variant}", partial(measures_figure, values, variant=variant))
     for number, (method, by_split) in enumerate(result.columns.items(), 1):
         is_drawn = any(all(map(len, pair)) for pair in by_split.values())
         thresholds = {
@@ -137,6 +148,62 @@ def _drawings(result: Result) -> Iterator[Figure]:
             partial(ood_histograms, by_split, thresholds, method) if is_drawn else None,
             f"no histogram of {method}: a split needs ID and OOD detections",
         )
+
+
+_DRAWN = ("AUROC", "FPR95", "nOSE", "AP_U", "P_U", "R_U")
+
+
+def measures_figure(
+    values: Mapping[str, Mapping[str, Mapping[str, float | None]]], stem: Path, *, variant: str = ""
+) -> list[Path]:
+    """Draw what OOD scores separate beside what they find, split by split: a panel a measure, a line a score.
+
+    Parameters
+    ----------
+    values : mapping of score to split to measure to float or None
+        AUROC and FPR95 as shares, nOSE, AP_U, P_U and R_U in percent, as a result has them; None where undefined.
+    stem : Path
+        Path without suffix.
+    variant : str
+        Of the open-set measures, for the title.
+
+    Returns
+    -------
+    list of Path
+        PNG, SVG, CSV.
+    """
+    splits = list(dict.fromkeys(split for by_split in values.values() for split in by_split))
+    units = {measure.base: measure.unit for measure in MEASURES}
+
+    def percent(score: str, split: str, name: str) -> float:
+        value = in_unit(values[score].get(split, {}).get(name), units[name], "%")
+        return math.nan if value is None else float(value)
+
+    rows = [
+        (score, split, name, by_measure.get(name))
+        for score, by_split in values.items()
+        for split, by_measure in by_split.items()
+        for name in _DRAWN
+    ]
+
+    def draw() -> matplotlib.figure.Figure:
+        figure, axes = small_multiples(len(_DRAWN), height=1.9, sharex=True)
+        for axis, name in zip(axes, _DRAWN, strict=True):
+            for number, score in enumerate(values):
+                axis.plot(
+                    range(len(splits)), [percent(score, split, name) for split in splits],
+                    color=SERIES[number % len(SERIES)], marker=MARKERS[number % len(MARKERS)], label=plain(score),
+                    linestyle=("-", "--", ":")[number // len(SERIES) % 3], linewidth=1.2, clip_on=False,
+                )  # fmt: skip
+            is_better = next(measure.better for measure in MEASURES if measure.base == name)
+            axis.set(title=f"{name} {sign_of(is_better, '%')}", xlim=(-0.3, len(splits) - 0.7))
+            axis.set_ylim(bottom=0)
+            axis.set_xticks(range(len(splits)), [plain(split, 24) for split in splits], rotation=90)
+        add_key(figure, axes[:1])
+        set_title(figure, "OOD scores over the splits", variant and f"open-set measures: variant {variant}")
+        return figure
+
+    return save_figure(draw, stem, ("score", "split", "measure", "value"), rows)
 
 
 def ood_histograms(
@@ -212,7 +279,7 @@ REPORT = Report(
     # 2: P_U is undefined without objects.
     algorithm=2,
     files=tuple(table.name for table in TABLES),
-    figures=("scores_*",),
+    figures=("scores_*", "measures_*"),
     tidy=TABLES,
     places=("split", "score", "variant"),
 )
