@@ -239,13 +239,7 @@ def ranked_groups(rows: Sequence[tuple[int, Row]], metric: str | None = None) ->
         check_numbers(row, measures_of(row.protocol), f"line {line}")
         by_key.setdefault(ComparisonKey.of(row), []).append((line, row))
 
-    # The digest of a truth, where it alone names the images, orders nothing that a reader knows.
-    def order(key: ComparisonKey) -> tuple[str, ...]:
-        data = "" if key.data.startswith("truth ") else key.data
-        return key.protocol, data, key.part, key.variant, key.settings, key.evaluator, key.data
-
-    ordered = sorted(by_key, key=order)
-    groups = [_group(number, key, by_key[key], metric) for number, key in enumerate(ordered, 1)]
+    groups = [_group(number, key, by_key[key], metric) for number, key in enumerate(sorted(by_key), 1)]
     if metric is None or not groups:
         return groups
     chosen = [group for group in groups if metric in group.metrics]
