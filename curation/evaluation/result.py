@@ -360,12 +360,23 @@ class Result:
             }
         keys = dict.fromkeys(key for numbers in rows_by_label.values() for key in numbers)
         measures = {key: next(measure for measure in chosen if measure.matches(key)) for key in keys}
+        units = {measure.unit for measure in measures.values()}
+        shown_units = {key: shown_unit(measure.unit, units) for key, measure in measures.items()}
         columns = [
-            Column(key, measure.unit, f"{key} {ARROWS[measure.better]}" if measure.better else key)
+            Column(
+                key, measure.unit, f"{key} {sign_of(measure.better, shown_units[key])}".strip(),
+                show=".2f" if shown_units[key] != measure.unit else "",
+            )
             for key, measure in measures.items()
-        ]
+        ]  # fmt: skip
         rows = [(label, *map(numbers.get, keys)) for label, numbers in rows_by_label.items()]
-        return Table("summary", (Column("scored", head=""), *columns), rows, title=self.report.protocol)
+        in_words = [
+            (label, *(in_unit(numbers.get(key), measures[key].unit, shown_units[key]) for key in keys))
+            for label, numbers in rows_by_label.items()
+        ]
+        return Table(
+            "summary", (Column("scored", head=""), *columns), rows, title=self.report.protocol, printed=in_words
+        )
 
     def lines(self, width: int | None = None, *, whole: bool = True) -> list[str]:
         """Return the tables for a terminal; unless `whole`, of a report without own tables the ranked measures."""

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import curation
+from curation.benchmarks.findmeifyoucan.evaluation import OodOptions
 from curation.cli import main
 from tests.evaluation.leaderboard_cases import row_data, write_rows
 from tests.evaluation.ood_worlds import example_files
@@ -162,6 +164,17 @@ def test_the_figure_of_the_measures_shows_what_the_table_says(tmp_path: Path, sh
     told = {(row["score"], row["split"], row["measure"]): row["value"] for row in data["measures"]}
     assert len(drawn) == len(SCORES) * len(SPLITS) * 6
     assert drawn == {key: told[key] for key in drawn}
+
+
+def test_the_summary_of_a_result_is_in_one_unit_for_the_eye(tmp_path: Path) -> None:
+    files = example_files(tmp_path)
+    result = curation.evaluate.findmeifyoucan(
+        truth=files["truth"], detections=files["detections"], id_scores=files["id"], options=OodOptions(variant="paper")
+    )
+    assert "AUROC $\\uparrow$ \\%" in result.latex()
+    [value] = result.summary().frame()["AUROC"]
+    assert f"{100 * value:.2f}" in result.latex()
+    assert 0 < value < 1
 
 
 def test_more_measures_than_a_line_holds_continue_below(tmp_path: Path, shell: Shell) -> None:
