@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
@@ -22,12 +23,13 @@ from curation.core.errors import AnnotationFormatError, CurationError, Duplicate
 from curation.core.files import missing_path
 from curation.core.ids import native_of
 from curation.core.reading import InputFile
-from curation.sources.coco import Instances, source_of_records
+from curation.sources.coco import AnnotationRecord, CategoryRecord, ImageRecord, Instances, source_of_records
 from curation.sources.integrity import KIND
 from curation.sources.source import FileRecord, Source
 from curation.sources.source_specs import BadBoxes
 from curation.sources.stems import IMAGE_SUFFIXES
 
+Record = TypeVar("Record", ImageRecord, AnnotationRecord)
 SUFFIXES = (".parquet", ".jsonl")
 ORIGINS = {"coco": "COCO", "openimages": "OpenImages"}
 """What the column ``dataset_origin`` calls the datasets of these namespaces."""
@@ -41,15 +43,17 @@ _CLASS_FIELDS = (
     "category", "category_id", "categories", "category_ids", "label", "labels", "label_id", "class", "classes", "name",
 )  # fmt: skip
 _OF_OBJECT = ("bbox", "id", "area", "iscrowd", "is_crowd", *_CLASS_FIELDS)
+_COPIED = ("bbox", "id", "area", "iscrowd")
 _OF_CLASS = ("id", "name", "supercategory")
 _READ = {*_OF_IMAGE, *(f"objects.{name}" for name in _OF_OBJECT), *(f"categories.{name}" for name in _OF_CLASS)}
 _NESTING = ("list", "element", "item", "array", "bag")
 """What Parquet calls the levels of a list."""
 _MOST_BYTES = 2 << 30
+_BATCH = 4096
 _BOXES = "objects: a list of {bbox: [x, y, width, height], category}, or {bbox: [...], category: [...]}"
 _NAMES = "write names of classes as texts into objects.category, or add a column categories of {id, name}"
 _CONTENT = "rows"
-_RECORD = re.compile(rf"(?:{_CONTENT}: |\$\.)(images|annotations)\[(\d+)\](?: \(id [^)]*\))?")
+_RECORD = re.compile(rf"{_CONTENT}: (images|annotations)\[(\d+)\](?: \(id [^)]*\))?")
 
 
 def row_files(root: Path) -> dict[str, tuple[Path, ...]]:
@@ -105,15 +109,10 @@ def read_object_rows(path: Path, *, dataset: str, part: str = "", bad_boxes: Bad
     tables = [_read_rows(file) for file in files]
     converted = _Converted(_label_names([features for _, features, _ in tables]))
     counts = [sum(converted.add(row, place) for place, row in rows) for rows, _, _ in tables]
+    records = converted.as_coco()
     try:
-        records = msgspec.convert(converted.as_coco(), Instances)
         content = FileRecord(_CONTENT, "", 0, 0)
         source = source_of_records(content, records, [records.annotations], dataset, part, bad_boxes)
-    except msgspec.ValidationError as error:
-        reason, _, record = str(error).partition(" - at ")
-        raise AnnotationFormatError(
-            "A row of the table is malformed", where=converted.place(record.strip("`")), found=reason.replace("`", "")
-        ) from None
     except CurationError as error:
         error.where, error.found = converted.place(error.where or path.name), converted.place(error.found)
         if isinstance(error, DuplicateIdError):
@@ -123,7 +122,7 @@ def read_object_rows(path: Path, *, dataset: str, part: str = "", bad_boxes: Bad
         FileRecord(file.name, digest, file.stat().st_size, count)
         for file, (_, _, digest), count in zip(files, tables, counts, strict=True)
     )
-    numbering = source.categories.numbering if converted.has_category_ids else "none"
+    numbering = source.categories.numbering if converted.by_number else "none"
     return replace(source, files=records_of_files, categories=replace(source.categories, numbering=numbering))
 
 
@@ -150,36 +149,51 @@ def _files_of(root: Path, part: str) -> tuple[Path, ...]:
     return files
 
 
-def _read_rows(path: Path) -> tuple[list[tuple[str, dict[str, Any]]], Any, str]:
+_Rows = Iterator[tuple[str, dict[str, Any]]]
+
+
+def _read_rows(path: Path) -> tuple[_Rows, Any, str]:
     """Return rows with their places, the features that a Parquet file states, and the digest of the file."""
-    if path.suffix.lower() == ".parquet":
-        file = open_parquet(path)
-        names = list(_leaves(file))
-        schema = file.schema_arrow
-        if not any(name.startswith("objects.") for name in names):
-            _refuse_columns(path.name, schema.names)
-        rows = file.read(columns=[leaf for leaves in _leaves(file).values() for leaf in leaves], use_threads=False)
-        metadata = (schema.metadata or {}).get(b"huggingface", b"{}")
-        try:
-            features = json.loads(metadata)["info"]["features"]["objects"]
-        except (ValueError, LookupError, TypeError, RecursionError):
-            features = None
-        listed = [(f"{path.name}: row {row}", record) for row, record in enumerate(rows.to_pylist())]
-        return listed, features, sha256_of_file(path)
-    content, decoder = InputFile(path, kind=KIND), msgspec.json.Decoder(dict[str, Any])
-    listed = []
+    if path.suffix.lower() != ".parquet":
+        content = InputFile(path, kind=KIND)
+        return _rows_of_lines(content), None, content.sha256
+    file = open_parquet(path)
+    schema, leaves = file.schema_arrow, _leaves(file)
+    if not any(name.startswith("objects.") for name in leaves):
+        _refuse_columns(path.name, schema.names)
+    try:
+        metadata = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
+        features = metadata["info"]["features"]["objects"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        features = None
+    columns = [leaf for some in leaves.values() for leaf in some]
+    return _rows_of_batches(file, columns, path.name), features, sha256_of_file(path)
+
+
+def _rows_of_batches(file: Any, columns: Sequence[str], name: str) -> _Rows:
+    row = 0
+    for batch in file.iter_batches(_BATCH, columns=columns, use_threads=False):
+        for record in batch.to_pylist():
+            yield f"{name}: row {row}", record
+            row += 1
+
+
+def _rows_of_lines(content: InputFile) -> _Rows:
+    decoder, columns, has_objects = msgspec.json.Decoder(dict[str, Any]), dict[str, None](), False
     for number, line in enumerate(content.data.split(b"\n"), start=1):
         if line.strip():
-            where = f"{path.name}: line {number}"
+            where = f"{content.name}: line {number}"
             try:
-                listed.append((where, decoder.decode(line)))
+                row = decoder.decode(line)
             except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
                 raise AnnotationFormatError(
                     "A line is no JSON object", where=where, expected="an object a line", found=str(error)[:200]
                 ) from None
-    if listed and not any("objects" in row for _, row in listed):
-        _refuse_columns(listed[0][0], list(listed[0][1]))
-    return listed, None, content.sha256
+            has_objects = has_objects or "objects" in row
+            columns |= dict.fromkeys(row)
+            yield where, row
+    if columns and not has_objects:
+        _refuse_columns(content.name, list(columns))
 
 
 def _refuse_columns(where: str, columns: Sequence[str]) -> NoReturn:
@@ -334,35 +348,32 @@ class _Converted:
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names
-        self.images: list[dict[str, Any]] = []
-        self.annotations: list[dict[str, Any]] = []
-        self.places: dict[str, list[str]] = {"images": [], "annotations": []}
+        self.images: list[ImageRecord] = []
+        self.annotations: list[AnnotationRecord] = []
+        self.rows: list[tuple[int, str]] = []
         self.classes = {name: _Class(number) for number, name in enumerate(names)}
         self.by_number = dict(enumerate(names))
 
-    @property
-    def has_category_ids(self) -> bool:
-        return bool(self.by_number)
-
     def add(self, row: Mapping[str, Any], where: str) -> int:
         """Add a row; return how many objects it has."""
-        image, of_row = self._image(row, where), self._categories(row, where)
+        image = _record(self._image(row, where), ImageRecord, where)
+        of_row = self._categories(row, where)
         objects = _records(row.get("objects"), _OF_OBJECT, f"{where}, objects")
+        self.rows.append((len(self.annotations), where))
         for number, record in enumerate(objects):
             place = f"{where}, objects[{number}]"
-            crowd = record.get("iscrowd", record.get("is_crowd"))
-            facts = {"id": record.get("id"), "area": record.get("area"), "iscrowd": crowd, "bbox": record.get("bbox")}
-            annotation = {name: value for name, value in facts.items() if value is not None}
-            if not isinstance(annotation.get("bbox"), list | tuple):
+            fields = {name: record[name] for name in _COPIED if record.get(name) is not None}
+            if not isinstance(fields.get("bbox"), list | tuple):
                 raise AnnotationFormatError(
                     "An object has no box", where=place, expected="bbox: [x, y, width, height]",
-                    found=ascii(annotation.get("bbox", "none"))[:80],
+                    found=ascii(fields.get("bbox", "none"))[:80],
                 )  # fmt: skip
-            annotation |= {"image_id": image["id"], "category_id": self._class_of(record, of_row, place)}
-            self.annotations.append(annotation)
-            self.places["annotations"].append(place)
+            if (crowd := record.get("is_crowd")) is not None:
+                fields.setdefault("iscrowd", crowd)
+            # A class has its number when all rows are read.
+            fields |= {"image_id": image.id, "category_id": self._class_of(record, of_row, place)}
+            self.annotations.append(_record(fields, AnnotationRecord, place))
         self.images.append(image)
-        self.places["images"].append(where)
         return len(objects)
 
     def _image(self, row: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -412,48 +423,70 @@ class _Converted:
 
     def _class_of(self, record: Mapping[str, Any], of_row: Mapping[int, str], place: str) -> str:
         """Return the name of an object's class."""
-        stated = [name for name in _CLASS_FIELDS if record.get(name) is not None]
-        value = record[stated[0]] if stated else None
+        field = next((name for name in _CLASS_FIELDS if record.get(name) is not None), None)
+        value = None if field is None else record[field]
         if isinstance(value, str) and value:
             self.classes.setdefault(value, _Class(None))
             return value
         if type(value) is not int:
             raise AnnotationFormatError(
                 "An object has no class", where=place, expected=f"one of {', '.join(_CLASS_FIELDS)}: a name or number",
-                found=ascii(value)[:60] if stated else ", ".join(record)[:200],
+                found=ascii(value)[:60] if field else ", ".join(record)[:200],
             )  # fmt: skip
         name = of_row.get(value, self.names[value] if 0 <= value < len(self.names) else None)
         if name is None:
             raise AnnotationFormatError(
-                "The number of a class has no name", where=f"{place}.{stated[0]}",
+                "The number of a class has no name", where=f"{place}.{field}",
                 expected="a number that the features of objects or the row's categories name", found=str(value)[:40],
                 hint=_NAMES,
             )  # fmt: skip
         return name
 
-    def as_coco(self) -> dict[str, Any]:
-        """Return the COCO dictionary; classes without numbers are counted from 1 in the order of their names."""
+    def as_coco(self) -> Instances:
+        """Return the records of COCO; classes without numbers are counted from 1 in the order of their names."""
         if unnumbered := [name for name, entry in self.classes.items() if entry.number is None]:
             if self.by_number:
                 raise AnnotationFormatError(
-                    "Classes are named by texts and by numbers", expected="all by texts, or all by numbers",
+                    "Classes are named by texts and by numbers",
+                    where=self.rows[0][1],
+                    expected="all by texts, or all by numbers",
                     found=f"{unnumbered[0]!r:.80} and {next(iter(self.by_number.values()))!r:.80}",
-                )  # fmt: skip
+                )
             self.classes = {name: _Class(rank) for rank, name in enumerate(sorted(self.classes), start=1)}
-        ordered = sorted(self.classes.items(), key=lambda item: (item[1].number or 0, item[0]))
-        number_of = {name: entry.number for name, entry in ordered}
-        numbers = [annotation.get("id") for annotation in self.annotations]
+        numbers: dict[str, int] = {
+            name: entry.number for name, entry in self.classes.items() if entry.number is not None
+        }
+        ids = [annotation.id for annotation in self.annotations]
         # Ids that count the objects of each image name no annotation.
-        own = all(type(number) is int for number in numbers) and len(set(numbers)) == len(numbers)
-        annotations = [
-            {**annotation, "category_id": number_of[annotation["category_id"]]} | ({} if own else {"id": row})
-            for row, annotation in enumerate(self.annotations, start=1)
-        ]
+        own = all(type(number) is int for number in ids) and len(set(ids)) == len(ids)
+        for row, annotation in enumerate(self.annotations, start=1):
+            annotation.category_id = numbers[str(annotation.category_id)]
+            annotation.id = annotation.id if own else row
         categories = [
-            {"id": entry.number, "name": name, "supercategory": entry.supercategory} for name, entry in ordered
+            CategoryRecord(number, name, self.classes[name].supercategory)
+            for name, number in sorted(numbers.items(), key=lambda item: item[1])
         ]
-        return {"images": self.images, "annotations": annotations, "categories": categories}
+        return Instances(self.images, self.annotations, categories)
 
     def place(self, text: str | None) -> str | None:
         """Return a text with the rows of the table in place of the records of COCO."""
-        return text and _RECORD.sub(lambda match: self.places[match[1]][int(match[2])], text)
+
+        def row(match: re.Match[str]) -> str:
+            number = int(match[2])
+            if match[1] == "images":
+                return self.rows[number][1]
+            start, where = self.rows[bisect_right(self.rows, number, key=lambda row: row[0]) - 1]
+            return f"{where}, objects[{number - start}]"
+
+        return text and _RECORD.sub(row, text)
+
+
+def _record(fields: Mapping[str, Any], kind: type[Record], where: str) -> Record:
+    try:
+        return msgspec.convert(fields, kind)
+    except msgspec.ValidationError as error:
+        reason, _, field = str(error).partition(" - at ")
+        place = f"{where}{field.strip('`').removeprefix('$')}"
+        raise AnnotationFormatError(
+            "A row of the table is malformed", where=place, found=reason.replace("`", "")
+        ) from None

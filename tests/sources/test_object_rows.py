@@ -129,7 +129,7 @@ def test_a_missing_shard_is_refused(tmp_path: Path) -> None:
 
 
 BAD = {
-    "no objects": ([{"file_name": "1.jpg"}], AnnotationFormatError, "no column of objects", "line 1"),
+    "no objects": ([{"file_name": "1.jpg"}], AnnotationFormatError, "no column of objects", "metadata.jsonl"),
     "no image": ([{"objects": []}], AnnotationFormatError, "names no image", "line 1"),
     "no box": (with_objects([{"category": "cat"}]), AnnotationFormatError, "has no box", r"objects\[0\]"),
     "no class": (with_objects([{"bbox": BOXES[0]}]), AnnotationFormatError, "has no class", r"objects\[0\]"),
