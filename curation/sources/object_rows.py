@@ -11,6 +11,7 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn, TypeVar
@@ -172,10 +173,26 @@ def _read_rows(path: Path) -> tuple[_Rows, Any, str]:
 
 def _rows_of_batches(file: Any, columns: Sequence[str], name: str) -> _Rows:
     row = 0
-    for batch in file.iter_batches(_BATCH, columns=columns, use_threads=False):
-        for record in batch.to_pylist():
-            yield f"{name}: row {row}", record
-            row += 1
+    with _readable(name):
+        for batch in file.iter_batches(_BATCH, columns=columns, use_threads=False):
+            batch.validate(full=True)
+            for record in batch.to_pylist():
+                yield f"{name}: row {row}", record
+                row += 1
+
+
+@contextmanager
+def _readable(where: str) -> Iterator[None]:
+    """Raise what Arrow finds wrong with a file as an `AnnotationFormatError`."""
+    from pyarrow import ArrowException
+
+    try:
+        yield
+    except (ArrowException, OSError, ValueError) as error:
+        raise AnnotationFormatError(
+            "The Parquet file cannot be read", where=where, found=f"{type(error).__name__}: {error}"[:300],
+            hint="copy or download it again, and compare its checksum with the publisher's",
+        ) from None  # fmt: skip
 
 
 def _rows_of_lines(content: InputFile) -> _Rows:
@@ -217,11 +234,11 @@ def open_parquet(path: Path, wanted: set[str] | None = None) -> Any:
     AnnotationFormatError
         It is no Parquet file, damaged, or unfolds to more than annotations would.
     """
-    from pyarrow import ArrowException, parquet
+    from pyarrow import parquet
 
     if not path.is_file():
         raise missing_path("The table does not exist", path)
-    try:
+    with _readable(str(path)):
         file = parquet.ParquetFile(path)
         leaves = [leaf for some in _leaves(file, wanted).values() for leaf in some]
         schema = file.metadata.schema
@@ -236,10 +253,6 @@ def open_parquet(path: Path, wanted: set[str] | None = None) -> Any:
                 for index in columns
             )
             size += largest_text(folded, number, texts)[0] if size <= _MOST_BYTES else 0
-    except (ArrowException, OSError, ValueError) as error:
-        raise AnnotationFormatError(
-            "The Parquet file cannot be read", where=str(path), found=f"{type(error).__name__}: {error}"[:300]
-        ) from None
     if size > _MOST_BYTES:
         raise AnnotationFormatError(
             "The Parquet file unfolds to more than annotations would",
@@ -271,14 +284,16 @@ def image_columns(path: Path) -> Any:
             "The table names no image", where=str(path), expected="a column such as file_name",
             found=", ".join(schema.names)[:200] or "no column",
         )  # fmt: skip
-    table = file.read(columns=[leaf for some in leaves.values() for leaf in some], use_threads=False)
     columns = {}
-    for name in table.column_names:
-        column = table[name].combine_chunks()
-        column = column.field("path") if types.is_struct(column.type) else column
-        if column.null_count < len(column):
-            columns[name] = column.cast(pyarrow.string()).fill_null("")
-    return pyarrow.table(columns)
+    with _readable(str(path)):
+        table = file.read(columns=[leaf for some in leaves.values() for leaf in some], use_threads=False)
+        table.validate(full=True)
+        for name in table.column_names:
+            column = table[name].combine_chunks()
+            column = column.field("path") if types.is_struct(column.type) else column
+            if column.null_count < len(column):
+                columns[name] = column.cast(pyarrow.string()).fill_null("")
+        return pyarrow.table(columns)
 
 
 def _leaves(file: Any, wanted: set[str] | None = None) -> dict[str, list[str]]:

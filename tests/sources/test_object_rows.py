@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -192,6 +193,23 @@ def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
             curation.open_source("pets", tmp_path / name)
     with pytest.raises((AnnotationFormatError, DamagedFileError), match="cannot be read"):
         read_published(tmp_path / "a.parquet")
+
+
+def test_damage_is_an_error_in_words(tmp_path: Path) -> None:
+    columns = {name: [row[name] for row in ROWS] for name in ROWS[0]}
+    whole = hub_table(tmp_path / "whole.parquet", columns).read_bytes()
+    rng, path, refused = random.Random(4), tmp_path / "t.parquet", 0
+    for number in range(150):
+        data = bytearray(whole[: rng.randrange(len(whole))] if number % 3 == 0 else whole)
+        for _ in range(rng.randint(1, 4) if data else 0):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        path.write_bytes(bytes(data))
+        for read in (lambda: curation.open_source("pets", path), lambda: read_published(path)):
+            try:
+                read()
+            except CurationError:
+                refused += 1
+    assert refused > 100
 
 
 def test_a_text_that_unfolds_to_gigabytes_is_refused_unread(tmp_path: Path) -> None:
