@@ -616,7 +616,8 @@ def _method_lines(result: Result, measures: Sequence[Measure], width: int | None
             for name, values in numbers.items()
         )
         signs = [sign_of(measure.better, units[key]) for key, measure in keys.items()]
-        table = TextTable(title or _MEASURES, ("method" if several else "", *keys), rows)
+        head = f"{': '.join(filter(None, (_MEASURES, title)))} (↑ higher, ↓ lower is better)"
+        table = TextTable(head, ("method" if several else "", *keys), rows)
         lines += number_lines(table, ("", *signs), leading=1, width=width)
     return lines
 

@@ -146,7 +146,8 @@ def test_twelve_methods_on_six_splits_fit_into_a_terminal(tmp_path: Path, shell:
             assert {row[len(leading) - 1] for row in rows} == set(SCORES)
             assert {len(row) for row in rows} == {len(leading) + len(metrics)}
     # An evaluation keeps the order of the splits; groups of a leaderboard that no manifest orders have any.
-    assert [line for line in evaluated if line.endswith("· paper")] == [f"{split} · paper" for split in SPLITS]
+    titles = [line.partition(" (")[0] for line in evaluated if line.startswith("Measures")]
+    assert titles == [f"Measures: {split} · paper" for split in SPLITS]
     titles = [line.split(" · ")[1] for line in board if line.startswith("Group")]
     assert sorted(titles) == sorted(SPLITS)
     # Files are whole, a column a measure; CSV and JSON keep the units of the measures.
