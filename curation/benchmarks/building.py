@@ -203,9 +203,10 @@ def import_lists(header: str | Path, lists: Annotated[Path, "--lists DIR"], *, h
     Parameters
     ----------
     header : str or Path
-        a manifest of published lists without them: a folder, or NAME@VERSION of an available one
+        a manifest of published lists without them: a folder, or NAME@VERSION of an available one; or one of
+        findmeifyoucan, to be compared with the published dataset
     lists : Path or str
-        the authors' files, found by name, subfolders included
+        the authors' files, found by name, subfolders included; or the published dataset
     header_only : bool
         make the header instead, digests and counts without ids; HEADER is then the name of a recipe, such as
         owod/reowod-published
@@ -226,7 +227,12 @@ def import_lists(header: str | Path, lists: Annotated[Path, "--lists DIR"], *, h
     if header_only:
         draft = find_recipe(str(header))()
         return Manifest(header=pin_lists(draft, lists).header, lists={})
-    imported = importing.complete_lists(load_manifest(header).header, lists)
+    ours = load_manifest(header)
+    known = benchmarks().get(ours.header.rule.protocol)
+    if known and known.import_published:
+        imported = known.import_published(ours, lists)
+    else:
+        imported = importing.complete_lists(ours.header, lists)
     require_disjoint(imported, {})
     return imported
 
