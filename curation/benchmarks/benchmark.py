@@ -20,6 +20,7 @@ from curation.core.reading import read_declaration
 from curation.sources.source_specs import SourceSlot as SourceSlot
 
 if TYPE_CHECKING:
+    from curation.core.tables import Table
     from curation.manifest.header import Header, Paper
     from curation.manifest.manifest import Manifest
     from curation.publishing.exporting import Format
@@ -245,6 +246,8 @@ class Benchmark:
 
     Attributes
     ----------
+    rule : str
+        The rule that it follows: one of `curation.benchmarks.rules`, or ``""`` for a rule of its own.
     parts : tuple of (str, str)
         Names of the lists that it makes, words in capitals standing for a number or word, each with its meaning.
     page : str
@@ -274,15 +277,20 @@ class Benchmark:
         Layouts of the authors' own files.
     tables : callable or None
         ``tables(member)``: a manifest as the tables of the dataset that the authors published.
+    class_table : callable or None
+        ``class_table(header)``: the classes as the paper's table has them; None where the manifest's are others.
+    import_published : callable or None
+        ``import_published(ours, folder)``: such tables as a manifest, compared with one of this benchmark.
     """
 
     name: str
-    paper: Paper
+    paper: Paper | None
     summary: str
     slots: Deferred[tuple[SourceSlot, ...]] = Deferred(())
     parameters: tuple[Parameter, ...] = ()
     parts: tuple[tuple[str, str], ...] = ()
     page: str = ""
+    rule: str = ""
     disjoint: tuple[tuple[str, str], ...] = ()
     shared: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     build: Deferred[Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest] | None] = Deferred(None)
@@ -293,6 +301,8 @@ class Benchmark:
     recipes: Deferred[Mapping[str, Callable[[], Header]]] = Deferred({})
     formats: Deferred[tuple[Format, ...]] = Deferred(())
     tables: Deferred[Callable[[Member], list[PlannedTable]] | None] = Deferred(None)
+    class_table: Deferred[Callable[[Header], Table | None] | None] = Deferred(None)
+    import_published: Deferred[Callable[[Manifest, Path], Manifest] | None] = Deferred(None)
 
     def slots_for(self, parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
         """Return the sources that a build with these parameters reads."""
@@ -304,7 +314,8 @@ class Benchmark:
         return {
             "name": self.name,
             "summary": self.summary,
-            "paper": {name: getattr(paper, name) for name in ("title", "authors", "year", "venue", "bibtex")},
+            "rule": self.rule,
+            "paper": paper and {name: getattr(paper, name) for name in ("title", "authors", "year", "venue", "bibtex")},
             "sources": [
                 {name: getattr(slot, name) for name in ("name", "dataset", "part", "required", "meaning")}
                 for slot in slots

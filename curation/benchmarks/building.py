@@ -16,7 +16,8 @@ from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.published import draft_of
 from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe
 from curation.benchmarks.roles import require_disjoint
-from curation.benchmarks.rules.benchmark_file import RULES, read_benchmark_file, rule_of, stated_in
+from curation.benchmarks.rules.benchmark_file import RULES, file_and_case, read_benchmark_file, rule_of, stated_in
+from curation.benchmarks.rules.lists import build_lists, image_slots
 from curation.core.arguments import checked
 from curation.core.errors import CurationWarning, ManifestError, UsageError
 from curation.manifest import importing
@@ -109,8 +110,10 @@ def build(
         raise UsageError("--on-error conflicts=keep requires --decisions FILE")
     known = find_benchmark(benchmark) if isinstance(benchmark, str) and benchmark in benchmarks() else None
     settings = _settings(parameters or {}, more)
-    is_file = not isinstance(benchmark, Manifest) and Path(benchmark).suffix.lower() == ".toml"
-    if is_file and (rule := rule_of(Path(str(benchmark)))):
+    toml, _ = file_and_case("" if isinstance(benchmark, Manifest) else str(benchmark))
+    is_file = toml.suffix.lower() == ".toml"
+    rule = rule_of(str(benchmark)) if is_file else ""
+    if rule:
         if settings or tasks or declare:
             raise UsageError(
                 "A benchmark file holds its own parameters",
@@ -119,7 +122,8 @@ def build(
                 hint="write them into [parameters] of the file",
             )
         known, settings = find_benchmark(rule), {"file": read_benchmark_file(str(benchmark))}
-        own = stated_in(settings["file"]).name
+        stated = stated_in(settings["file"])
+        own = stated.name
         if own.partition("/")[0] in benchmarks():
             raise UsageError(
                 "The name belongs to a benchmark of this package",
@@ -127,6 +131,12 @@ def build(
                 expected='a family of your own, such as name = "mylab/parts"',
                 found=own,
             )
+        if rule == "lists":
+            images = {name: path for name, path in (sources or {}).items() if name.partition("@")[0] != LISTS}
+            opened: Mapping[str, Source] = open_slots(images, image_slots(stated), reading or Reading())
+            folder = Path(str((sources or {}).get(LISTS, toml.parent)))
+            listed = build_lists(str(benchmark), folder, opened)
+            return _in_words(remembering(listed, opened, images, reading), name, version, notes, source_notes or {})
     elif is_file:
         if settings or tasks or decisions or declare or set(sources or {}) != {LISTS}:
             raise UsageError(
@@ -166,11 +176,24 @@ def build(
         made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
         tables = stated_in(values["file"]).sources if known.name in RULES else {}
         made = attributed(made, {source: table.licence for source, table in tables.items()})
+    return _in_words(remembering(made, opened, sources or {}, reading), name, version, notes, source_notes or {})
+
+
+def remembering(
+    made: Manifest,
+    opened: Mapping[str, Source],
+    given: Mapping[str, Any],
+    reading: Reading | None,
+    *,
+    compare: bool = True,
+) -> Manifest:
+    """Return a manifest that remembers the sources it was made from; refuse one whose parts share images by mistake."""
     slots = [slot for slot in made.slots if slot.name in opened]
     contents = {slot.name: source_content(made, opened[slot.name]) for slot in slots} if made.lists else None
-    made = replace(made, built_from=built_from(sources or {}, slots, reading or Reading(), contents))
-    require_disjoint(made, opened)
-    return _in_words(made, name, version, notes, source_notes or {})
+    made = replace(made, built_from=built_from(given, slots, reading or Reading(), contents))
+    if compare:
+        require_disjoint(made, opened)
+    return made
 
 
 @checked
@@ -180,9 +203,10 @@ def import_lists(header: str | Path, lists: Annotated[Path, "--lists DIR"], *, h
     Parameters
     ----------
     header : str or Path
-        a manifest of published lists without them: a folder, or NAME@VERSION of an available one
+        a manifest of published lists without them: a folder, or NAME@VERSION of an available one; or one of
+        findmeifyoucan, to be compared with the published dataset
     lists : Path or str
-        the authors' files, found by name, subfolders included
+        the authors' files, found by name, subfolders included; or the published dataset
     header_only : bool
         make the header instead, digests and counts without ids; HEADER is then the name of a recipe, such as
         owod/reowod-published
@@ -203,7 +227,12 @@ def import_lists(header: str | Path, lists: Annotated[Path, "--lists DIR"], *, h
     if header_only:
         draft = find_recipe(str(header))()
         return Manifest(header=pin_lists(draft, lists).header, lists={})
-    imported = importing.complete_lists(load_manifest(header).header, lists)
+    ours = load_manifest(header)
+    known = benchmarks().get(ours.header.rule.protocol)
+    if known and known.import_published:
+        imported = known.import_published(ours, lists)
+    else:
+        imported = importing.complete_lists(ours.header, lists)
     require_disjoint(imported, {})
     return imported
 

@@ -37,14 +37,15 @@ from curation.benchmarks.rules.hierarchy import ROLES, Cut, RolePartition, parti
 from curation.core.canonical import canonical_json, sha256_of_lines
 from curation.core.errors import ExportError, ProtocolError
 from curation.core.ids import ilsvrc2012_classes
+from curation.core.tables import Table
 from curation.evaluation.class_scores import GROUPS
-from curation.manifest.header import Figure, LabelView, Paper, PartEntry, PartRole, SourceEntry
+from curation.manifest.header import Figure, Header, LabelView, Paper, PartEntry, PartRole, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import locate_images
 from curation.publishing.exporting import Format
 from curation.publishing.formats.plan import Plan, PlannedFile, safe_name
 from curation.signals.hierarchy.hierarchy import dropped_leaves, label, leaves_under
-from curation.signals.hierarchy.wordnet import imagenet_dag, imagenet_tree
+from curation.signals.hierarchy.wordnet import imagenet_dag, imagenet_tree, open_wordnet
 from curation.sources.datasets import family
 from curation.sources.imagenet import NO_NAMES, class_of_images
 from curation.sources.source import Int64s, Source
@@ -410,6 +411,40 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         figures=_figures(_obtained(inputs, selected), parameters, sources),
         notes=(*([rule_note("hierarchy", PAPER)] if is_users else ()), *_hierarchy_notes(rule_of, parameters), *notes),
     )
+
+
+def class_table(header: Header) -> Table | None:
+    """Return the classes as Tables 3 to 5 of the paper: by role and superclass, each with its wnid and names.
+
+    None where the manifest names no superclasses, or other classes than ILSVRC-2012's.
+    """
+    parameters, leaves = header.rule.parameters, set(ilsvrc2012_classes())
+    if not {entry.name for entry in header.classes} <= leaves or "superclasses_known" not in parameters:
+        return None
+    graph, words = (
+        imagenet_tree() if parameters["hierarchy"] == "published" else imagenet_dag(),
+        open_wordnet().words_of,
+    )
+    nodes = [node for role in ("known", "negative", "unknown") for node in _superclasses(parameters, role)]
+    inside = {node: set(leaves_under(graph, node, leaves)) for node in nodes}
+    rows = []
+    for role in ("known", "negative", "unknown"):
+        left = {entry.name for entry in header.classes if entry.role == role}
+        # Classes of the known superclasses may have any role: these are cut.
+        for node in nodes:
+            listed = sorted(left & inside[node])
+            left -= inside[node]
+            head = f"{label(graph, node)} ({len(listed)})"
+            rows += [
+                ("" if row else role, "" if row else head, wnid, ", ".join(words(wnid)).replace("_", " "))
+                for row, wnid in enumerate(listed)
+            ]
+        rows += [(role, "-", wnid, ", ".join(words(wnid)).replace("_", " ")) for wnid in sorted(left)]
+    return Table("Classes", ("role", "superclass (classes)", "wnid", "names"), tuple(rows))
+
+
+def _superclasses(parameters: Mapping[str, Any], role: str) -> tuple[str, ...]:
+    return tuple(parameters.get(f"superclasses_{role}") or ())
 
 
 def default_name(parameters: Mapping[str, Any]) -> str:

@@ -174,11 +174,13 @@ def manifest_of(
     return Manifest(header, {part.entry.name: part.ids for part in several if isinstance(part, Part)})
 
 
-def rule_note(rule: str, paper: Paper) -> str:
+def rule_note(rule: str, paper: Paper | None) -> str:
     """Return the note of a benchmark from the user's data: its rule, and the paper that the rule follows.
 
     Such a manifest names no paper as its own: its lists are in none.
     """
+    if paper is None:
+        return f"Rule {rule}; data: user."
     author = re.findall(r"author ?= ?\{([^,}]+)", paper.bibtex)[0]
     return f"Rule {rule} (after {author} et al. {paper.year}); data: user."
 
@@ -429,7 +431,7 @@ def manifest_of_file(
     *,
     taxonomy: Taxonomy,
     algorithm_version: int,
-    after: Paper,
+    after: Paper | None,
     figures: Sequence[Figure] = (),
     notes: Sequence[str] = (),
     **facts: Any,
@@ -440,8 +442,8 @@ def manifest_of_file(
     ----------
     taxonomy : str
         Where the file states none.
-    after : Paper
-        The paper that the rule follows; the manifest names no paper as its own but that of the file.
+    after : Paper or None
+        The paper that the rule follows, if any; the manifest names no paper as its own but that of the file.
     figures : sequence of Figure
         Counts of the rule, after those that the file expects.
     notes : sequence of str
@@ -473,13 +475,14 @@ def manifest_of_file(
         protocol=stated.rule,
         algorithm_version=algorithm_version,
         parameters=parameters,
-        figures=(*(_figure(name, expected, by_name) for name, expected in stated.expect.items()), *figures),
+        figures=(*(figure_of(name, expected, by_name) for name, expected in stated.expect.items()), *figures),
         notes=(rule_note(stated.rule, after), *notes, *stated.notes),
         **facts,
     )
 
 
-def _figure(name: str, expected: Expected, parts: Mapping[str, Part]) -> Figure:
+def figure_of(name: str, expected: Expected, parts: Mapping[str, Part]) -> Figure:
+    """Return what was obtained beside a figure that a benchmark file expects; refuse one that there is not."""
     part, _, count = name.rpartition(".")
     if part not in parts or count not in COUNTS:
         raise ProtocolError(

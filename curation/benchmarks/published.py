@@ -16,6 +16,7 @@ from msgspec import Meta
 
 from curation.benchmarks.benchmark import benchmark_facts
 from curation.benchmarks.parts import manifest_of, unread_entry, voc_classes
+from curation.benchmarks.rules.benchmark_file import ListedPart
 from curation.core.errors import ProtocolError
 from curation.core.reading import read_declaration
 from curation.manifest.header import (
@@ -23,10 +24,8 @@ from curation.manifest.header import (
     Figure,
     Header,
     LabelView,
-    Order,
     Paper,
     PartEntry,
-    PartRole,
     SourceEntry,
     TaskEntry,
     Taxonomy,
@@ -41,30 +40,6 @@ class ListsOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dataset: str
     part: str
     note: str
-
-
-class ListedPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One part, or one a task: ``{task}`` is the task in its texts, ``{first}-{last}`` are its 1,000 lines.
-
-    Attributes
-    ----------
-    file : str
-        ``FILE``, or ``FILE:FIRST-LAST`` for some of its lines.
-    view : str
-        Name of a label view of the room; the default view where it is empty.
-    of : tuple of int
-        Numbers of the tasks; empty for a benchmark without tasks.
-    """
-
-    name: str
-    file: str
-    role: PartRole
-    sources: tuple[str, ...]
-    selection: str
-    view: str = ""
-    of: tuple[int, ...] = ()
-    subset_of: str = ""
-    order: Order = "listed"
 
 
 class Stated(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -113,21 +88,34 @@ def drafts(
     aliases, exhaustive : mapping
         See `task_classes` and `draft`.
     """
+    facts = benchmark_facts(room)
+    return {
+        lists["name"]: partial(_draft_with_tasks, facts, key, aliases or {}, exhaustive)
+        for key, lists in facts["published"].items()
+    }
 
-    def make(key: str) -> Header:
-        facts = benchmark_facts(room)
-        tasks = declared_tasks(room).get(facts["published"][key].get("tasks", ""), ())
-        entries = task_classes(tasks, aliases or {}) if tasks else ()
-        return draft(facts, key, classes=entries, tasks=tasks, exhaustive=exhaustive)
 
-    return {facts["name"]: partial(make, key) for key, facts in benchmark_facts(room)["published"].items()}
+def _draft_with_tasks(
+    facts: Mapping[str, Any],
+    key: str,
+    aliases: Mapping[str, str],
+    exhaustive: Mapping[str, tuple[str, ...]] | None = None,
+) -> Header:
+    tasks = tasks_in(facts).get(facts["published"][key].get("tasks", ""), ())
+    classes = task_classes(tasks, aliases) if tasks else ()
+    return draft(facts, key, classes=classes, tasks=tasks, exhaustive=exhaustive)
 
 
 def declared_tasks(room: str) -> dict[str, tuple[TaskEntry, ...]]:
     """Return the tasks of each table ``[tasks.KEY]`` of a room's facts, with the classes that they introduce."""
+    return tasks_in(benchmark_facts(room))
+
+
+def tasks_in(facts: Mapping[str, Any]) -> dict[str, tuple[TaskEntry, ...]]:
+    """Return the tasks of each table ``[tasks.KEY]`` of some facts, with the classes that they introduce."""
     return {
         key: tuple(TaskEntry(name=name, introduced=tuple(names)) for name, names in tasks.items())
-        for key, tasks in benchmark_facts(room).get("tasks", {}).items()
+        for key, tasks in facts.get("tasks", {}).items()
     }
 
 
@@ -151,9 +139,11 @@ class DeclaredLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         What a packaged file declares beside its lists; not used here.
     """
 
-    paper: Paper
     published: Annotated[dict[str, PublishedLists], Meta(min_length=1, max_length=1)]
+    paper: Paper | None = None
     views: dict[str, LabelView] = {}
+    tasks: dict[str, dict[str, tuple[str, ...]]] = {}
+    aliases: dict[str, str] = {}
     benchmark: dict[str, Any] = {}
     evaluation: dict[str, Any] = {}
 
@@ -172,7 +162,10 @@ def draft_of(path: Path) -> Header:
     for part in declared.published[key].parts:
         if part.view not in known:
             raise ProtocolError("Unknown view", where=f"{path}: part {part.name[:80]}", found=repr(part.view[:80]))
-    return draft(msgspec.to_builtins(declared), key, classes=())
+    if (tasks := declared.published[key].tasks) and tasks not in declared.tasks:
+        tables = ", ".join(declared.tasks) or f"a table [tasks.{tasks}]"
+        raise ProtocolError("Unknown tasks", where=f"{path}: tasks", expected=tables[:300], found=repr(tasks[:80]))
+    return _draft_with_tasks(msgspec.to_builtins(declared), key, declared.aliases)
 
 
 def draft(
@@ -214,7 +207,7 @@ def draft(
                 name=of_task(part.name, task),
                 role=part.role,
                 sources=part.sources,
-                selection=of_task(part.selection, task),
+                selection=of_task(part.selection or f"The list {part.file}.", task),
                 view=views[part.view],
                 order=part.order,
                 subset_of=of_task(part.subset_of, task),
@@ -241,7 +234,7 @@ def draft(
         [part for part, _ in listed],
         name=lists.name,
         title=lists.title,
-        paper=msgspec.convert(paper, Paper),
+        paper=msgspec.convert(paper, Paper | None),
         taxonomy=lists.taxonomy,
         origin="as_published",
         classes=classes,

@@ -84,6 +84,7 @@ class _Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     code: dict[str, str] = {}
     name: str = ""
     order: int = 0
+    rule: str = ""
     slots: tuple[SourceSlot, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     disjoint: tuple[tuple[str, str], ...] = ()
@@ -150,6 +151,7 @@ def benchmark_of_rule(name: str) -> Benchmark:
         name=name,
         paper=rule.PAPER,
         summary=f"a benchmark file of your own with the rule {name}",
+        rule=name,
         page="docs/own_benchmark.md",
         parts=rule.PARTS,
         parameters=(
@@ -160,7 +162,7 @@ def benchmark_of_rule(name: str) -> Benchmark:
         ),
         recorded_decisions=f"{rule.__name__}:read_decisions_file" if replays else None,
         choose_slots=f"{module}:slots_of",
-        build=f"{rule.__name__}:build",
+        build=f"{rule.__name__}:build" if hasattr(rule, "build") else None,
     )
 
 
@@ -202,6 +204,7 @@ def declared_benchmark(name: str) -> Benchmark:
         name=declaration.name or name,
         paper=msgspec.convert(paper, Paper),
         summary=declaration.summary,
+        rule=declaration.rule,
         parts=declaration.parts,
         page=declaration.page,
         disjoint=declaration.disjoint,

@@ -12,6 +12,7 @@ from curation.manifest.built_from import BuiltFrom
 from curation.manifest.disjoint import DISJOINT, SHOWN, Overlap, manifest_overlaps, source_overlaps
 from curation.manifest.header import Header
 from curation.manifest.manifest import Manifest
+from curation.sources.photos import CLASS_FOLDERS
 from curation.sources.source import Source
 
 
@@ -76,8 +77,20 @@ def require_disjoint_sources(
 def _refuse(overlap: Overlap, slots: Sequence[str], sources: Mapping[str, Source]) -> None:
     opened = [sources[name] for name in slots if name in sources]
     parts = list(dict.fromkeys(map(_list_of, opened)))
-    if len(parts) > 1 and overlap.columns.is_one_folder(opened):
+    first = next((source.origin for source in opened if source.origin is not None), None)
+    divide = f"curation split {first or 'FILE'} --parts train=0.8,test=0.2 --out DIR"
+    if overlap.images.evidence == "id":
+        hint = "remove the shared ids from one of the two lists"
+    elif len(slots) == 1:
+        hint = f"{divide} --near-duplicates PHOTOS keeps images together whose photos look alike"
+    elif len({frozenset(source.images.native.tolist()) for source in opened}) == 1:
+        hint = f"they hold the same {len(opened[0].images):,} images: {divide}"
+    elif len(parts) > 1 and overlap.columns.is_one_folder(opened):
         hint = f"remove the shared images from one of the two parts: {' or '.join(parts)}"
+    elif all(_list_of(source) == CLASS_FOLDERS for source in opened):
+        hint = "remove one of the two photos of each pair"
+        if overlap.images.evidence == "id":
+            hint += "; if they are different photos under equal names, give each of the [sources] a dataset of its own"
     elif overlap.images.evidence == "file":
         last = overlap.right[-1] if overlap.right[-1] in slots else slots[-1]
         hint = f"give another file, or of a folder another part: --source {last}=PATH, --source {last}@PART=PATH"

@@ -574,7 +574,9 @@ def _labels(
             "No labels given",
             where=where,
             expected="a column or array of labels, or a part of a manifest with known classes",
-            hint="--labels FILE.npy; or --manifest MANIFEST --part PART --truth PATH",
+            hint="--labels FILE.npy; or "
+            + ("--manifest MANIFEST " if classes is None else "")
+            + "--part PART, with --truth PATH where the sources are no longer where the manifest was built",
         )
     return numbers, "file"
 

@@ -18,6 +18,7 @@ from curation.core.files import path_meant
 from curation.manifest.header import VERSION, version_numbers
 from curation.manifest.manifest import (
     HEADER_FILE,
+    LIST_FOLDER,
     Manifest,
     StoredHeader,
     manifest_roots,
@@ -185,7 +186,11 @@ def available_manifests(folders: Sequence[Path] = ()) -> list[dict[str, Any]]:
             "version": header.version,
             "protocol": header.rule.protocol,
             "origin": header.origin,
+            "paper": f"{header.paper.venue} {header.paper.year}" if header.paper else "",
             "parts": ", ".join(part.name for part in header.parts),
+            "ids_inside": [
+                part.name for part in header.parts if (folder_of[name] / LIST_FOLDER / f"{part.name}.txt").is_file()
+            ],
             "folder": str(folder_of[name]),
             "packaged": folder_of[name].is_relative_to(packaged_manifests()),
             "digest": header.digest,

@@ -357,10 +357,7 @@ def _sources(
         # Tasks train on some files and test on others: one part's files do not tell whether classes have own ids.
         useful |= every
     chosen = [slot for slot in manifest.slots if slot.name in useful]
-    names_needed = {name for slot in chosen for name in (slot.name, slot.dataset)}
-    idle = {name for slot in manifest.slots for name in (slot.name, slot.dataset)} - names_needed
-    useful_given = {key: value for key, value in raw_sources.items() if key.partition("@")[0] not in idle}
-    sources = manifest.open_sources(useful_given, reading, slots=chosen)
+    sources = manifest.open_sources(raw_sources, reading, slots=chosen)
     if needed - set(sources):
         raise UsageError(
             "A source of the chosen parts is missing",

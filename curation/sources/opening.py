@@ -31,6 +31,8 @@ from curation.sources.imagenet import read_imagenet
 from curation.sources.in_memory import coco_bytes, encoded_json
 from curation.sources.integrity import KIND
 from curation.sources.mtsd import locate_mtsd, mtsd_parts, read_mtsd
+from curation.sources.object_rows import SUFFIXES as ROW_SUFFIXES
+from curation.sources.object_rows import read_object_rows, row_files
 from curation.sources.openimages import is_box_file, offered_parts, read_openimages
 from curation.sources.published_list import read_listed
 from curation.sources.source import Source
@@ -53,8 +55,9 @@ def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
         ``ImageSets/Main``, or a folder with ``VOC2007`` or ``VOCdevkit/VOC2007`` below it); one of ImageNet's layouts
         (see `curation.sources.imagenet`); the layouts of Open Images, CUB-200-2011 and MTSD (see the modules
         of these names); a YOLO folder (``data.yaml``, see `curation.sources.yolo.read_yolo`); class folders of your
-        own (see `curation.sources.class_folders`); a table (``.csv``, ``.tsv``); or a list of ids (``.txt``), without
-        boxes or classes. A single file may be compressed by gzip and begin with a byte order mark.
+        own (see `curation.sources.class_folders`); rows of images and their objects (``.parquet``, ``.jsonl``) or a
+        folder of them (see `curation.sources.object_rows`); a table (``.csv``, ``.tsv``); or a list of ids (``.txt``),
+        without boxes or classes. A single file may be compressed by gzip and begin with a byte order mark.
     dataset, part : str
         For example ``voc2007`` and ``test``.
     bad_boxes : {"error", "drop"}
@@ -75,9 +78,11 @@ def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
     elif yolo_file(path):
         return read_yolo(path, dataset, part, bad_boxes=bad_boxes)
     if _is_list(path, dataset):
-        return read_listed(path, dataset=dataset, part=part)
+        return replace(read_listed(path, dataset=dataset, part=part), origin=path)
     if kind == "imagenet" and path.exists():
         return read_imagenet(path, dataset=dataset, part=part)
+    if row_files(path) or (path.is_file() and _suffix(path) in ROW_SUFFIXES):
+        return read_object_rows(path, dataset=dataset, part=part, bad_boxes=bad_boxes)
     if kind == "openimages" and (path.is_dir() or is_box_file(path)):
         return read_openimages(path, dataset=dataset, part=part, bad_boxes=bad_boxes)
     if path.is_dir():
@@ -92,9 +97,9 @@ def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
         raise _missing(path, dataset)
     suffix = _suffix(path)
     if suffix in SUFFIXES:
-        return parse_table(InputFile(path, kind=KIND), dataset=dataset, part=part)
+        return replace(parse_table(InputFile(path, kind=KIND), dataset=dataset, part=part), origin=path)
     if suffix == ".json":
-        return read_coco(path, dataset=dataset, part=part, bad_boxes=bad_boxes)
+        return replace(read_coco(path, dataset=dataset, part=part, bad_boxes=bad_boxes), origin=path)
     raise UsageError("Unknown file type", where=str(path), expected=_EXPECTED)
 
 
@@ -111,8 +116,8 @@ def coco_file(root: Path, part: str) -> Path | None:
 _FOLDERS: dict[str, Callable[..., Source]] = {"cub200": read_cub200, "mtsd": read_mtsd}
 _EXPECTED = (
     "a COCO JSON file, a folder with annotations/instances_PART.json or PART/_annotations.coco.json, a VOC folder "
-    "(Annotations and ImageSets/Main), a YOLO folder (data.yaml), class folders (CLASS/photo.jpg), a table (.csv, "
-    ".tsv), or a list of ids (.txt); each file may be compressed by gzip"
+    "(Annotations and ImageSets/Main), a YOLO folder (data.yaml), class folders (CLASS/photo.jpg), rows of images and "
+    "objects (.parquet, metadata.jsonl), a table (.csv, .tsv), or a list of ids (.txt); text may be compressed by gzip"
 )
 
 
@@ -134,7 +139,8 @@ def _missing(path: Path, dataset: str) -> MissingFileError:
     if root and Path(root).is_dir():
         offered = parts_at(Path(root), dataset)
         chosen = word if word in offered or not offered else offered[0]
-        error.hint = f"--source NAME@{chosen}={root}; of --truth: --truth {root} --image-set={chosen}"
+        error.hint = f"--source NAME@{chosen}={root}; of --truth: --truth {root} --image-set={chosen}; "
+        error.hint += f"of split: NAME@{chosen}={root}"
     return error
 
 
@@ -151,6 +157,8 @@ def parts_at(path: Path, dataset: str) -> tuple[str, ...]:
         return yolo_parts(yaml_file)
     if not path.is_dir():
         return ()
+    if family(dataset) != "imagenet" and (rows := row_files(path)):
+        return tuple(rows)
     if family(dataset) in _PARTS_OF:
         return _PARTS_OF[family(dataset)](path)
     if folders := _class_folders(path, dataset):

@@ -38,7 +38,7 @@ def lay(folder: Path, layout: str, parts: Mapping[str, Boxes], names: Sequence[s
         # Its category 0 is a root without boxes.
         for part, images in parts.items():
             write(root / part / "_annotations.coco.json", json.dumps(as_coco(images, ["things", *names])))
-        return {part: f"data/{part}/_annotations.coco.json" for part in parts}
+        return dict.fromkeys(parts, "data")
     for part, images in parts.items():
         for image, shows in images.items():
             if layout == "yolo":

@@ -238,7 +238,7 @@ def test_from_own_data_to_a_score_by_the_commands_that_are_printed(
     parts = {"train": shown(rng, names[:3], 40, "a", 2), "test": shown(rng, names, 90, "b", 1)}
     given = lay(tmp_path, layout, parts, names)
     words = ["--source", f"id@train={given['train']}", "--source", f"zoo@test={given['test']}"]
-    words = words if layout in ("yolo", "voc") else [word.replace("@train", "").replace("@test", "") for word in words]
+    words = words if layout != "coco" else [word.replace("@train", "").replace("@test", "") for word in words]
     said = shell.out("init", "near-far", *words, "--name", "mylab/pets", "--out", "mine.toml")
     text = (tmp_path / "mine.toml").read_text()
     assert '"German shepherd" = "Dog"  # is a kind of Dog' in text

@@ -6,10 +6,13 @@ import os
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 import curation
 from curation.core.errors import AnnotationFormatError, CurationError, MissingFileError, UsageError
+from curation.extensions.audit.run import audit
 from curation.sources.class_folders import class_folders
 from curation.sources.opening import open_path, open_slots, parts_at
 from curation.sources.source import Source
@@ -161,8 +164,29 @@ def test_equal_listings_of_two_folders_are_not_one_source(tmp_path: Path) -> Non
     sources = {name: tmp_path / name for name in ("train", "test")}
     assert len(curation.build(tmp_path / "two.toml", sources=sources).ids("test")) == 10
     (tmp_path / "test/cat/5.jpg").write_bytes((tmp_path / "train/cat/7.jpg").read_bytes())
-    with pytest.raises(CurationError, match="same images"):
+    with pytest.raises(CurationError, match="same images") as caught:
         curation.build(tmp_path / "two.toml", sources=sources)
+    assert str(caught.value.hint) == "remove one of the two photos of each pair"
+    (tmp_path / "two.toml").write_text((tmp_path / "two.toml").read_text().replace('dataset = "b"', 'dataset = "a"'))
+    with pytest.raises(CurationError, match="same images") as caught:
+        curation.build(tmp_path / "two.toml", sources=sources)
+    assert "a dataset of its own" in str(caught.value.hint)
+
+
+def test_audit_compares_the_parts_of_class_folders(tmp_path: Path, shell: Shell) -> None:
+    """A photo in two parts under two names is an error; a list beside the folders is audited in their place."""
+    for number, path in enumerate(("train/cat/1.png", "train/dog/2.png", "test/cat/1.png", "test/dog/4.png")):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        noise = np.random.default_rng(number).integers(0, 256, (32, 32, 3), np.uint8)
+        Image.fromarray(noise).save(tmp_path / path)
+    write(tmp_path, "README.roboflow.txt")
+    assert shell.data("audit", tmp_path, "--json")["sums"]["undecidable"] == {}
+    (tmp_path / "test/dog/9.png").write_bytes((tmp_path / "train/dog/2.png").read_bytes())
+    report = shell.data("audit", tmp_path, "--json", status=1)
+    assert {row["rule"] for row in report["statements"] if row["gravity"] == "error"} == {"DS2", "DS3"}
+    write(tmp_path, "train.txt").joinpath("train.txt").write_text("a.jpg\n")
+    assert audit(tmp_path).target.kind == "folder"
+    assert "init hierarchy" in shell.err("audit", tmp_path / "train")
 
 
 def test_inspect_counts_the_photos_of_each_class(tmp_path: Path, shell: Shell) -> None:

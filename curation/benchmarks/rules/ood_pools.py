@@ -308,25 +308,27 @@ def is_pinned_only(text: str) -> bool:
 
 def decisions_of(text: str, pool: OodPool) -> tuple[Decision, ...]:
     """Return the decisions on a pool, or on one of its splits, that the pool takes into account."""
-    return tuple(decision for decision in _recorded(text) if _is_of(decision, pool) and _counts(decision, pool))
+    return tuple(decision for decision in _recorded(text) if is_on(decision, pool) and is_counted(decision, pool))
 
 
 def disregarded(text: str, pool: OodPool) -> int:
     """Return the number of decisions on a pool that it does not take into account."""
-    return sum(_is_of(decision, pool) and not _counts(decision, pool) for decision in _recorded(text))
+    return sum(is_on(decision, pool) and not is_counted(decision, pool) for decision in _recorded(text))
 
 
 def unmatched_datasets(text: str, pools: Sequence[OodPool]) -> dict[str, int]:
     """Return the number of decisions by data set that are on none of some pools."""
-    unmatched = (decision.dataset for decision in _recorded(text) if not any(_is_of(decision, pool) for pool in pools))
+    unmatched = (decision.dataset for decision in _recorded(text) if not any(is_on(decision, pool) for pool in pools))
     return dict(sorted(Counter(unmatched).items()))
 
 
-def _is_of(decision: Decision, pool: OodPool) -> bool:
+def is_on(decision: Decision, pool: OodPool) -> bool:
+    """Return whether a decision is on a pool, or on one of its splits."""
     return decision.dataset in (pool.name, *pool.parts)
 
 
-def _counts(decision: Decision, pool: OodPool) -> bool:
+def is_counted(decision: Decision, pool: OodPool) -> bool:
+    """Return whether a pool takes a decision on it into account."""
     is_removal = (decision.stage, decision.action) == ("manual", "remove")
     return not pool.reasons or (is_removal and decision.reason in pool.reasons)
 

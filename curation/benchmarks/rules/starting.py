@@ -49,7 +49,8 @@ class StartOptions(msgspec.Struct, frozen=True, kw_only=True):
 @checked
 def start_benchmark(
     rule: RuleName,
-    source: Given,
+    folder: Path | None = None,
+    source: Given | None = None,
     *,
     name: str = "my/benchmark",
     n_tasks: Annotated[int, msgspec.Meta(ge=1)] = 4,
@@ -62,6 +63,8 @@ def start_benchmark(
     ----------
     rule
         how the parts of the benchmark are selected
+    folder
+        rule lists: your lists of images
     source
         your data: COCO JSON, a VOC or YOLO folder, class folders or a table; NAME= before it names the source,
         @PART which part of a folder it is (repeatable)
@@ -79,6 +82,14 @@ def start_benchmark(
         raise UsageError("The name cannot be that of a benchmark", where=f"--name {name[:80]}", expected=expected)
     module = rule_module(rule)
     usual: tuple[str, ...] = module.USUAL_SOURCES
+    if rule == "lists":
+        if folder is None or source:
+            raise UsageError("The rule lists begins with a folder of lists", expected="curation init lists FOLDER")
+        return "\n".join(module.start_of_folder(folder, name)) + "\n"
+    if folder is not None or not source:
+        raise UsageError(
+            f"The rule {rule} begins with sources", expected=f"curation init {rule} --source {usual[0]}=PATH"
+        )
     paths = {"": source} if isinstance(source, Path) else dict(source)
     if {"", usual[0]} <= paths.keys():
         raise UsageError(f"--source names {usual[0]!r} twice", where=f"--source {paths['']!s:.200}")

@@ -17,9 +17,10 @@ from curation.sources.source_specs import BadBoxes
 
 def run(
     rule: RuleName,
+    folder: Path | None = None,
     /,
     *,
-    source: Given,
+    source: Given | None = None,
     bad_boxes: BadBoxes = "error",
     out: Annotated[Path, OUTPUT_FILE] = Path("benchmark.toml"),
     text: Annotated[str, start_benchmark],
@@ -30,6 +31,8 @@ def run(
     ----------
     rule
         how the parts of the benchmark are selected
+    folder
+        rule lists: your lists of images
     source
         your data: COCO JSON, a VOC or YOLO folder, class folders or a table; NAME= before it names the source,
         @PART which part of a folder it is (repeatable)
@@ -43,11 +46,14 @@ def run(
     write_text(out, text)
     written = tomllib.loads(text)
     usual = rule_module(rule).USUAL_SOURCES[0]
-    paths = {usual: source} if isinstance(source, Path) else {use or usual: path for use, path in source.items()}
+    data = source or folder
+    paths = {usual: data} if isinstance(data, Path) else {use or usual: path for use, path in (data or {}).items()}
     given = {use.partition("@")[0]: f"{use}={path}" for use, path in paths.items()}
     given = {name: text for name, text in given.items() if name in written["sources"]}
     words = [word for text in given.values() for word in ("--source", text)]
-    words += source_words(name for name in written["sources"] if name not in given)
+    words += source_words(
+        name for name, table in written["sources"].items() if name not in given and table.get("required", True)
+    )
     words += ["--on-error", "boxes=drop"] if bad_boxes == "drop" else []
     folder = written["name"].rpartition("/")[2]
     lines = [f"written to {out}: read it, and change what you mean otherwise"]
