@@ -13,7 +13,7 @@ import msgspec
 
 from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.published import draft_of
-from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe
+from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe, recipes
 from curation.benchmarks.roles import require_disjoint
 from curation.benchmarks.rules.benchmark_file import read_benchmark_file, rule_of, stated_in
 from curation.core.arguments import checked
@@ -200,7 +200,12 @@ def import_lists(header: str | Path, lists: Annotated[Path, "--lists DIR"], *, h
     if header_only:
         draft = find_recipe(str(header))()
         return Manifest(header=pin_lists(draft, lists).header, lists={})
-    imported = importing.complete_lists(load_manifest(header).header, lists)
+    recipe = recipes().get(str(header))
+    if recipe is not None and any(source.files for source in recipe().sources):
+        # The benchmark's file pins lists that were not at hand: no header states the digests of their ids.
+        imported = pin_lists(recipe(), lists)
+    else:
+        imported = importing.complete_lists(load_manifest(header).header, lists)
     require_disjoint(imported, {})
     return imported
 

@@ -1,7 +1,8 @@
-"""Lists as their authors published them, declared as facts: which file is which part, and what it is for.
+"""Lists declared as facts: those that authors published, and those that classes select.
 
-A table ``[published.KEY]`` of a benchmark's TOML file becomes a draft header;
-`curation.manifest.importing.pin_lists` fills in digests and counts from the authors' files.
+A table ``[published.KEY]`` of a benchmark's TOML file says which file is which part, and becomes a draft header;
+`curation.manifest.importing.pin_lists` fills in digests and counts from the authors' files. A table ``[selected.KEY]``
+says which classes the images of a part show; `selected_lists` selects them from the sources.
 """
 
 from __future__ import annotations
@@ -12,15 +13,28 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
+import numpy as np
 from msgspec import Meta
 
-from curation.benchmarks.benchmark import benchmark_facts
-from curation.benchmarks.parts import manifest_of, unread_entry, voc_classes
+from curation.benchmarks.benchmark import benchmark_facts, declared_slots
+from curation.benchmarks.parts import (
+    Selection,
+    all_images,
+    compared,
+    images_with_roles,
+    make_part,
+    manifest_of,
+    source_entry,
+    unread_entry,
+    voc_classes,
+)
 from curation.core.errors import ProtocolError
 from curation.core.reading import read_declaration
 from curation.manifest.header import (
     ClassEntry,
+    ClassRole,
     Figure,
+    FileEntry,
     Header,
     LabelView,
     Order,
@@ -32,7 +46,11 @@ from curation.manifest.header import (
     Taxonomy,
 )
 from curation.manifest.importing import LISTS, PROTOCOL
+from curation.manifest.manifest import Manifest
+from curation.manifest.views import ROLES
 from curation.signals.hierarchy.class_lists import read_class_sets
+from curation.sources.datasets import COCO_CATEGORIES
+from curation.sources.source import Source
 
 
 class ListsOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,7 +67,11 @@ class ListedPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     Attributes
     ----------
     file : str
-        ``FILE``, or ``FILE:FIRST-LAST`` for some of its lines.
+        ``FILE``, or ``FILE:FIRST-LAST`` for some of its lines; empty for a selected part.
+    shows : tuple of str
+        Roles of classes, one of which an image of a selected part shows; all images where it is empty.
+    within : str
+        Source that holds the images of a selected part too.
     view : str
         Name of a label view of the room; the default view where it is empty.
     of : tuple of int
@@ -57,10 +79,12 @@ class ListedPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """
 
     name: str
-    file: str
+    file: str = ""
     role: PartRole
     sources: tuple[str, ...]
     selection: str
+    shows: tuple[ClassRole, ...] = ()
+    within: str = ""
     view: str = ""
     of: tuple[int, ...] = ()
     subset_of: str = ""
@@ -76,7 +100,25 @@ class Stated(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     explanation: str = ""
 
 
-class PublishedLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class SelectedLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A table ``[selected.KEY]`` of a room's facts.
+
+    Attributes
+    ----------
+    classes : str
+        Key of the table ``[classes.KEY]`` (see `classes_in_roles`).
+    """
+
+    name: str
+    title: str
+    taxonomy: Taxonomy
+    parts: tuple[ListedPart, ...]
+    figures: tuple[Stated, ...] = ()
+    notes: tuple[str, ...] = ()
+    classes: str = ""
+
+
+class PublishedLists(SelectedLists, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A table ``[published.KEY]`` of a room's facts.
 
     Attributes
@@ -86,19 +128,16 @@ class PublishedLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         ``voc-of-coco``: VOC's 20 classes, COCO's others unknown.
     datasets : dict of str to (str, str)
         Dataset and part of a source whose name is neither ``DATASET-PART`` nor that of a dataset.
+    pinned : dict of str to (int, str)
+        Lines and digest of each file, where they are known of lists that were not at hand.
     """
 
-    name: str
-    title: str
-    taxonomy: Taxonomy
     lists: ListsOrigin
-    parts: tuple[ListedPart, ...]
-    figures: tuple[Stated, ...] = ()
-    notes: tuple[str, ...] = ()
     paper: str = ""
     tasks: str = ""
     known: str = ""
     datasets: dict[str, tuple[str, str]] = {}
+    pinned: dict[str, tuple[int, str]] = {}
 
 
 def drafts(
@@ -200,8 +239,10 @@ def draft(
     elif lists.known:
         names = (name for entry in read_class_sets(lists.known) for name in entry.classes)
         classes = tuple(ClassEntry(name=name, role="known", index=index) for index, name in enumerate(names))
+    elif lists.classes:
+        classes = classes_in_roles(facts["classes"][lists.classes])
     paper = facts["papers"][lists.paper] if lists.paper else facts["paper"]
-    views = {"": LabelView(), **msgspec.convert(facts.get("views", {}), dict[str, LabelView])}
+    views = _views(facts)
 
     def of_task(text: str, task: int) -> str:
         # No str.format: a file may be a stranger's.
@@ -237,6 +278,9 @@ def draft(
         for number, paper_value in enumerate(figure.paper or (None,), start=1)
     ]
     slots = dict.fromkeys(slot for part, _ in listed for slot in part.sources)
+    origin = unread_entry(LISTS, lists.lists.dataset, lists.lists.part, note=lists.lists.note)
+    # The size of a list that was not at hand is not known: it is that of the file that has the digest.
+    pinned = [FileEntry(name=name, rows=rows, sha256=digest, size=0) for name, (rows, digest) in lists.pinned.items()]
     return manifest_of(
         [part for part, _ in listed],
         name=lists.name,
@@ -246,7 +290,7 @@ def draft(
         origin="as_published",
         classes=classes,
         sources=(
-            unread_entry(LISTS, lists.lists.dataset, lists.lists.part, note=lists.lists.note),
+            msgspec.structs.replace(origin, files=tuple(pinned)),
             *(_images(slot, lists, (exhaustive or {}).get(slot, ())) for slot in slots),
         ),
         protocol=PROTOCOL,
@@ -261,3 +305,89 @@ def draft(
 def _images(slot: str, lists: PublishedLists, exhaustive: tuple[str, ...]) -> SourceEntry:
     dataset, part = lists.datasets.get(slot) or slot.partition("-")[::2]
     return unread_entry(slot, dataset, part, exhaustive=exhaustive)
+
+
+def _views(facts: Mapping[str, Any]) -> dict[str, LabelView]:
+    return {"": LabelView(), **msgspec.convert(facts.get("views", {}), dict[str, LabelView])}
+
+
+def classes_in_roles(table: Mapping[str, Any]) -> tuple[ClassEntry, ...]:
+    """Return the classes of a table ``[classes.KEY]``, which lists them by role.
+
+    With the key ``numbered`` every class but the ignored ones has a number, and a class in no list is known: ``coco``
+    means COCO's 80 classes, n the classes 1 to n, a list its names from 1. Without it known classes count from 0.
+
+    Examples
+    --------
+    >>> [(entry.role, entry.index) for entry in classes_in_roles({"numbered": ["cat", "ant"], "unknown": ["ant"]})]
+    [('known', 1), ('unknown', 2)]
+    """
+    role_of = {str(name): role for role in ROLES for name in table.get(role, ())}
+    names = table.get("numbered", ())
+    listed = range(1, names + 1) if isinstance(names, int) else names
+    number_of = {str(name): number for number, name in enumerate(listed, 1)}
+    if names == "coco":
+        number_of = {name: number for number, name, _ in COCO_CATEGORIES}
+    number_of = number_of or {str(name): place for place, name in enumerate(table["known"])}
+    roles = {name: role_of.get(name, "known") for name in [*number_of, *role_of]}
+    numbers = {name: number_of.get(name, -1) if role != "ignored" else -1 for name, role in roles.items()}
+    return tuple(ClassEntry(name=name, role=role, index=numbers[name]) for name, role in roles.items())
+
+
+def selected_lists(room: str, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
+    """Return the parts of a table ``[selected.KEY]`` whose sources are given; KEY is the parameter ``problem``.
+
+    Raises
+    ------
+    ProtocolError
+        No image is selected.
+    """
+    facts = benchmark_facts(room)
+    used = {slot.name: sources[slot.name] for slot in declared_slots(room) if slot.name in sources}
+    lists = msgspec.convert(facts["selected"][parameters.get("problem", next(iter(facts["selected"])))], SelectedLists)
+    classes, views, family = classes_in_roles(facts["classes"][lists.classes]), _views(facts), lists.name.split("/")[0]
+
+    def selection(part: ListedPart, slot: str) -> Selection:
+        positions = all_images(used[slot])
+        if part.shows:
+            positions = np.flatnonzero(images_with_roles(used[slot], classes, *part.shows))
+        if part.within:
+            positions = positions[np.isin(used[slot].image_ids[positions], used[part.within].image_ids)]
+        return Selection(slot, used[slot], positions)
+
+    made = {
+        part.name: make_part(
+            part.name, part.role, [selection(part, slot) for slot in part.sources], classes,
+            view=views[part.view], rule=part.selection, subset_of=part.subset_of,
+        )
+        for part in lists.parts
+        if {*part.sources, part.within} - {""} <= used.keys()
+    }  # fmt: skip
+    if not any(part.ids for part in made.values()):
+        shown = (f"{slot}: {len(source.images)} images, classes {', '.join(source.categories.names[:5])}, …"
+                 for slot, source in used.items())  # fmt: skip
+        raise ProtocolError(
+            "No image of the sources shows a class of the benchmark",
+            where=f"benchmark {family}",
+            expected=f"classes {', '.join(entry.name for entry in classes[:5])}, …",
+            found="; ".join(shown) or "no source",
+            hint=f"curation list {family}",
+        )
+    return manifest_of(
+        list(made.values()),
+        name=lists.name.replace("{part}", next(iter(used.values())).part or "custom"),
+        title=lists.title,
+        paper=msgspec.convert(facts["paper"], Paper),
+        taxonomy=lists.taxonomy,
+        classes=classes,
+        sources=tuple(source_entry(slot, source) for slot, source in used.items()),
+        protocol=family,
+        algorithm_version=1,
+        parameters=dict(parameters),
+        figures=[
+            compared(figure.name, len(made[part].ids), figure.paper[0], figure.place, figure.explanation)
+            for figure in lists.figures
+            if (part := figure.name.partition(".")[0]) in made
+        ],
+        notes=lists.notes,
+    )

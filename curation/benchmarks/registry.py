@@ -194,6 +194,8 @@ def declared_benchmark(name: str) -> Benchmark:
     code |= {field: within(module, name) for field, name in declaration.code.items()}
     if "recipes" not in code and "published" in facts:
         code["recipes"] = partial(_recipes, name)
+    if "build" not in code and "selected" in facts:
+        code["build"] = partial(_selected, name)
     paper = facts["paper"] if "paper" in facts else next(iter(facts["papers"].values()))
     return Benchmark(
         name=declaration.name or name,
@@ -214,6 +216,13 @@ def _recipes(name: str) -> Mapping[str, Callable[[], Header]]:
     return drafts(_module(name), aliases=benchmark_facts(_module(name)).get("aliases"))
 
 
+def _selected(name: str) -> Callable[..., Any]:
+    """Return the rule of a benchmark that has no code: parts of images that show classes of some roles."""
+    from curation.benchmarks.published import selected_lists
+
+    return partial(selected_lists, _module(name))
+
+
 def variants_of(name: str) -> tuple[Rules, ...]:
     """Return the variants that a file declares, the sound one first."""
     from curation.evaluation.open_world import CLEAN, TEXT
@@ -231,13 +240,14 @@ def variants_of(name: str) -> tuple[Rules, ...]:
 @cache
 def evaluation(name: str) -> Evaluation:
     """Return the evaluation that a file declares, of the engine that it names."""
-    table = benchmark_facts(_module(name))["evaluation"]
+    facts = benchmark_facts(_module(name))
+    table = facts["evaluation"]
     if table.get("engine") == "own":
         module = import_module(_module(name))
         module = import_module(f"{module.__name__}.evaluation") if hasattr(module, "__path__") else module
         return Evaluation(module.evaluate, module.REPORT)
     if "engine" in table:
-        return Evaluation(*import_module(_ENGINES.get(table["engine"], table["engine"])).declared(name, table))
+        return Evaluation(*import_module(_ENGINES.get(table["engine"], table["engine"])).declared(name, facts))
     from curation.evaluation.open_world import end_measures, evaluation_as, report_as
 
     options = msgspec.convert(table, _Evaluation)

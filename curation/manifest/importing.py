@@ -157,20 +157,23 @@ def pin_lists(draft: Header, folder: Path) -> Manifest:
     Parameters
     ----------
     draft : Header
-        As `complete_lists` takes it, but no file, list or figure is stated yet. A figure named ``PART.images`` or
-        ``PART.distinct_images`` gets what the list has; its explanation stays where that differs from the paper.
+        As `complete_lists` takes it, but no list or figure is stated yet, and a file only by lines and digest. A figure
+        named ``PART.images`` or ``PART.distinct_images`` gets what the list has; its explanation stays where that
+        differs from the paper.
 
     Raises
     ------
     CurationError
         As in `complete_lists`; several files with the same name are an error here, as no digest selects one.
     """
-    slices = list_slices(draft)
+    slices, stated = list_slices(draft), {file.name: file for file in _lists_source(draft).files}
     files = {}
-    for name, candidates in _read_all(
-        draft, folder, dict.fromkeys((piece.file for piece in slices.values()), None)
-    ).items():
-        if len(candidates) > 1:
+    pinned = {piece.file: stated.get(piece.file) for piece in slices.values()}
+    for name, found in _read_all(draft, folder, pinned).items():
+        candidates = [file for file in found if name not in stated or file.sha256 == stated[name].sha256]
+        if not candidates:
+            raise _mismatch(draft, stated[name], found)
+        if len(candidates) > 1 and name not in stated:
             message = f"Several files are named {name}, and no digest selects one"
             hint, paths = "give the folder that holds one of them as --lists", [str(file.path) for file in candidates]
             raise UsageError(message, where=str(folder), found=", ".join(paths[:_SHOWN]), hint=hint)
@@ -261,7 +264,7 @@ def _mismatch(header: Header, entry: FileEntry, files: Sequence[AuthorsList]) ->
     return DigestMismatchError(
         f"This {entry.name} is not the {entry.name} of {_title(header)}",
         where=", ".join(str(file.path) for file in files[:_SHOWN]),
-        expected=f"{entry.sha256}, {entry.rows} lines, {entry.size} bytes",
+        expected=f"{entry.sha256}, {entry.rows} lines" + (f", {entry.size} bytes" if entry.size else ""),
         found="; ".join(described),
         hint=f"the lists are those of {_lists_source(header).note}; `curation identify FILE` says what a list is",
     )
@@ -298,7 +301,7 @@ def _sliced(
         raise ManifestError(message, where=where, expected=expected, found=f"{cut.first}-{last}")
     ids = []
     for number, word in enumerate(words[cut.first - 1 : last], start=cut.first):
-        if (text := namespaced_by_form(word, namespaces)) is None:
+        if (text := namespaced_by_form(word, namespaces) or namespaced_by_form(bare_id(word), namespaces)) is None:
             message = "A line of the published list is not an image id of its sources"
             where = f"{cut.file}, line {number}"
             raise ManifestError(message, where=where, expected=f"an id of {namespaces}", found=repr(word[:80]))

@@ -25,9 +25,9 @@ import numpy as np
 
 from curation.core.columns import arrow_of
 from curation.core.errors import AnnotationFormatError, CurationError, DamagedFileError, UsageError
-from curation.core.ids import ImageId, check_native, native_number, native_of
+from curation.core.ids import ImageId, check_native, ilsvrc2012_classes, native_number, native_of
 from curation.core.reading import InputFile, beginning
-from curation.sources.datasets import family, folders_in_ids, is_known, is_listed, namespace_of
+from curation.sources.datasets import ILSVRC_LABELS, family, folders_in_ids, is_known, is_listed, namespace_of
 from curation.sources.entries import (
     LONGEST_LINE,
     MOST_CLASS_NAMES,
@@ -351,6 +351,8 @@ def read_listed(path: Path, *, dataset: str, part: str) -> Source:
     classes = list[str]()
     if listed.group_of is not None:
         classes = [listed.groups[number] for number in listed.group_of.tolist()]
+    elif dataset in ILSVRC_LABELS and listed.labels is not None and {*listed.labels.tolist()} <= {*range(1000)}:
+        classes = [ilsvrc2012_classes()[label] for label in listed.labels.tolist()]
     elif folders_in_ids(dataset):
         classes = [text.replace("\\", "/").rpartition("/")[0].rpartition("/")[2] for text in paths]
     images = Images.of(natives, text_ids=texts(natives), file_names=paths)
@@ -400,8 +402,11 @@ def natives_of(listed: PublishedList, namespace: str, where: str) -> Sequence[st
     """
     paths = _paths_below_root(listed, where)
     folders = folders_in_ids(namespace)
-    if not folders:
+    if folders <= 0:
         natives = listed.stems.decode().split("\n")[:-1]
+        if folders:
+            above = (path.rpartition("/") for path in paths.decode().split("\n"))
+            natives = [f"{folder}{slash}{stem}" for (folder, slash, _), stem in zip(above, natives, strict=False)]
     else:
         natives = listed.parent_stems.decode().split("\n")[:-1]
         outer = paths
@@ -412,7 +417,7 @@ def natives_of(listed: PublishedList, namespace: str, where: str) -> Sequence[st
     natives = [native.removeprefix(f"{namespace}:") for native in natives]
     for row, native in enumerate(natives):
         check_native(native)
-        if native.count("/") != folders or native.startswith("/"):
+        if native.count("/") != folders >= 0 or native.startswith("/"):
             raise AnnotationFormatError(
                 "A path of the list lacks the folder that belongs to its id",
                 where=f"{where}, line {listed.lines[row]}",
