@@ -237,8 +237,9 @@ def draft(
     if lists.known == "voc-of-coco":
         classes = voc_classes()
     elif lists.known:
-        names = (name for entry in read_class_sets(lists.known) for name in entry.classes)
-        classes = tuple(ClassEntry(name=name, role="known", index=index) for index, name in enumerate(names))
+        classes = classes_in_roles(
+            {"known": [name for entry in read_class_sets(lists.known) for name in entry.classes]}
+        )
     elif lists.classes:
         classes = classes_in_roles(facts["classes"][lists.classes])
     paper = facts["papers"][lists.paper] if lists.paper else facts["paper"]
@@ -323,14 +324,13 @@ def classes_in_roles(table: Mapping[str, Any]) -> tuple[ClassEntry, ...]:
     [('known', 1), ('unknown', 2)]
     """
     role_of = {str(name): role for role in ROLES for name in table.get(role, ())}
-    names = table.get("numbered", ())
+    names = table.get("numbered", table.get("known"))
     listed = range(1, names + 1) if isinstance(names, int) else names
-    number_of = {str(name): number for number, name in enumerate(listed, 1)}
+    number_of = {str(name): number for number, name in enumerate(listed, int("numbered" in table))}
     if names == "coco":
         number_of = {name: number for number, name, _ in COCO_CATEGORIES}
-    number_of = number_of or {str(name): place for place, name in enumerate(table["known"])}
     roles = {name: role_of.get(name, "known") for name in [*number_of, *role_of]}
-    numbers = {name: number_of.get(name, -1) if role != "ignored" else -1 for name, role in roles.items()}
+    numbers = {name: -1 if role == "ignored" else number_of.get(name, -1) for name, role in roles.items()}
     return tuple(ClassEntry(name=name, role=role, index=numbers[name]) for name, role in roles.items())
 
 
@@ -364,15 +364,13 @@ def selected_lists(room: str, sources: Mapping[str, Source], parameters: Mapping
         if {*part.sources, part.within} - {""} <= used.keys()
     }  # fmt: skip
     if not any(part.ids for part in made.values()):
-        shown = (f"{slot}: {len(source.images)} images, classes {', '.join(source.categories.names[:5])}, …"
-                 for slot, source in used.items())  # fmt: skip
-        raise ProtocolError(
+        read = "; ".join(f"{slot}: classes {', '.join(source.categories.names[:5])}" for slot, source in used.items())
+        message, expected = (
             "No image of the sources shows a class of the benchmark",
-            where=f"benchmark {family}",
-            expected=f"classes {', '.join(entry.name for entry in classes[:5])}, …",
-            found="; ".join(shown) or "no source",
-            hint=f"curation list {family}",
+            [entry.name for entry in classes[:5]],
         )
+        raise ProtocolError(message, expected=f"classes {', '.join(expected)}, …", found=read or "no source",
+                            hint=f"curation list {family}")  # fmt: skip
     return manifest_of(
         list(made.values()),
         name=lists.name.replace("{part}", next(iter(used.values())).part or "custom"),

@@ -15,6 +15,7 @@ import numpy as np
 
 from curation.benchmarks.benchmark import benchmark_facts, declared_slots, fact
 from curation.benchmarks.parts import Part, Selection, all_images, compared, make_part, manifest_of, source_entry
+from curation.benchmarks.published import classes_in_roles
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import ProtocolError
 from curation.core.ids import ilsvrc2012_classes
@@ -36,8 +37,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     ProtocolError
         No source is given, or a list for hyper-parameters comes without its set, or has images outside of it.
     """
-    known = (ClassEntry(name=name, role="known", index=index) for index, name in enumerate(ilsvrc2012_classes()))
-    classes = (*known, *(ClassEntry(name=name, role="unknown", index=-1) for name in _unknown(sources)))
+    classes = classes_in_roles({"known": ilsvrc2012_classes(), "unknown": _unknown(sources)})
     parts = list(_parts(sources, classes))
     if not parts:
         raise ProtocolError("No source is given", expected=" ".join(f"--source {slot.name}=PATH" for slot in SLOTS))

@@ -25,7 +25,7 @@ from curation.core.process import stage
 from curation.evaluation.coco_precision import coco_precision
 from curation.evaluation.inputs import POLICY, READING, Policy, Reading, Truth, about, detections_of
 from curation.evaluation.measures import Measure, Measured, Value
-from curation.evaluation.problem import Bools, Detections, GroundTruth, KnownClasses
+from curation.evaluation.problem import Detections, GroundTruth, KnownClasses
 from curation.evaluation.result import Column, Report, Result, Scored, Tidy, stem_of, truth_digests
 from curation.evaluation.truth import ground_truth
 from curation.manifest.header import ClassEntry
@@ -82,29 +82,31 @@ OUTSIDE = "left out: detections of the 15 classes that are neither base nor nove
 
 
 class Vocabulary(NamedTuple):
-    """Classes of a benchmark in the order of its file, the data set that numbers them, and what is measured of them."""
+    """Classes of a benchmark in the order of its file."""
 
     title: str
     base: tuple[str, ...]
     novel: tuple[str, ...]
     left_out: tuple[str, ...]
-    dataset: str
-    metrics: tuple[str, ...]
 
     def of(self, group: str) -> tuple[str, ...]:
-        """Return the classes of a list: it contains the images that show at least one, or all images if ``whole``."""
-        return {"seen": self.base, "unseen": self.novel}.get(group, (*self.base, *self.novel))
+        """Return the classes of a list or mean: with ``seen``, its images show at least one of the base classes."""
+        return {"seen": self.base, "base": self.base, "unseen": self.novel, "novel": self.novel}.get(
+            group, (*self.base, *self.novel)
+        )
 
 
 def declared(protocol: str, facts: Mapping[str, Any]) -> tuple[Callable[..., Result], Report]:
     """Return the evaluation of the base and novel classes that a benchmark declares, and its report."""
     table, measures = facts["evaluation"], msgspec.convert(facts["measures"], tuple[Measure, ...])
-    listed, entries = facts["classes"][table["classes"]], classes_in_roles(facts["classes"][table["classes"]])
-    roles = ("known", "unknown", "ignored")
-    names = (tuple(listed.get(role, [entry.name for entry in entries if entry.role == role])) for role in roles)
+    settings, variants, listed = table["settings"], table["variants"], facts["classes"][table["classes"]]
+    entries = classes_in_roles(listed)
+    names = (
+        tuple(map(str, listed.get(role, [entry.name for entry in entries if entry.role == role])))
+        for role in ("known", "unknown", "ignored")
+    )
+    vocabulary = Vocabulary(table["title"], *names)
     metrics = tuple(dict.fromkeys(measure.key.partition("_")[0] for measure in measures))
-    vocabulary = Vocabulary(table["title"], *(tuple(map(str, group)) for group in names), table.get("dataset", "coco"), metrics)
-    averages = (Column("class"), Column("group"), *(Column(metric, "%") for metric in metrics))
     report = Report(
         protocol,
         measures,
@@ -112,25 +114,23 @@ def declared(protocol: str, facts: Mapping[str, Any]) -> tuple[Callable[..., Res
         files=("measures", "lists", "average_precision"),
         places=("case", "variant"),
         tidy=(
-            Tidy("lists", _LISTS, title="Images that were scored"),
-            Tidy("average_precision", averages, title=f"{' and '.join(metrics)} of each class"),
+            Tidy(
+                "lists",
+                (
+                    Column("list"),
+                    Column("images", "count"),
+                    Column("sha256", "digest", "digest"),
+                    *(Column(name, "count") for name in ("objects", "crowd", "detections")),
+                ),
+                title="Images that were scored",
+            ),
+            Tidy(
+                "average_precision",
+                (Column("class"), Column("group"), *(Column(metric, "%") for metric in metrics)),
+                title=f"{' and '.join(metrics)} of each class",
+            ),
         ),
     )
-    return _evaluation_as(report, vocabulary, table["settings"], table["variants"]), report
-
-
-_LISTS = (
-    Column("list"),
-    Column("images", "count"),
-    Column("sha256", "digest", "digest"),
-    *(Column(name, "count") for name in ("objects", "crowd", "detections")),
-)
-
-
-def _evaluation_as(
-    report: Report, vocabulary: Vocabulary, settings: Sequence[str], variants: Mapping[str, str]
-) -> Callable[..., Result]:
-    """Return the function that scores open-vocabulary detection for a benchmark; its signature declares the options."""
 
     def evaluate(
         *,
@@ -168,7 +168,7 @@ def _evaluation_as(
         """
         both = vocabulary.of("all")
         with stage("reading ground truth"):
-            source = reading.open(truth, "val2017", dataset=vocabulary.dataset)
+            source = reading.open(truth, "val2017", dataset=table.get("dataset", "coco"))
             known = _classes(source, vocabulary)
             part = ground_truth(source, known, None)
         with stage("reading detections"):
@@ -191,7 +191,7 @@ def _evaluation_as(
         scored = []
         for name in (offered for offered in settings if setting in (offered, "all")):
             with stage(f"COCO evaluation, {name}"):
-                tables = _tables(name, part.truth, read.detections, source, vocabulary)
+                tables = _tables(name, part.truth, read.detections, source, vocabulary, metrics)
             scored += [
                 Scored(
                     case=name,
@@ -201,7 +201,7 @@ def _evaluation_as(
                     predictions={"test": read.file},
                     settings={"setting": name, "outside": outside},
                     operating_point={"iou": ">= 0.5"},
-                    found=Measured(list(_means(name, variant_name, tables["average_precision"], report.measures, vocabulary)), tables),
+                    found=Measured(list(_means(name, variant_name, tables, measures, vocabulary)), tables),
                 )
                 for variant_name in chosen
             ]
@@ -210,7 +210,7 @@ def _evaluation_as(
 
     choice: Any = Literal
     evaluate.__annotations__ |= {"setting": choice[(*settings, "all")], "variant": choice[(*variants, "all")]}
-    return evaluate
+    return evaluate, report
 
 
 def _classes(source: Source, vocabulary: Vocabulary) -> KnownClasses:
@@ -240,85 +240,59 @@ def _classes(source: Source, vocabulary: Vocabulary) -> KnownClasses:
 
 
 def _tables(
-    setting: str, truth: GroundTruth, results: Detections, source: Source, vocabulary: Vocabulary
+    setting: str,
+    truth: GroundTruth,
+    results: Detections,
+    source: Source,
+    vocabulary: Vocabulary,
+    metrics: Sequence[str],
 ) -> dict[str, dict[str, list[Any]]]:
     """Return the average precision of each class in a setting, in %, and facts about the scored lists."""
+    base = set(vocabulary.base)
     lists: list[dict[str, Any]] = []
     classes: list[dict[str, Any]] = []
-    base = set(vocabulary.base)
     for group in SETTINGS[setting]:
         names = vocabulary.of(group)
         shows = images_with(source, names) if group != "whole" else np.ones(len(source.images), np.bool_)
         ids = source.image_ids[shows].tolist()
-        objects, guesses = _restricted(truth, results, np.isin(truth.image_ids, ids), names)
-        precision = np.full((10, 101, len(names)), np.nan)
+        in_list, in_group = np.isin(truth.image_ids, ids), np.isin(np.array([*truth.classes, ""], object), names)
+        # Objects of no class, -1, count for nothing.
+        objects = replace(truth, label=np.where(in_list[truth.image] & in_group[truth.label], truth.label, -1))
+        guesses = results.take(in_list[results.image] & in_group[results.label])
+        precision = np.full((10, 101, len(truth.classes)), np.nan)
         for label, figures in coco_precision(objects, guesses).items():
             precision[..., label] = figures
         lists.append(
             {
                 "list": group,
-                "images": objects.n_images,
+                "images": int(in_list.sum()),
                 "sha256": sha256_of_lines(sorted(ids)),
-                "objects": len(objects.label),
-                "crowd": int(objects.crowd.sum()),
+                "objects": int((objects.label >= 0).sum()),
+                "crowd": int(truth.crowd[objects.label >= 0].sum()),
                 "detections": len(guesses),
             }
         )
-        values = {"AP50": precision[0].mean(axis=0), "AP": precision.mean(axis=(0, 1))}
-        percents = {metric: [None if np.isnan(value) else 100 * value for value in values[metric].tolist()]
-                    for metric in vocabulary.metrics}  # fmt: skip
+        values = {"AP50": 100 * precision[0].mean(axis=0), "AP": 100 * precision.mean(axis=(0, 1))}
+        rows = {name: row for row, name in enumerate(truth.classes)}
         classes += [
             {"class": name, "group": "base" if name in base else "novel"}
-            | {metric: percents[metric][row] for metric in percents}
-            for row, name in enumerate(names)
+            | {metric: None if np.isnan(ap := float(values[metric][rows[name]])) else ap for metric in metrics}
+            for name in names
         ]
     tables = {"lists": lists, "average_precision": classes}
     return {name: {key: [row[key] for row in rows] for key in rows[0]} for name, rows in tables.items()}
 
 
-def _restricted(
-    truth: GroundTruth, detections: Detections, images: Bools, names: tuple[str, ...]
-) -> tuple[GroundTruth, Detections]:
-    """Return ground truth and detections restricted to some images and classes."""
-    first = truth.classes.index(names[0])
-    labels = np.full(len(truth.classes) + 1, -1, np.int32)
-    labels[first : first + len(names)] = np.arange(len(names))
-    new_row = np.where(images, np.cumsum(images) - 1, -1).astype(np.int32)
-    rows = np.flatnonzero((new_row[truth.image] >= 0) & (labels[truth.label] >= 0))
-    cells = truth.federated
-    if cells is not None:
-        cells = np.column_stack([new_row[cells[:, 0]], labels[cells[:, 1]], cells[:, 2]]).astype(np.int32)
-        cells = cells[(cells[:, :2] >= 0).all(axis=1)]
-    objects = replace(
-        truth,
-        image_numbers=truth.image_numbers[images],
-        classes=names,
-        class_numbers=truth.class_numbers[first : first + len(names)],
-        image=new_row[truth.image[rows]],
-        label=labels[truth.label[rows]],
-        boxes=truth.boxes[rows],
-        crowd=truth.crowd[rows],
-        difficult=truth.difficult[rows],
-        areas=truth.areas[rows],
-        original=None,
-        index=None,
-        part_positions=None,
-        federated=cells,
-    )
-    retained = detections.take((new_row[detections.image] >= 0) & (labels[detections.label] >= 0))
-    return objects, replace(retained, image=new_row[retained.image], label=labels[retained.label])
-
-
 def _means(
-    setting: str, variant: str, table: Mapping[str, list[Any]], measures: Iterable[Measure], vocabulary: Vocabulary
+    setting: str, variant: str, tables: Mapping[str, Any], measures: Iterable[Measure], vocabulary: Vocabulary
 ) -> Iterator[Value]:
     """Yield the means of a variant, with a reason for each undefined mean."""
     for key in (measure.key for measure in measures):
         metric, _, group = key.partition("_")
         if group == "all" and setting == "constrained":
             continue
-        values = dict(zip(table["class"], table[metric], strict=True))
-        names = vocabulary.of({"novel": "unseen", "base": "seen"}.get(group, group))
+        values = dict(zip(tables["average_precision"]["class"], tables["average_precision"][metric], strict=True))
+        names = vocabulary.of(group)
         known = [values[name] for name in names if values[name] is not None]
         without = [name for name in names if values[name] is None]
         if not known or (without and variant == "detic"):
