@@ -70,8 +70,10 @@ class ListedPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         ``FILE``, or ``FILE:FIRST-LAST`` for some of its lines; empty for a selected part.
     shows : tuple of str
         Roles of classes, one of which an image of a selected part shows; all images where it is empty.
-    within : str
-        Source that holds the images of a selected part too.
+    within, without : str
+        Source that holds the images of a selected part too, or that holds none of them.
+    unless : str
+        Source with which there is no such part.
     view : str
         Name of a label view of the room; the default view where it is empty.
     of : tuple of int
@@ -85,10 +87,12 @@ class ListedPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     selection: str
     shows: tuple[ClassRole, ...] = ()
     within: str = ""
+    without: str = ""
+    unless: str = ""
     view: str = ""
     of: tuple[int, ...] = ()
     subset_of: str = ""
-    order: Order = "listed"
+    order: Order | None = None
 
 
 class Stated(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -258,7 +262,7 @@ def draft(
                 sources=part.sources,
                 selection=of_task(part.selection, task),
                 view=views[part.view],
-                order=part.order,
+                order=part.order or "listed",
                 subset_of=of_task(part.subset_of, task),
                 task=f"t{task}" if task else "",
             ),
@@ -334,8 +338,17 @@ def classes_in_roles(table: Mapping[str, Any]) -> tuple[ClassEntry, ...]:
     return tuple(ClassEntry(name=name, role=role, index=numbers[name]) for name, role in roles.items())
 
 
-def selected_lists(room: str, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
+def selected_lists(
+    room: str, sources: Mapping[str, Source], parameters: Mapping[str, Any], classes: tuple[ClassEntry, ...] = ()
+) -> Manifest:
     """Return the parts of a table ``[selected.KEY]`` whose sources are given; KEY is the parameter ``problem``.
+
+    Parameters
+    ----------
+    room : str
+        See `drafts`.
+    classes : tuple of ClassEntry
+        Where the table names none.
 
     Raises
     ------
@@ -345,31 +358,31 @@ def selected_lists(room: str, sources: Mapping[str, Source], parameters: Mapping
     facts = benchmark_facts(room)
     used = {slot.name: sources[slot.name] for slot in declared_slots(room) if slot.name in sources}
     lists = msgspec.convert(facts["selected"][parameters.get("problem", next(iter(facts["selected"])))], SelectedLists)
-    classes, views, family = classes_in_roles(facts["classes"][lists.classes]), _views(facts), lists.name.split("/")[0]
+    classes = classes or classes_in_roles(facts["classes"][lists.classes])
+    views, family = _views(facts), lists.name.split("/")[0]
 
     def selection(part: ListedPart, slot: str) -> Selection:
         positions = all_images(used[slot])
         if part.shows:
             positions = np.flatnonzero(images_with_roles(used[slot], classes, *part.shows))
-        if part.within:
-            positions = positions[np.isin(used[slot].image_ids[positions], used[part.within].image_ids)]
+        for other, is_in in ((part.within, True), (part.without, False)):
+            if other:
+                positions = positions[np.isin(used[slot].image_ids[positions], used[other].image_ids) == is_in]
         return Selection(slot, used[slot], positions)
 
     made = {
         part.name: make_part(
             part.name, part.role, [selection(part, slot) for slot in part.sources], classes,
-            view=views[part.view], rule=part.selection, subset_of=part.subset_of,
+            view=views[part.view], rule=part.selection, subset_of=part.subset_of, order=part.order or "code_point",
         )
         for part in lists.parts
-        if {*part.sources, part.within} - {""} <= used.keys()
+        if {*part.sources, part.within, part.without} - {""} <= used.keys() and part.unless not in used
     }  # fmt: skip
     if not any(part.ids for part in made.values()):
-        read = "; ".join(f"{slot}: classes {', '.join(source.categories.names[:5])}" for slot, source in used.items())
-        message, expected = (
-            "No image of the sources shows a class of the benchmark",
-            [entry.name for entry in classes[:5]],
-        )
-        raise ProtocolError(message, expected=f"classes {', '.join(expected)}, …", found=read or "no source",
+        message = "No image of the sources shows a class of the benchmark" if used else "No source is given"
+        names = ", ".join(entry.name for entry in classes[:5])
+        read = (f"{slot}: classes {', '.join(source.categories.names[:5])}" for slot, source in used.items())
+        raise ProtocolError(message, expected=f"classes {names}, …", found="; ".join(read) or None,
                             hint=f"curation list {family}")  # fmt: skip
     return manifest_of(
         list(made.values()),
