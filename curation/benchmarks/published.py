@@ -190,15 +190,19 @@ class DeclaredLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     ----------
     published : dict of str to PublishedLists
         One table.
-    benchmark, evaluation : dict
+    classes : dict of str to dict
+        See `classes_in_roles`.
+    benchmark, evaluation, selected : dict
         What a packaged file declares beside its lists; not used here.
     """
 
     paper: Paper
     published: Annotated[dict[str, PublishedLists], Meta(min_length=1, max_length=1)]
     views: dict[str, LabelView] = {}
+    classes: dict[str, dict[str, Any]] = {}
     benchmark: dict[str, Any] = {}
     evaluation: dict[str, Any] = {}
+    selected: dict[str, Any] = {}
 
 
 def draft_of(path: Path) -> Header:
@@ -402,3 +406,9 @@ def selected_lists(
         ],
         notes=lists.notes,
     )
+
+
+def declared_lists(room: str, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
+    """Return the header of `selected_lists`, which locks the lists by their digests; a build completes it."""
+    made = selected_lists(room, sources, parameters)
+    return Manifest(header=msgspec.structs.replace(made.header, origin="declared"), lists={})

@@ -195,7 +195,7 @@ def declared_benchmark(name: str) -> Benchmark:
     if "recipes" not in code and "published" in facts:
         code["recipes"] = partial(_recipes, name)
     if "build" not in code and "selected" in facts:
-        code["build"] = partial(_selected, name)
+        code |= {"build": partial(_selected, name, "selected"), "declare": partial(_selected, name, "declared")}
     paper = facts["paper"] if "paper" in facts else next(iter(facts["papers"].values()))
     return Benchmark(
         name=declaration.name or name,
@@ -216,11 +216,9 @@ def _recipes(name: str) -> Mapping[str, Callable[[], Header]]:
     return drafts(_module(name), aliases=benchmark_facts(_module(name)).get("aliases"))
 
 
-def _selected(name: str) -> Callable[..., Any]:
+def _selected(name: str, form: str) -> Callable[..., Any]:
     """Return the rule of a benchmark that has no code: parts of images that show classes of some roles."""
-    from curation.benchmarks.published import selected_lists
-
-    return partial(selected_lists, _module(name))
+    return partial(resolve_name(f"{__package__}.published:{form}_lists"), _module(name))
 
 
 def variants_of(name: str) -> tuple[Rules, ...]:

@@ -99,7 +99,7 @@ def users_name(word: str) -> str:
 
 
 def folders_in_ids(namespace: str) -> int:
-    """Return how many folders before the stem of a file belong to an id: 1 for ``dtd:banded/banded_0002``, -1 for all."""
+    """Return how many folders before the stem belong to an id, -1 for all: 1 for ``dtd:banded/banded_0002``."""
     return _FOLDERS.get(namespace, 0)
 
 

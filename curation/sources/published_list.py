@@ -403,10 +403,7 @@ def natives_of(listed: PublishedList, namespace: str, where: str) -> Sequence[st
     paths = _paths_below_root(listed, where)
     folders = folders_in_ids(namespace)
     if folders <= 0:
-        natives = listed.stems.decode().split("\n")[:-1]
-        if folders:
-            above = (path.rpartition("/") for path in paths.decode().split("\n"))
-            natives = [f"{folder}{slash}{stem}" for (folder, slash, _), stem in zip(above, natives, strict=False)]
+        natives = (stems(paths, parents=-1) if folders else listed.stems).decode().split("\n")[:-1]
     else:
         natives = listed.parent_stems.decode().split("\n")[:-1]
         outer = paths

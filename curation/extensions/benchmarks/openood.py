@@ -36,7 +36,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     ProtocolError
         No source is given, or a list for hyper-parameters comes without its set, or has images outside of it.
     """
-    for cut in _CUT.keys() & sources.keys():
+    for cut in filter(sources.__contains__, _CUT):
         if _CUT[cut] not in sources:
             raise ProtocolError("A source is missing", where=f"source {cut}", expected=f"--source {_CUT[cut]}=PATH")
         cut_ids = sources[cut].image_ids

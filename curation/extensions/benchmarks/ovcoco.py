@@ -1,8 +1,8 @@
 """OV-COCO (OVR-CNN, CVPR 2021; classes of Bansal et al., ECCV 2018), and the engine of open-vocabulary AP.
 
-The authors of OV-COCO keep all annotations of the chosen classes, crowd included, then the images that still have an annotation
-(ipynb/001 and 003). This gives three files of val2017: seen, unseen, and all, the union of both. AP50 is computed on
-all images (generalized), or for base and novel classes on the images of each group (constrained).
+The authors of OV-COCO keep all annotations of the chosen classes, crowd included, then the images that still have an
+annotation (ipynb/001 and 003). This gives three files of val2017: seen, unseen, and all, the union of both. AP50 is
+computed on all images (generalized), or for base and novel classes on the images of each group (constrained).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from curation.manifest.manifest import Manifest
 from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.source import Source
 
-VAL, TRAIN, SEEN_FILE = "val", "train", "seen-file"
+TRAIN, SEEN_FILE = "train", "seen-file"
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
@@ -50,10 +50,8 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     if TRAIN not in sources:
         return made
     shows = [images_with_roles(sources[TRAIN], made.header.classes, role) for role in ("known", "unknown")]
-    note = (
-        f"{int((shows[0] & shows[1]).sum()):,} images of the part train show a novel object too, unlabelled: the ordinary "
-        "case of the benchmark, no fault of the list."
-    )
+    note = f"{int((shows[0] & shows[1]).sum()):,} images of the part train show a novel object too, unlabelled: the "
+    note += "ordinary case of the benchmark, no fault of the list."
     return replace(made, header=structs.replace(made.header, notes=(*made.header.notes, note)))
 
 
@@ -80,6 +78,9 @@ SETTINGS = {"generalized": ("all",), "constrained": ("seen", "unseen"), "whole":
 """Lists that are scored in each setting."""
 OUTSIDE = "left out: detections of the 15 classes that are neither base nor novel"
 
+_LISTS = (Column("list"), Column("images", "count"), Column("sha256", "digest", "digest"),
+          *(Column(name, "count") for name in ("objects", "crowd", "detections")))  # fmt: skip
+
 
 class Vocabulary(NamedTuple):
     """Classes of a benchmark in the order of its file."""
@@ -91,9 +92,8 @@ class Vocabulary(NamedTuple):
 
     def of(self, group: str) -> tuple[str, ...]:
         """Return the classes of a list or mean: with ``seen``, its images show at least one of the base classes."""
-        return {"seen": self.base, "base": self.base, "unseen": self.novel, "novel": self.novel}.get(
-            group, (*self.base, *self.novel)
-        )
+        of_kind = {"seen": self.base, "base": self.base, "unseen": self.novel, "novel": self.novel}
+        return of_kind.get(group, (*self.base, *self.novel))
 
 
 def declared(protocol: str, facts: Mapping[str, Any]) -> tuple[Callable[..., Result], Report]:
@@ -101,12 +101,13 @@ def declared(protocol: str, facts: Mapping[str, Any]) -> tuple[Callable[..., Res
     table, measures = facts["evaluation"], msgspec.convert(facts["measures"], tuple[Measure, ...])
     settings, variants, listed = table["settings"], table["variants"], facts["classes"][table["classes"]]
     entries = classes_in_roles(listed)
-    names = (
-        tuple(map(str, listed.get(role, [entry.name for entry in entries if entry.role == role])))
-        for role in ("known", "unknown", "ignored")
-    )
+    by_role = {
+        role: [entry.name for entry in entries if entry.role == role] for role in ("known", "unknown", "ignored")
+    }
+    names = (tuple(map(str, listed.get(role, members))) for role, members in by_role.items())
     vocabulary = Vocabulary(table["title"], *names)
     metrics = tuple(dict.fromkeys(measure.key.partition("_")[0] for measure in measures))
+    averages = (Column("class"), Column("group"), *(Column(metric, "%") for metric in metrics))
     report = Report(
         protocol,
         measures,
@@ -114,21 +115,8 @@ def declared(protocol: str, facts: Mapping[str, Any]) -> tuple[Callable[..., Res
         files=("measures", "lists", "average_precision"),
         places=("case", "variant"),
         tidy=(
-            Tidy(
-                "lists",
-                (
-                    Column("list"),
-                    Column("images", "count"),
-                    Column("sha256", "digest", "digest"),
-                    *(Column(name, "count") for name in ("objects", "crowd", "detections")),
-                ),
-                title="Images that were scored",
-            ),
-            Tidy(
-                "average_precision",
-                (Column("class"), Column("group"), *(Column(metric, "%") for metric in metrics)),
-                title=f"{' and '.join(metrics)} of each class",
-            ),
+            Tidy("lists", _LISTS, title="Images that were scored"),
+            Tidy("average_precision", averages, title=f"{' and '.join(metrics)} of each class"),
         ),
     )
 

@@ -36,8 +36,8 @@ FPR_RULES: Mapping[str, str] = {
     "out points between equal steps",
     "FPR95_first": "ID positive: share of OOD scores >= tau, tau the largest score with "
     "20 * (ID scores >= tau) >= 19 * n_id",
-    "FPR95_nearest": "ID positive: share of OOD scores >= tau, tau the score whose share of ID scores >= tau is nearest to "
-    "0.95; of equally near shares the higher one, of equal shares the lowest score",
+    "FPR95_nearest": "ID positive: share of OOD scores >= tau, tau the score where the share of ID scores >= tau is "
+    "nearest to 0.95; of equally near shares the higher one, of equal shares the lowest score",
     "FPR95_quantile": "ID positive: share of OOD scores >= the quantile of the ID scores at 1 - 0.95 in floating "
     "point, a hair above 0.05, linearly interpolated; scores that are not finite as they are",
     "FPR95_rank": "ID positive: share of OOD scores > the ID score of ascending rank round(0.05 n), from 0, a half "
