@@ -185,7 +185,7 @@ def test_the_whole_of_a_validation_part_is_scored_images_without_objects_too(tmp
     found = [{"image_id": 2, "category_id": COCO["cat"], "score": 0.9, **box},
              {"image_id": 1, "category_id": COCO["cat"], "score": 0.5, **box}]  # fmt: skip
     truth, detections = write_json(tmp_path / "t.json", content), write_json(tmp_path / "d.json", found)
-    result = evaluation("ovcoco-65-15").evaluate(truth=truth, detections=detections)
+    result = evaluation("ovcoco_65_15").evaluate(truth=truth, detections=detections)
     # On image 2, which shows nothing, the better detection is wrong: precision is 1/2 at every recall.
     assert (result["AP50_novel"], result["AP_novel"]) == (pytest.approx(50), pytest.approx(50))
     assert (result["AP50_base"], result["AP50_all"]) == (0, pytest.approx(25))
@@ -209,7 +209,7 @@ def test_fpr95_at_the_nearest_share_is_not_the_first_that_reaches_it() -> None:
 def test_roles_of_openmibood_are_those_of_the_declaration(name: str) -> None:
     file = facts(f"openmibood_{name}")
     sets = sets_of(file["evaluation"])
-    draft = find_recipe(f"openmibood-{name}/published")()
+    draft = find_recipe(f"openmibood_{name}/published")()
     tested = [part.name for part in draft.parts if part.role == "test"]
     assert {*sets.sets} == {*tested}
     assert sets.id == name
@@ -217,7 +217,7 @@ def test_roles_of_openmibood_are_those_of_the_declaration(name: str) -> None:
 
 
 def test_lists_that_were_not_at_hand_are_pinned_by_the_file(tmp_path: Path) -> None:
-    name = "openmibood-oasis3/published"
+    name = "openmibood_oasis3/published"
     draft = find_recipe(name)()
     files = [file for source in draft.sources if source.name == LISTS for file in source.files]
     assert len(files) == 20
@@ -447,7 +447,7 @@ def check_the_65_15_split_on_val2017(shared: Path, val2017: Source) -> None:
     assert facts("ovcoco_65_15")["classes"]["coco"]["unknown"] == novel
     other = facts("ovcoco")["classes"]["coco"]
     assert [len({*novel} & {*other[role]}) for role in ("unknown", "known", "ignored")] == [3, 9, 3]
-    made = build("ovcoco-65-15", {"val": shared / "data/coco/instances_val2017_rebuilt.json"})
+    made = build("ovcoco_65_15", {"val": shared / "data/coco/instances_val2017_rebuilt.json"})
     assert all(figure.obtained == figure.paper for figure in made.header.figures)
     assert (made.part("novel").images, made.part("novel").boxes["unknown"]) == (1_245, 1_977)
     names = np.array(val2017.categories.names, object)
