@@ -7,10 +7,11 @@ says which classes the images of a part show; `selected_lists` selects them from
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial, reduce
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 import numpy as np
@@ -47,7 +48,6 @@ from curation.manifest.header import (
 )
 from curation.manifest.importing import LISTS, PROTOCOL
 from curation.manifest.manifest import Manifest
-from curation.manifest.views import ROLES
 from curation.signals.hierarchy.class_lists import read_class_sets
 from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.source import Source
@@ -183,6 +183,22 @@ def task_classes(tasks: tuple[TaskEntry, ...], aliases: Mapping[str, str]) -> tu
     )
 
 
+class ClassTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A table ``[classes.KEY]`` (see `classes_in_roles`)."""
+
+    numbered: Annotated[int, Meta(ge=1, le=100_000)] | Literal["coco"] | tuple[str, ...] = ()
+    known: tuple[str | int, ...] = ()
+    negative: tuple[str | int, ...] = ()
+    unknown: tuple[str | int, ...] = ()
+    ignored: tuple[str | int, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a class that is listed twice."""
+        listed = [*self.known, *self.negative, *self.unknown, *self.ignored]
+        if repeated := [name for name, times in Counter(map(str, listed)).items() if times > 1]:
+            raise ValueError(f"the class {repeated[0]!a} is listed twice")
+
+
 class DeclaredLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A benchmark of lists alone, in a TOML or JSON file of a user; a copy of a packaged file will do.
 
@@ -190,8 +206,6 @@ class DeclaredLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     ----------
     published : dict of str to PublishedLists
         One table.
-    classes : dict of str to dict
-        See `classes_in_roles`.
     benchmark, evaluation, selected : dict
         What a packaged file declares beside its lists; not used here.
     """
@@ -199,7 +213,7 @@ class DeclaredLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     paper: Paper
     published: Annotated[dict[str, PublishedLists], Meta(min_length=1, max_length=1)]
     views: dict[str, LabelView] = {}
-    classes: dict[str, dict[str, Any]] = {}
+    classes: dict[str, ClassTable] = {}
     benchmark: dict[str, Any] = {}
     evaluation: dict[str, Any] = {}
     selected: dict[str, Any] = {}
@@ -215,6 +229,8 @@ def draft_of(path: Path) -> Header:
     """
     declared = read_declaration(path, DeclaredLists, ProtocolError)
     (key,) = declared.published
+    if (name := declared.published[key].classes) not in {"", *declared.classes}:
+        raise ProtocolError("Unknown classes", where=f"{path}: published.{key}"[:200], found=repr(name[:80]))
     known = {"", *declared.views}
     for part in declared.published[key].parts:
         if part.view not in known:
@@ -331,15 +347,20 @@ def classes_in_roles(table: Mapping[str, Any]) -> tuple[ClassEntry, ...]:
     >>> [(entry.role, entry.index) for entry in classes_in_roles({"numbered": ["cat", "ant"], "unknown": ["ant"]})]
     [('known', 1), ('unknown', 2)]
     """
-    role_of = {str(name): role for role in ROLES for name in table.get(role, ())}
-    names = table.get("numbered", table.get("known"))
+    stated = msgspec.convert(table, ClassTable)
+    role_of = {str(name): role for role in get_args(ClassRole) for name in getattr(stated, role, ())}
+    names = stated.numbered or stated.known
     listed = range(1, names + 1) if isinstance(names, int) else names
-    number_of = {str(name): number for number, name in enumerate(listed, int("numbered" in table))}
+    number_of = {str(name): number for number, name in enumerate(listed, int(bool(stated.numbered)))}
     if names == "coco":
         number_of = {name: number for number, name, _ in COCO_CATEGORIES}
     roles = {name: role_of.get(name, "known") for name in [*number_of, *role_of]}
     numbers = {name: -1 if role == "ignored" else number_of.get(name, -1) for name, role in roles.items()}
     return tuple(ClassEntry(name=name, role=role, index=numbers[name]) for name, role in roles.items())
+
+
+def _needed(part: ListedPart) -> list[str]:
+    return [*part.sources, *filter(None, (part.within, part.without))]
 
 
 def selected_lists(
@@ -380,14 +401,18 @@ def selected_lists(
             view=views[part.view], rule=part.selection, subset_of=part.subset_of, order=part.order or "code_point",
         )
         for part in lists.parts
-        if {*part.sources, part.within, part.without} - {""} <= used.keys() and part.unless not in used
+        if {*_needed(part)} <= used.keys() and part.unless not in used
     }  # fmt: skip
+    if not made:
+        needed = "; ".join(f"{part.name}: {', '.join(_needed(part))}" for part in lists.parts)
+        message = "The sources make no part" if used else "No source is given"
+        raise ProtocolError(
+            message, expected=needed[:300], found=", ".join(used) or None, hint=f"curation list {family}"
+        )
     if not any(part.ids for part in made.values()):
-        message = "No image of the sources shows a class of the benchmark" if used else "No source is given"
-        names = ", ".join(entry.name for entry in classes[:5])
         read = (f"{slot}: classes {', '.join(source.categories.names[:5])}" for slot, source in used.items())
-        raise ProtocolError(message, expected=f"classes {names}, …", found="; ".join(read) or None,
-                            hint=f"curation list {family}")  # fmt: skip
+        message, names = "No image of the sources shows a class of the benchmark", [entry.name for entry in classes[:5]]
+        raise ProtocolError(message, expected=f"classes {', '.join(names)}, …", found="; ".join(read))
     return manifest_of(
         list(made.values()),
         name=lists.name.replace("{part}", next(iter(used.values())).part or "custom"),

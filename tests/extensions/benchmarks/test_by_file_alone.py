@@ -16,6 +16,7 @@ from curation.benchmarks.benchmark import benchmark_facts
 from curation.benchmarks.building import build, complete, import_lists
 from curation.benchmarks.published import classes_in_roles
 from curation.benchmarks.registry import evaluation, find_recipe
+from curation.cli import main
 from curation.core.errors import DigestMismatchError, ProtocolError
 from curation.core.ids import ilsvrc2012_classes
 from curation.extensions.image_ood.evaluation import sets_of
@@ -113,8 +114,11 @@ def test_images_are_selected_by_the_roles_of_the_classes_that_they_show(tmp_path
         build("imagenetx", {})
     (tmp_path / "fmow.csv").write_text("image,class\na.png,0\nb.png,2\n")
     assert build("imagenetx", {"fmow-id": tmp_path / "fmow.csv"}, problem="fmow").ids("ood") == ("fmow:b",)
-    with pytest.raises(ProtocolError, match="No image of the sources shows a class"):
+    with pytest.raises(ProtocolError, match=r"The sources make no part\n.*imagenet-val"):
         build("imagenetx", {"fmow-id": tmp_path / "fmow.csv"})
+    (tmp_path / "fmow.csv").write_text("image,class\na.png,99\n")
+    with pytest.raises(ProtocolError, match=r"No image of the sources shows a class[\s\S]*fmow-id: classes 99"):
+        build("imagenetx", {"fmow-id": tmp_path / "fmow.csv"}, problem="fmow")
 
 
 def test_a_header_locks_what_is_selected(tmp_path: Path) -> None:
@@ -196,6 +200,19 @@ def test_the_whole_of_a_validation_part_is_scored_images_without_objects_too(tmp
     assert with_ovcoco.table("lists")["images"].tolist() == [1]
 
 
+def test_the_commands_of_the_page_run_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The manifest lies in a folder that is called as the benchmark is."""
+    monkeypatch.chdir(tmp_path)
+    write_json(tmp_path / "val.json", coco_content([1, 2], [(1, "cat", (10, 10, 20, 20))], COCO))
+    found = [{"image_id": 1, "category_id": COCO["cat"], "score": 0.5, "bbox": [10, 10, 20, 20]}]
+    write_json(tmp_path / "d.json", found)
+    assert main(["build", "ovcoco_65_15", "--source", "val=val.json", "--out", "ovcoco_65_15"]) == 0
+    assert main(["evaluate", "ovcoco_65_15", "--truth", "val.json", "--detections", "d.json"]) == 0
+    assert re.search(r"AP_novel +% +100\.00", capsys.readouterr().out)
+
+
 def test_fpr95_at_the_nearest_share_is_not_the_first_that_reaches_it() -> None:
     ids, oods = np.arange(10, 0, -1) / 10, np.array([0.15, 0.05])
     rules = [OodRules(name=fpr, meaning="", fpr=fpr) for fpr in ("FPR95_first", "FPR95_nearest")]  # type: ignore[arg-type]
@@ -216,6 +233,52 @@ def test_roles_of_openmibood_are_those_of_the_declaration(name: str) -> None:
     assert {source.namespace for source in draft.sources if source.name != LISTS} == {"openmibood"}
 
 
+def own_lists(folder: Path, data: bytes, table: str) -> Path:
+    """Write a file of published lists, one list of which it pins the digest."""
+    (folder / "test.txt").write_bytes(data)
+    file = folder / "own.toml"
+    file.write_text(f"""
+[paper]
+title = "T"
+authors = "A"
+year = 2026
+venue = "V"
+bibtex = "@misc{{a}}"
+
+[classes.two]
+{table}
+
+[published.own]
+name = "lab/own"
+title = "Own"
+taxonomy = "OSC"
+classes = "two"
+lists = {{ dataset = "own_lists", part = "all", note = "here" }}
+datasets = {{ images = ["openmibood", "own"] }}
+pinned = {{ "test.txt" = [{len(data.splitlines())}, "sha256:{hashlib.sha256(data).hexdigest()}"] }}
+parts = [{{ name = "test", file = "test.txt", role = "test", sources = ["images"], selection = "All." }}]
+""")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("known = [0, 1]\nunknown = [1]", "the class '1' is listed twice"),
+        ("knwon = [0]", "unknown field `knwon`"),
+        ("numbered = 'voc'", "Invalid enum value 'voc'"),
+        ("numbered = 1000000", "Expected `int` <= 100000"),
+    ],
+)
+def test_a_table_of_classes_that_cannot_be_read_is_told(tmp_path: Path, text: str, said: str) -> None:
+    file = own_lists(tmp_path, b"a.png\n", text)
+    with pytest.raises(ProtocolError, match=re.escape(said)):
+        build(file, {LISTS: tmp_path})
+    file.write_text(file.read_text().replace(text, "known = [0]").replace('classes = "two"', 'classes = "tow"'))
+    with pytest.raises(ProtocolError, match="Unknown classes"):
+        build(file, {LISTS: tmp_path})
+
+
 def test_lists_that_were_not_at_hand_are_pinned_by_the_file(tmp_path: Path) -> None:
     name = "openmibood_oasis3/published"
     draft = find_recipe(name)()
@@ -234,26 +297,7 @@ def test_pinned_lists_are_imported_whatever_their_names_and_ids_keep_all_folders
     lines = [f"oasis3/patient {n}/Raw/scan.nii.gz {n % 2}" for n in range(4)]
     data = "".join(f"{line}\n" for line in lines).encode()
     (tmp_path / "renamed.txt").write_bytes(data)
-    (tmp_path / "test.txt").write_bytes(data)
-    file = tmp_path / "own.toml"
-    paper = 'title = "T"\nauthors = "A"\nyear = 2026\nvenue = "V"\nbibtex = "@misc{a}"\n'
-    digest = hashlib.sha256(data).hexdigest()
-    file.write_text(f"""
-[paper]
-{paper}
-[classes.two]
-known = [0, 1]
-
-[published.own]
-name = "lab/own"
-title = "Own"
-taxonomy = "OSC"
-classes = "two"
-lists = {{ dataset = "own_lists", part = "all", note = "here" }}
-datasets = {{ images = ["openmibood", "own"] }}
-pinned = {{ "test.txt" = [4, "sha256:{digest}"] }}
-parts = [{{ name = "test", file = "test.txt", role = "test", sources = ["images"], selection = "All." }}]
-""")
+    file = own_lists(tmp_path, data, "known = [0, 1]")
     made = build(file, {LISTS: tmp_path})
     assert made.ids("test")[1] == "openmibood:oasis3/patient_1/Raw/scan"
     (tmp_path / "test.txt").write_bytes(data + b"more/b.png 0\n")
