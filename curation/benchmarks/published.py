@@ -347,11 +347,11 @@ def classes_in_roles(table: Mapping[str, Any]) -> tuple[ClassEntry, ...]:
     >>> [(entry.role, entry.index) for entry in classes_in_roles({"numbered": ["cat", "ant"], "unknown": ["ant"]})]
     [('known', 1), ('unknown', 2)]
     """
-    stated = msgspec.convert(table, ClassTable)
-    role_of = {str(name): role for role in get_args(ClassRole) for name in getattr(stated, role, ())}
-    names = stated.numbered or stated.known
+    declared = msgspec.convert(table, ClassTable)
+    role_of = {str(name): role for role in get_args(ClassRole) for name in getattr(declared, role, ())}
+    names = declared.numbered or declared.known
     listed = range(1, names + 1) if isinstance(names, int) else names
-    number_of = {str(name): number for number, name in enumerate(listed, int(bool(stated.numbered)))}
+    number_of = {str(name): number for number, name in enumerate(listed, int(bool(declared.numbered)))}
     if names == "coco":
         number_of = {name: number for number, name, _ in COCO_CATEGORIES}
     roles = {name: role_of.get(name, "known") for name in [*number_of, *role_of]}

@@ -2,10 +2,11 @@
 
 A file ``NAME.toml`` declares a benchmark; its rule is the module ``NAME.py`` or the package ``NAME``, if it has one.
 ``[benchmark]`` holds what a `Benchmark` needs; its ``code`` says where the rule has the other fields (``NAME``, or
-``MODULE:NAME`` in a package). ``[evaluation]`` names its ``engine`` and declares variants; those of open-world
-detection, the engine by default, are changes of the rules that most code shares. With the engine ``own`` the
-benchmark's module, or the module ``evaluation`` of its package, has a function ``evaluate``, whose signature declares
-the options, and a `curation.evaluation.result.Report` named ``REPORT``.
+``MODULE:NAME`` in a package). ``[published]`` and ``[selected]`` need no code (`curation.benchmarks.published`).
+``[evaluation]`` names its ``engine`` and declares variants; those of open-world detection, the engine by default, are
+changes of the rules that most code shares. With the engine ``own`` the benchmark's module, or the module ``evaluation``
+of its package, has a function ``evaluate``, whose signature declares the options, and a
+`curation.evaluation.result.Report` named ``REPORT``.
 Another package offers a benchmark under the entry point ``curation.benchmarks`` as ``PACKAGE.NAME`` of a file
 ``NAME.toml``, or as ``PACKAGE`` with a file ``facts.toml``.
 """

@@ -166,14 +166,14 @@ def pin_lists(draft: Header, folder: Path) -> Manifest:
     CurationError
         As in `complete_lists`; several files with the same name are an error here, as no digest selects one.
     """
-    slices, stated = list_slices(draft), {file.name: file for file in _lists_source(draft).files}
+    slices, entry_of = list_slices(draft), {file.name: file for file in _lists_source(draft).files}
     files = {}
-    pinned = {piece.file: stated.get(piece.file) for piece in slices.values()}
-    for name, found in _read_all(draft, folder, pinned).items():
-        candidates = [file for file in found if name not in stated or file.sha256 == stated[name].sha256]
+    pinned = {piece.file: entry_of.get(piece.file) for piece in slices.values()}
+    for name, all_files in _read_all(draft, folder, pinned).items():
+        candidates = [file for file in all_files if name not in entry_of or file.sha256 == entry_of[name].sha256]
         if not candidates:
-            raise _mismatch(draft, stated[name], found)
-        if len(candidates) > 1 and name not in stated:
+            raise _mismatch(draft, entry_of[name], all_files)
+        if len(candidates) > 1 and name not in entry_of:
             message = f"Several files are named {name}, and no digest selects one"
             hint, paths = "give the folder that holds one of them as --lists", [str(file.path) for file in candidates]
             raise UsageError(message, where=str(folder), found=", ".join(paths[:_SHOWN]), hint=hint)

@@ -90,7 +90,7 @@ class Vocabulary(NamedTuple):
     novel: tuple[str, ...]
     left_out: tuple[str, ...]
 
-    def of(self, group: str) -> tuple[str, ...]:
+    def classes_in(self, group: str) -> tuple[str, ...]:
         """Return the classes of a list or mean: with ``seen``, its images show at least one of the base classes."""
         of_kind = {"seen": self.base, "base": self.base, "unseen": self.novel, "novel": self.novel}
         return of_kind.get(group, (*self.base, *self.novel))
@@ -154,7 +154,7 @@ def declared(protocol: str, facts: Mapping[str, Any]) -> tuple[Callable[..., Res
         MissingFileError, EvaluationError, PredictionError
             A file is not there, or does not hold what it should.
         """
-        both = vocabulary.of("all")
+        both = vocabulary.classes_in("all")
         with stage("reading ground truth"):
             source = reading.open(truth, "val2017", dataset=table.get("dataset", "coco"))
             known = _classes(source, vocabulary)
@@ -210,7 +210,7 @@ def _classes(source: Source, vocabulary: Vocabulary) -> KnownClasses:
         The truth has no category of a base or novel class.
     """
     numbers = dict(zip(source.categories.names, source.categories.category_ids, strict=True))
-    both = vocabulary.of("all")
+    both = vocabulary.classes_in("all")
     if missing := [name for name in both if name not in numbers]:
         raise EvaluationError(
             f"The truth has no category of {len(missing)} of the {len(both)} classes",
@@ -240,7 +240,7 @@ def _tables(
     lists: list[dict[str, Any]] = []
     classes: list[dict[str, Any]] = []
     for group in SETTINGS[setting]:
-        names = vocabulary.of(group)
+        names = vocabulary.classes_in(group)
         shows = images_with(source, names) if group != "whole" else np.ones(len(source.images), np.bool_)
         ids = source.image_ids[shows].tolist()
         in_list, in_group = np.isin(truth.image_ids, ids), np.isin(np.array([*truth.classes, ""], object), names)
@@ -280,7 +280,7 @@ def _means(
         if group == "all" and setting == "constrained":
             continue
         values = dict(zip(tables["average_precision"]["class"], tables["average_precision"][metric], strict=True))
-        names = vocabulary.of(group)
+        names = vocabulary.classes_in(group)
         known = [values[name] for name in names if values[name] is not None]
         without = [name for name in names if values[name] is None]
         if not known or (without and variant == "detic"):

@@ -124,7 +124,7 @@ _LIST_SUFFIXES = (".txt", ".csv", ".json")
 
 @dataclass(frozen=True)
 class Images:
-    """Names of images, told apart by the stem of a file, where stems repeat by its last folder too, else by its path.
+    """Names of images: the stem of a file, with its last folder where stems repeat, else its whole path.
 
     Attributes
     ----------
