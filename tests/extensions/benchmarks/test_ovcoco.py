@@ -11,7 +11,7 @@ from curation.benchmarks.benchmark import benchmark_facts
 from curation.benchmarks.building import read_parameters
 from curation.benchmarks.registry import declared_benchmark, evaluation
 from curation.core.errors import PredictionError, ProtocolError
-from curation.extensions.benchmarks.ovcoco import OUTSIDE
+from curation.extensions.detection_ap.open_vocabulary import OUTSIDE
 from curation.manifest.header import PartEntry
 from curation.manifest.manifest import Manifest
 from curation.sources.coco import read_coco
