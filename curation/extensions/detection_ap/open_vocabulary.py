@@ -29,7 +29,6 @@ from curation.evaluation.truth import ground_truth
 from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.source import Source
 
-
 SETTINGS = {"generalized": ("all",), "constrained": ("seen", "unseen"), "whole": ("whole",)}
 """Lists that are scored in each setting."""
 OUTSIDE = "left out: detections of the 15 classes that are neither base nor novel"
