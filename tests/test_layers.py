@@ -23,7 +23,15 @@ ALLOWED = {
     "publishing": LISTS | {"review/decisions"},
     "review/app": LISTS | {"signals/similarity", "review/decisions", "review/proposals"},
     "evaluation": LISTS,
-    "benchmarks": LISTS | {"signals/hierarchy", "signals/cooccurrence", "review/decisions", "publishing", "evaluation"},
+    "benchmarks": LISTS
+    | {
+        "signals/hierarchy",
+        "signals/cooccurrence",
+        "signals/similarity",
+        "review/decisions",
+        "publishing",
+        "evaluation",
+    },
 }
 NINE = {name.partition("/")[0] for name in ALLOWED} | {"cli"}
 EXTENSIONS = "extensions"

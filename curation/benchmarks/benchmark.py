@@ -245,6 +245,8 @@ class Benchmark:
 
     Attributes
     ----------
+    rule : str
+        The rule that it follows: one of `curation.benchmarks.rules`, or ``""`` for a rule of its own.
     parts : tuple of (str, str)
         Names of the lists that it makes, words in capitals standing for a number or word, each with its meaning.
     page : str
@@ -277,12 +279,13 @@ class Benchmark:
     """
 
     name: str
-    paper: Paper
+    paper: Paper | None
     summary: str
     slots: Deferred[tuple[SourceSlot, ...]] = Deferred(())
     parameters: tuple[Parameter, ...] = ()
     parts: tuple[tuple[str, str], ...] = ()
     page: str = ""
+    rule: str = ""
     disjoint: tuple[tuple[str, str], ...] = ()
     shared: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     build: Deferred[Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest] | None] = Deferred(None)
@@ -304,7 +307,8 @@ class Benchmark:
         return {
             "name": self.name,
             "summary": self.summary,
-            "paper": {name: getattr(paper, name) for name in ("title", "authors", "year", "venue", "bibtex")},
+            "rule": self.rule,
+            "paper": paper and {name: getattr(paper, name) for name in ("title", "authors", "year", "venue", "bibtex")},
             "sources": [
                 {name: getattr(slot, name) for name in ("name", "dataset", "part", "required", "meaning")}
                 for slot in slots

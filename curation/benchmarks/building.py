@@ -11,11 +11,13 @@ from typing import Annotated, Any
 
 import msgspec
 
+from curation.benchmarks.attribution import attributed, with_attribution_of
 from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.published import draft_of
 from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe, recipes
 from curation.benchmarks.roles import require_disjoint
-from curation.benchmarks.rules.benchmark_file import read_benchmark_file, rule_of, stated_in
+from curation.benchmarks.rules.benchmark_file import RULES, file_and_case, read_benchmark_file, rule_of, stated_in
+from curation.benchmarks.rules.lists import build_lists, image_slots
 from curation.core.arguments import checked
 from curation.core.errors import CurationWarning, ManifestError, UsageError
 from curation.manifest import importing
@@ -62,7 +64,7 @@ def build(
     parameters : mapping of str to str
         a parameter of the benchmark
     tasks : Path or str, optional
-        TOML or JSON: your own tasks (owod)
+        TOML or JSON: your own tasks in the earlier form (owod)
     decisions : Path or str, optional
         recorded decisions to replay: jsonl, csv, or the authors' manual_selection (findmeifyoucan)
     allow_conflicts : bool
@@ -108,17 +110,20 @@ def build(
         raise UsageError("--on-error conflicts=keep requires --decisions FILE")
     known = find_benchmark(benchmark) if isinstance(benchmark, str) and benchmark in benchmarks() else None
     settings = _settings(parameters or {}, more)
-    is_file = not isinstance(benchmark, Manifest) and Path(benchmark).suffix.lower() == ".toml"
-    if is_file and (rule := rule_of(Path(str(benchmark)))):
-        if settings or tasks or decisions or declare:
+    toml, _ = file_and_case("" if isinstance(benchmark, Manifest) else str(benchmark))
+    is_file = toml.suffix.lower() == ".toml"
+    rule = rule_of(str(benchmark)) if is_file else ""
+    if rule:
+        if settings or tasks or declare:
             raise UsageError(
                 "A benchmark file holds its own parameters",
                 where=str(benchmark),
-                expected="no --set, --tasks, --decisions or --header-only",
+                expected="no --set, --tasks or --header-only",
                 hint="write them into [parameters] of the file",
             )
         known, settings = find_benchmark(rule), {"file": read_benchmark_file(str(benchmark))}
-        own = stated_in(settings["file"]).name
+        stated = stated_in(settings["file"])
+        own = stated.name
         if own.partition("/")[0] in benchmarks():
             raise UsageError(
                 "The name belongs to a benchmark of this package",
@@ -126,14 +131,19 @@ def build(
                 expected='a family of your own, such as name = "mylab/parts"',
                 found=own,
             )
+        if rule == "lists":
+            images = {name: path for name, path in (sources or {}).items() if name.partition("@")[0] != LISTS}
+            opened: Mapping[str, Source] = open_slots(images, image_slots(stated), reading or Reading())
+            folder = Path(str((sources or {}).get(LISTS, toml.parent)))
+            listed = build_lists(str(benchmark), folder, opened)
+            return _in_words(remembering(listed, opened, images, reading), name, version, notes, source_notes or {})
     elif is_file:
         if settings or tasks or decisions or declare or set(sources or {}) != {LISTS}:
             raise UsageError(
                 "A benchmark of published lists is built of these alone",
                 where=str(benchmark),
                 expected=f"--source {LISTS}=DIR with the authors' files",
-                hint="your own tasks: curation build owod --tasks FILE; a pair of ID classes and OOD sources: "
-                "curation build findmeifyoucan --set pair=FILE",
+                hint="a file of another rule names it: rule = …; docs/own_benchmark.md shows one of each",
             )
         pinned = pin_lists(draft_of(Path(str(benchmark))), Path(str((sources or {})[LISTS])))
         require_disjoint(pinned, {})
@@ -161,13 +171,29 @@ def build(
         values = read_parameters(known, settings)
         if declare and known.declare is None:
             raise UsageError("The benchmark has no header-only version", where=f"--header-only {known.name}")
-        opened = _opened(known, sources, values, known.name, reading, declared=declare)
+        target = str(benchmark) if is_file else known.name
+        opened = _opened(known, sources, values, target, reading, declared=declare)
         made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
+        tables = stated_in(values["file"]).sources if known.name in RULES else {}
+        made = attributed(made, {source: table.licence for source, table in tables.items()})
+    return _in_words(remembering(made, opened, sources or {}, reading), name, version, notes, source_notes or {})
+
+
+def remembering(
+    made: Manifest,
+    opened: Mapping[str, Source],
+    given: Mapping[str, Any],
+    reading: Reading | None,
+    *,
+    compare: bool = True,
+) -> Manifest:
+    """Return a manifest that remembers the sources it was made from; refuse one whose parts share images by mistake."""
     slots = [slot for slot in made.slots if slot.name in opened]
     contents = {slot.name: source_content(made, opened[slot.name]) for slot in slots} if made.lists else None
-    made = replace(made, built_from=built_from(sources or {}, slots, reading or Reading(), contents))
-    require_disjoint(made, opened)
-    return _in_words(made, name, version, notes, source_notes or {})
+    made = replace(made, built_from=built_from(given, slots, reading or Reading(), contents))
+    if compare:
+        require_disjoint(made, opened)
+    return made
 
 
 @checked
@@ -311,8 +337,7 @@ def _opened(
     slots = protocol.slots_for(parameters)
     has_task_file = protocol.task_settings is not None and not parameters.get("tasks")
     hint = (
-        f"curation list {protocol.name}"
-        + "; your own tasks: --tasks FILE, which `curation init` writes" * has_task_file
+        f"curation list {protocol.name}" + "; your own tasks: a file that `curation init tasks` writes" * has_task_file
     )
     sources = open_slots(raw_sources or {}, slots, reading or Reading(), hint=hint)
     needed = [slot for slot in slots if slot.part or not declared]
@@ -398,6 +423,7 @@ def rebuild(manifest: Manifest, sources: Mapping[str, Source]) -> Manifest:
     """
     header = manifest.header
     built = find_benchmark(header.rule.protocol).make(sources, parameters_of(header))
+    built = with_attribution_of(built, header)
     words = {entry.name: entry.note for entry in header.sources}
     entries = tuple(
         msgspec.structs.replace(entry, note=words.get(entry.name, entry.note)) for entry in built.header.sources
@@ -440,6 +466,7 @@ def complete(
     header = declared.header
     recorded = {"decisions": decisions} if decisions else {}
     built = find_benchmark(header.rule.protocol).make(sources, parameters_of(header) | recorded)
+    built = with_attribution_of(built, header)
     completed = Manifest(
         header=msgspec.structs.replace(
             built.header, name=header.name, version=header.version, title=header.title, completes=declared.digest

@@ -29,6 +29,7 @@ from curation.benchmarks.parts import (
     unread_entry,
     voc_classes,
 )
+from curation.benchmarks.rules.benchmark_file import ListedPart
 from curation.core.errors import ProtocolError
 from curation.core.reading import read_declaration
 from curation.manifest.header import (
@@ -41,7 +42,6 @@ from curation.manifest.header import (
     Order,
     Paper,
     PartEntry,
-    PartRole,
     SourceEntry,
     TaskEntry,
     Taxonomy,
@@ -61,38 +61,25 @@ class ListsOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     note: str
 
 
-class ListedPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One part, or one a task: ``{task}`` is the task in its texts, ``{first}-{last}`` are its 1,000 lines.
+class SelectedPart(ListedPart, frozen=True, kw_only=True):
+    """A part of a table ``[selected.KEY]``.
 
     Attributes
     ----------
-    file : str
-        ``FILE``, or ``FILE:FIRST-LAST`` for some of its lines; empty for a selected part.
     shows : tuple of str
-        Roles of classes, one of which an image of a selected part shows; all images where it is empty.
+        Roles of classes, one of which its images show; all images where it is empty.
     within, without : str
-        Source that holds the images of a selected part too, or that holds none of them.
+        Source that holds its images too, or that holds none of them.
     unless : str
         Source with which there is no such part.
-    view : str
-        Name of a label view of the room; the default view where it is empty.
-    of : tuple of int
-        Numbers of the tasks; empty for a benchmark without tasks.
     """
 
-    name: str
     file: str = ""
-    role: PartRole
-    sources: tuple[str, ...]
-    selection: str
+    order: Order = "code_point"
     shows: tuple[ClassRole, ...] = ()
     within: str = ""
     without: str = ""
     unless: str = ""
-    view: str = ""
-    of: tuple[int, ...] = ()
-    subset_of: str = ""
-    order: Order | None = None
 
 
 class Stated(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -104,25 +91,22 @@ class Stated(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     explanation: str = ""
 
 
-class SelectedLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A table ``[selected.KEY]`` of a room's facts.
-
-    Attributes
-    ----------
-    classes : str
-        Key of the table ``[classes.KEY]`` (see `classes_in_roles`).
-    """
-
+class _Lists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     name: str
     title: str
     taxonomy: Taxonomy
-    parts: tuple[ListedPart, ...]
     figures: tuple[Stated, ...] = ()
     notes: tuple[str, ...] = ()
     classes: str = ""
 
 
-class PublishedLists(SelectedLists, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class SelectedLists(_Lists, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A table ``[selected.KEY]`` of a room's facts; `classes` is the key of a table ``[classes.KEY]``."""
+
+    parts: tuple[SelectedPart, ...]
+
+
+class PublishedLists(_Lists, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A table ``[published.KEY]`` of a room's facts.
 
     Attributes
@@ -137,6 +121,7 @@ class PublishedLists(SelectedLists, frozen=True, forbid_unknown_fields=True, kw_
     """
 
     lists: ListsOrigin
+    parts: tuple[ListedPart, ...]
     paper: str = ""
     tasks: str = ""
     known: str = ""
@@ -156,21 +141,34 @@ def drafts(
     aliases, exhaustive : mapping
         See `task_classes` and `draft`.
     """
+    facts = benchmark_facts(room)
+    return {
+        lists["name"]: partial(_draft_with_tasks, facts, key, aliases or {}, exhaustive)
+        for key, lists in facts["published"].items()
+    }
 
-    def make(key: str) -> Header:
-        facts = benchmark_facts(room)
-        tasks = declared_tasks(room).get(facts["published"][key].get("tasks", ""), ())
-        entries = task_classes(tasks, aliases or {}) if tasks else ()
-        return draft(facts, key, classes=entries, tasks=tasks, exhaustive=exhaustive)
 
-    return {facts["name"]: partial(make, key) for key, facts in benchmark_facts(room)["published"].items()}
+def _draft_with_tasks(
+    facts: Mapping[str, Any],
+    key: str,
+    aliases: Mapping[str, str],
+    exhaustive: Mapping[str, tuple[str, ...]] | None = None,
+) -> Header:
+    tasks = tasks_in(facts).get(facts["published"][key].get("tasks", ""), ())
+    classes = task_classes(tasks, aliases) if tasks else ()
+    return draft(facts, key, classes=classes, tasks=tasks, exhaustive=exhaustive)
 
 
 def declared_tasks(room: str) -> dict[str, tuple[TaskEntry, ...]]:
     """Return the tasks of each table ``[tasks.KEY]`` of a room's facts, with the classes that they introduce."""
+    return tasks_in(benchmark_facts(room))
+
+
+def tasks_in(facts: Mapping[str, Any]) -> dict[str, tuple[TaskEntry, ...]]:
+    """Return the tasks of each table ``[tasks.KEY]`` of some facts, with the classes that they introduce."""
     return {
         key: tuple(TaskEntry(name=name, introduced=tuple(names)) for name, names in tasks.items())
-        for key, tasks in benchmark_facts(room).get("tasks", {}).items()
+        for key, tasks in facts.get("tasks", {}).items()
     }
 
 
@@ -210,10 +208,12 @@ class DeclaredLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         What a packaged file declares beside its lists; not used here.
     """
 
-    paper: Paper
     published: Annotated[dict[str, PublishedLists], Meta(min_length=1, max_length=1)]
+    paper: Paper | None = None
     views: dict[str, LabelView] = {}
     classes: dict[str, ClassTable] = {}
+    tasks: dict[str, dict[str, tuple[str, ...]]] = {}
+    aliases: dict[str, str] = {}
     benchmark: dict[str, Any] = {}
     evaluation: dict[str, Any] = {}
     selected: dict[str, Any] = {}
@@ -235,7 +235,10 @@ def draft_of(path: Path) -> Header:
     for part in declared.published[key].parts:
         if part.view not in known:
             raise ProtocolError("Unknown view", where=f"{path}: part {part.name[:80]}", found=repr(part.view[:80]))
-    return draft(msgspec.to_builtins(declared), key, classes=())
+    if (tasks := declared.published[key].tasks) and tasks not in declared.tasks:
+        tables = ", ".join(declared.tasks) or f"a table [tasks.{tasks}]"
+        raise ProtocolError("Unknown tasks", where=f"{path}: tasks", expected=tables[:300], found=repr(tasks[:80]))
+    return _draft_with_tasks(msgspec.to_builtins(declared), key, declared.aliases)
 
 
 def draft(
@@ -280,9 +283,9 @@ def draft(
                 name=of_task(part.name, task),
                 role=part.role,
                 sources=part.sources,
-                selection=of_task(part.selection, task),
+                selection=of_task(part.selection or f"The list {part.file}.", task),
                 view=views[part.view],
-                order=part.order or "listed",
+                order=part.order,
                 subset_of=of_task(part.subset_of, task),
                 task=f"t{task}" if task else "",
             ),
@@ -310,7 +313,7 @@ def draft(
         [part for part, _ in listed],
         name=lists.name,
         title=lists.title,
-        paper=msgspec.convert(paper, Paper),
+        paper=msgspec.convert(paper, Paper | None),
         taxonomy=lists.taxonomy,
         origin="as_published",
         classes=classes,
@@ -359,7 +362,7 @@ def classes_in_roles(table: Mapping[str, Any]) -> tuple[ClassEntry, ...]:
     return tuple(ClassEntry(name=name, role=role, index=numbers[name]) for name, role in roles.items())
 
 
-def _needed(part: ListedPart) -> list[str]:
+def _needed(part: SelectedPart) -> list[str]:
     return [*part.sources, *filter(None, (part.within, part.without))]
 
 
@@ -386,7 +389,7 @@ def selected_lists(
     classes = classes or classes_in_roles(facts["classes"][lists.classes])
     views, family = _views(facts), lists.name.split("/")[0]
 
-    def selection(part: ListedPart, slot: str) -> Selection:
+    def selection(part: SelectedPart, slot: str) -> Selection:
         positions = all_images(used[slot])
         if part.shows:
             positions = np.flatnonzero(images_with_roles(used[slot], classes, *part.shows))
@@ -398,7 +401,7 @@ def selected_lists(
     made = {
         part.name: make_part(
             part.name, part.role, [selection(part, slot) for slot in part.sources], classes,
-            view=views[part.view], rule=part.selection, subset_of=part.subset_of, order=part.order or "code_point",
+            view=views[part.view], rule=part.selection, subset_of=part.subset_of, order=part.order,
         )
         for part in lists.parts
         if {*_needed(part)} <= used.keys() and part.unless not in used

@@ -21,13 +21,12 @@ from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from importlib.resources import files
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import msgspec
 
 from curation.benchmarks.benchmark import Benchmark, Parameter, benchmark_facts, declared_parameters, fact, within
-from curation.benchmarks.rules.benchmark_file import RULES
+from curation.benchmarks.rules.benchmark_file import RULES, rule_module
 from curation.core.arguments import checked
 from curation.core.entry_points import constants_of, entry_points, loading, package_name
 from curation.core.errors import UsageError
@@ -86,6 +85,7 @@ class _Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     code: dict[str, str] = {}
     name: str = ""
     order: int = 0
+    rule: str = ""
     slots: tuple[SourceSlot, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     disjoint: tuple[tuple[str, str], ...] = ()
@@ -145,20 +145,25 @@ def find_benchmark(name: str, *others: str) -> Benchmark:
 @cache
 def benchmark_of_rule(name: str) -> Benchmark:
     """Return a rule as a benchmark whose one parameter is the benchmark file, which a manifest holds as text."""
-    module = f"{__package__}.rules.benchmark_file"
+    module, rule = f"{__package__}.rules.benchmark_file", rule_module(name)
+    decisions = Parameter(name="decisions", reader=f"{rule.__name__}:read_recorded", meaning="as --decisions FILE")
+    replays = hasattr(rule, "read_recorded")
     return Benchmark(
         name=name,
-        paper=resolve_name(f"{__package__}.rules.{name}:PAPER"),
+        paper=rule.PAPER,
         summary=f"a benchmark file of your own with the rule {name}",
+        rule=name,
         page="docs/own_benchmark.md",
-        parts=resolve_name(f"{__package__}.rules.{name}:PARTS"),
+        parts=rule.PARTS,
         parameters=(
             Parameter(
                 name="file", reader=f"{module}:read_benchmark_file", meaning="the benchmark file, given as BENCHMARK"
             ),
+            *([decisions] if replays else []),
         ),
+        recorded_decisions=f"{rule.__name__}:read_decisions_file" if replays else None,
         choose_slots=f"{module}:slots_of",
-        build=f"{__package__}.rules.{name}:build",
+        build=f"{rule.__name__}:build" if hasattr(rule, "build") else None,
     )
 
 
@@ -202,6 +207,7 @@ def declared_benchmark(name: str) -> Benchmark:
         name=declaration.name or name,
         paper=msgspec.convert(paper, Paper),
         summary=declaration.summary,
+        rule=declaration.rule,
         parts=declaration.parts,
         page=declaration.page,
         disjoint=declaration.disjoint,
@@ -219,7 +225,9 @@ def _recipes(name: str) -> Mapping[str, Callable[[], Header]]:
 
 def _selected(name: str, form: str) -> Callable[..., Any]:
     """Return the rule of a benchmark that has no code: parts of images that show classes of some roles."""
-    return partial(resolve_name(f"{__package__}.published:{form}_lists"), _module(name))
+    from curation.benchmarks import published
+
+    return partial(getattr(published, f"{form}_lists"), _module(name))
 
 
 def variants_of(name: str) -> tuple[Rules, ...]:

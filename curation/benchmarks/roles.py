@@ -65,7 +65,7 @@ def require_disjoint(manifest: Manifest, sources: Mapping[str, Source], *, stack
 def require_disjoint_sources(
     sources: Mapping[str, Source], paths: Mapping[str, Path] | None = None, *, warn: bool = False
 ) -> None:
-    """Raise `ProtocolError` for images that ``train`` and ``test`` are proven to share; warn of signs if asked."""
+    """Raise `ProtocolError` for images that two sources are proven to share; warn of signs if asked."""
     for overlap in source_overlaps(sources, paths=paths):
         if overlap.proven:
             _refuse(overlap, list(sources), sources)
@@ -76,7 +76,15 @@ def require_disjoint_sources(
 def _refuse(overlap: Overlap, slots: Sequence[str], sources: Mapping[str, Source]) -> None:
     opened = [sources[name] for name in slots if name in sources]
     parts = list(dict.fromkeys(map(_list_of, opened)))
-    if len(parts) > 1 and overlap.columns.is_one_folder(opened):
+    first = next((source.origin for source in opened if source.origin is not None), None)
+    divide = f"curation split {first or 'FILE'} --parts train=0.8,test=0.2 --out DIR"
+    if overlap.images.evidence == "id":
+        hint = "remove the shared ids from one of the two lists"
+    elif len(slots) == 1:
+        hint = f"{divide} --near-duplicates PHOTOS keeps images together whose photos look alike"
+    elif len({frozenset(source.images.native.tolist()) for source in opened}) == 1:
+        hint = f"they hold the same {len(opened[0].images):,} images: {divide}"
+    elif len(parts) > 1 and overlap.columns.is_one_folder(opened):
         hint = f"remove the shared images from one of the two parts: {' or '.join(parts)}"
     elif overlap.images.evidence == "file":
         last = overlap.right[-1] if overlap.right[-1] in slots else slots[-1]

@@ -224,6 +224,8 @@ def _rebuilt(manifest: Manifest, sources: Mapping[str, Source], *, strict: bool)
     reason = ""
     if header.origin == "as_published":
         reason = "authors' lists: `curation import` checks them"
+    elif header.rule.protocol == "lists":
+        reason = "lists of files: `curation build FILE.toml` compares them with their digests"
     elif cleaned := header.rule.parameters.get("review_of"):
         reason = f"by `curation review apply --cleaned` from {' '.join(map(str, cleaned))} and its decisions"  # type: ignore[arg-type]
     elif header.origin == "declared":

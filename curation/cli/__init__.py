@@ -23,7 +23,8 @@ from curation.version import __version__
 GROUPS: dict[str, dict[str, str]] = {
     "Lists": {
         "list": "benchmarks with their sources, and the available manifests",
-        "init": "write a first task file from your own annotations",
+        "init": "write a benchmark file from your own data",
+        "split": "divide one source into disjoint parts",
         "build": "make a manifest from raw datasets",
         "import": "complete a manifest from the lists that authors published",
         "show": "print a manifest",

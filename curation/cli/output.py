@@ -11,12 +11,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from curation.core.errors import CurationWarning
 from curation.core.tables import Table as Table
 from curation.core.tables import printable, table_lines
 from curation.core.wording import examples
+
+if TYPE_CHECKING:
+    from curation.manifest.manifest import Manifest
 
 Data = Mapping[str, Any] | Sequence[Any]
 Line = str | Table
@@ -120,6 +123,25 @@ def first_rows(
 def next_command(*words: str | Path) -> str:
     """Return the line that names the next command, quoted for a shell."""
     return f"next: {shlex.join(['curation', *map(str, words)])}"
+
+
+def score_command(manifest: Manifest, folder: str | Path) -> list[str]:
+    """Return the command that scores a manifest of a rule: by its evaluation, else the boxes of a test part by COCO AP.
+
+    There is none for another manifest, and for images without boxes.
+    """
+    from curation.benchmarks.rules.benchmark_file import EVALUATORS, RULES, rule_module
+
+    rule, name = manifest.header.rule.protocol, Path(folder).name
+    if rule in EVALUATORS:
+        words = ["evaluate", str(folder), *rule_module(rule).score_words(manifest.header)]
+        return ["curation", *words, "--out", f"{name}-scores"]
+    tests = [part for part in manifest.header.parts if part.boxes and part.role == "test"]
+    if rule not in RULES or not tests:
+        return []
+    remembered = manifest.built_from.sources if manifest.built_from else {}
+    truth = ["--truth", remembered.get(tests[0].sources[0], "FILE"), "--manifest", str(folder), "--part", tests[0].name]
+    return ["curation", "evaluate", "coco", *truth, "--detections", "FILE", "--out", f"{name}-scores"]
 
 
 def source_words(names: Iterable[str]) -> list[str]:

@@ -85,6 +85,8 @@ NAMES: Mapping[str, OptionName | None] = {
     "far_classes": OptionName("far"),
     "ood": OptionName("source"),
     "propose_from_files.id_classes": OptionName("classes"),
+    "split.parts": OptionName("parts"),
+    "split.salt": OptionName("set", "salt"),
     "parts": OptionName("resume"),
     "hashes": OptionName("resume"),
     "evidence": OptionName("resume"),

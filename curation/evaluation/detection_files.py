@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -19,9 +19,7 @@ from curation.core.canonical import sha256_of_lines
 from curation.core.errors import MissingFileError, PredictionError
 from curation.core.json_text import SMALL, json_rows, record_pieces
 from curation.core.reading import InputFile
-from curation.evaluation.matching import best_overlap
-from curation.evaluation.problem import MAX_COORDINATE, Bools, Detections, Floats, GroundTruth, Int32s, Int64s
-from curation.sources.datasets import COCO_CATEGORIES
+from curation.evaluation.problem import Bools, Floats, GroundTruth, Int32s, Int64s
 from curation.sources.table import SUFFIXES, read_texts
 from curation.sources.yolo import CLASS_NAMES, label_lines, yolo_file, yolo_names
 
@@ -40,8 +38,6 @@ _NAMES_IMAGE = "image_id, file_name, or both"
 _OPENING = re.compile(rb'[ \t\r\n]*\[\s*(?=\{\s*("[a-z_]{1,40}"))')
 _CLOSING = re.compile(rb"\][ \t\r\n]*\Z")
 _TAIL = 1 << 16
-_COCO_IDS = [number for number, *_ in COCO_CATEGORIES]
-_COCO_NAMES = [name for _, name, _ in COCO_CATEGORIES]
 STRANGE, DISAGREEING = -2, -3
 """Labels of a class that no table has, and of a name and an id that differ."""
 _IMAGES = ("image_id", "image", "file_name")
@@ -156,6 +152,15 @@ def _voc_files(folder: Path) -> dict[str, Path]:
             expected="comp4_det_test_CLASS.txt, one a class; or labels/STEM.txt and data.yaml, as YOLO has them",
         )
     return files
+
+
+def read_files(path: Path, truth: GroundTruth) -> tuple[DetectionFiles, Records, Callable[[int], str]]:
+    """Return the files of detections, their columns, and how to name a row in a message.
+
+    See `open_detections` and `read_columns` for the forms and the errors.
+    """
+    opened = open_detections(path)
+    return (opened, *read_columns(opened, truth))
 
 
 def read_columns(opened: DetectionFiles, truth: GroundTruth) -> tuple[Records, Callable[[int], str]]:
@@ -567,88 +572,3 @@ def find(wanted: Int64s, known: Int64s) -> tuple[Int32s, Bools]:
         return np.zeros(len(wanted), np.int32), np.zeros(len(wanted), bool)
     position = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
     return position.astype(np.int32), known[position] == wanted
-
-
-def ids_from_zero(records: Records, position: Int32s, truth: GroundTruth) -> tuple[Records, str]:
-    """Return records with category ids as in the truth's ``data.yaml``, and a note about them (see `numbering_of`).
-
-    Parameters
-    ----------
-    position : ndarray of int32, shape (n,)
-        Position of each record's image, -1 where the truth lacks it.
-    """
-    labels = {number: label for label, number in enumerate(truth.class_numbers) if number is not None}
-
-    def fit(numbering: Mapping[int, int]) -> int:
-        label = replace(records, categories=[]).labels({key: labels.get(n, -1) for key, n in numbering.items()})
-        return _on_their_class(records, position, label, truth)
-
-    ids: Any = records.image_ids.tolist() if isinstance(records.image_ids, np.ndarray) else records.image_ids
-    photos = zip(ids, records.file_names, strict=True) if ids is not None and records.file_names is not None else ()
-    numbering, text = numbering_of(records.used_ids, photos, truth.yolo_classes, fit)
-    if not numbering:
-        return records, ""
-    ids = records.category_ids
-    numbers = ids.tolist() if isinstance(ids, np.ndarray) else ids
-    return replace(records, category_ids=[None if id_ is None else numbering.get(id_, id_) for id_ in numbers]), text
-
-
-def numbering_of(
-    used: Collection[int],
-    photos: Iterable[tuple[object, str | None]],
-    classes: Sequence[str],
-    fit: Callable[[Mapping[int, int]], int],
-) -> tuple[dict[int, int], str]:
-    """Return the class, counted from 0, of each category id of Ultralytics, and a sentence; nothing for other files.
-
-    Ultralytics writes ids from 1 to the number of classes, or COCO's ids where it validates on COCO's val2017. A file
-    is such a ``predictions.json`` if no id is 0 and either an id is one that counting from 0 cannot reach, or each
-    record names its photo as Ultralytics does: ``file_name``, with ``image_id`` its stem.
-
-    Parameters
-    ----------
-    used : collection of int
-        The category ids in the file; -1, which is unknown, may be among them.
-    photos : iterable of tuple
-        ``image_id`` and ``file_name`` of each record; empty where none states both.
-    classes : sequence of str
-        Names in the ``data.yaml`` of the truth.
-    fit : callable
-        Returns how many detections lie on objects of their class under a numbering. It decides for ids that both of
-        Ultralytics' numberings have: COCO's ids 12 to 80 mean other classes than positions from 1.
-
-    References
-    ----------
-    ``DetectionValidator.pred_to_json`` and ``init_metrics`` (``class_map``) in ultralytics/models/yolo/detect/val.py.
-    """
-    used, n_classes = {*used} - {-1}, len(classes)
-    if not used or min(used) < 1:
-        return {}, ""
-    of_coco = {number: index for index, number in enumerate(_COCO_IDS)}
-    from_one = {number: number - 1 for number in range(1, n_classes + 1)}
-    is_coco = list(classes) == _COCO_NAMES and used <= of_coco.keys()
-    is_from_one = max(used) == n_classes or (max(used) < n_classes and _names_photos(photos))
-    if is_coco and (max(used) > n_classes or (is_from_one and fit(of_coco) > fit(from_one))):
-        position, numbering = of_coco, f"the {n_classes} ids of COCO, 1 to {_COCO_IDS[-1]}"
-    elif is_from_one:
-        position, numbering = from_one, f"ids from 1 to {n_classes}"
-    else:
-        return {}, ""
-    read_as = ", ".join(f"{number} as {classes[position[number]]}" for number in sorted(used)[:3])
-    text = f"category ids are those of Ultralytics' predictions.json ({numbering}), data.yaml counts from 0: {read_as}"
-    return position, text + (", …" if len(used) > 3 else "")
-
-
-def _names_photos(photos: Iterable[tuple[object, str | None]]) -> bool:
-    """Return whether each record has a ``file_name``, and for ``image_id`` its stem, as a number where it is one."""
-    pairs = [(image, PurePosixPath(name or "").stem) for image, name in photos]
-    return bool(pairs) and all(
-        stem and image == (int(stem) if stem.isascii() and stem.isdigit() else stem) for image, stem in pairs
-    )
-
-
-def _on_their_class(records: Records, position: Int32s, label: Int32s, truth: GroundTruth) -> int:
-    """Return how many detections overlap an object of their class by half (IoU)."""
-    rows = (position >= 0) & (label >= 0) & (np.abs(records.boxes) <= MAX_COORDINATE).all(axis=1)
-    detections = Detections(position[rows], label[rows], records.boxes[rows], records.scores[rows])
-    return int((best_overlap(truth, detections, same_class=True)[1] >= 0.5).sum())

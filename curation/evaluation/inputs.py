@@ -55,7 +55,7 @@ class Reading:
 
     def open(self, truth: Truth, part: str = "test", dataset: str = "coco") -> Source:
         """Return the source of a ground truth; `part` and `dataset` are what to call those that a file holds."""
-        from curation.sources.opening import as_source
+        from curation.sources.opening import as_source, coco_file
 
         if isinstance(truth, Source):
             return truth
@@ -63,7 +63,8 @@ class Reading:
             as_source, part=self.image_set if truth.is_dir() or yolo_file(truth) else part, bad_boxes=self.bad_boxes
         )
         layouts = ("annotations", "labels")
-        if not truth.is_dir() or yolo_file(truth) or any((truth / name).is_dir() for name in layouts):
+        is_coco = yolo_file(truth) or coco_file(truth, self.image_set)
+        if not truth.is_dir() or is_coco or any((truth / name).is_dir() for name in layouts):
             return read(truth, dataset=dataset)
         dataset = "voc2012" if truth.name.upper() == "VOC2012" else "voc2007"
         try:
@@ -79,8 +80,13 @@ class Reading:
         return lambda truth: truth if isinstance(truth, Source) else once(truth)
 
 
-def remembered_truth(manifest: Manifest | None, parts: Sequence[str]) -> Source:
+def remembered_truth(manifest: Manifest | None, parts: Sequence[str], source: str = "") -> Source:
     """Return the one source of some parts of a manifest, where its build remembers it: what they are scored against.
+
+    Parameters
+    ----------
+    source : str
+        The one of several sources that is meant.
 
     Raises
     ------
@@ -90,7 +96,7 @@ def remembered_truth(manifest: Manifest | None, parts: Sequence[str]) -> Source:
         The file was moved or changed.
     """
     if manifest is not None and manifest.built_from is not None:
-        names = {name for part in parts for name in manifest.part(part).sources}
+        names = {source} if source else {name for part in parts for name in manifest.part(part).sources}
         opened = manifest.open_sources({}, slots=[slot for slot in manifest.slots if slot.name in names])
         if len(names) == len(opened) == 1:
             return opened.popitem()[1]

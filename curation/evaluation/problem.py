@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -119,6 +119,42 @@ class GroundTruth:
         rows = np.flatnonzero(self.part_positions >= 0)
         return rows[np.argsort(self.part_positions[rows])].astype(np.int64)
 
+    @classmethod
+    def joined(cls, parts: Sequence[GroundTruth], rank: Int64s) -> GroundTruth:
+        """Return the ground truth of several parts of the same classes, whose detections are read already.
+
+        Parameters
+        ----------
+        rank : ndarray of int64, shape (n,)
+            New position of each image, of all parts one after the other.
+        """
+        first = np.cumsum([0, *(part.n_images for part in parts)])
+        image = rank[np.concatenate([part.image + start for part, start in zip(parts, first, strict=False)])]
+        rows = np.argsort(image, kind="stable")
+        order = np.argsort(rank)
+
+        def column(name: str) -> Any:
+            return np.concatenate([getattr(part, name) for part in parts])[rows]
+
+        label, boxes, crowd, difficult, areas = map(column, ("label", "boxes", "crowd", "difficult", "areas"))
+        originals = [name for part in parts for name in part.original or ("",) * len(part.label)]
+        ids = [image for part in parts for image in part.image_ids or map(str, part.image_numbers.tolist())]
+        sizes = [np.zeros((part.n_images, 2), np.int32) if part.sizes is None else part.sizes for part in parts]
+        return cls(
+            np.arange(len(rank)),
+            parts[0].classes,
+            parts[0].class_numbers,
+            image[rows].astype(np.int32),
+            label,
+            boxes,
+            crowd,
+            difficult,
+            areas,
+            original=tuple(map(originals.__getitem__, rows.tolist())),
+            image_ids=tuple(map(ids.__getitem__, order.tolist())),
+            sizes=np.concatenate(sizes)[order],
+        )
+
     def resolve(
         self, ids: Int64s | Sequence[int | str | None] | None, names: Sequence[str | None] | None = None
     ) -> Resolved:
@@ -175,6 +211,10 @@ class Detections:
     def take(self, rows: Int64s | Bools) -> Detections:
         """Return some detections in the order of `rows`, without their background scores."""
         return Detections(self.image[rows], self.label[rows], self.boxes[rows], self.scores[rows])
+
+    def on(self, images: Int64s) -> Detections:
+        """Return the detections with each image at another position."""
+        return replace(self, image=images[self.image].astype(np.int32))
 
     def unscored(self) -> Detections:
         """Return the detections with score 1 for all: their order is that of the file."""
@@ -493,7 +533,7 @@ def tasks_of_file(path: Path) -> tuple[ClassRoles, ...]:
         ``unknown``, or a task knows no class.
     """
     if path.suffix.lower() == ".toml":
-        hint = f"curation build owod --tasks {path} … --out DIR, then evaluate with --manifest DIR"
+        hint = f"curation build {path} … --out DIR, then curation evaluate DIR"
         raise EvaluationError("--classes takes JSON", where=str(path), expected=_EXAMPLE, found="TOML", hint=hint)
     listed = read_class_file(path, _TaskFile, _EXAMPLE, what="task file").tasks
     if twice := repeated(record.name for record in listed):
@@ -636,7 +676,7 @@ def choose_tasks(tasks: tuple[ClassRoles, ...], wanted: Iterable[str]) -> tuple[
             where=tasks[0].origin,
             expected=", ".join(task.name for task in tasks)[:_SHOWN],
             found=repr(missing[0][:80]),
-            hint="--task takes a name; a task file goes to `curation build owod --tasks FILE`"
+            hint="--task takes a name; a file of tasks goes to `curation build FILE`"
             if missing[0].lower().endswith((".toml", ".json"))
             else None,
         )

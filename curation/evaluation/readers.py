@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from curation.core.errors import PredictionError
-from curation.evaluation.detection_files import (
-    DISAGREEING,
-    STRANGE,
-    DetectionFiles,
-    Records,
-    ids_from_zero,
-    open_detections,
-    read_columns,
-)
-from curation.evaluation.doubts import doubt, stray_hint
+from curation.evaluation.detection_files import DISAGREEING, STRANGE, Records, read_files
+from curation.evaluation.matching import best_overlap
 from curation.evaluation.problem import (
     MAX_COORDINATE,
     UNKNOWN,
@@ -32,11 +24,14 @@ from curation.evaluation.problem import (
     Int64s,
     Stray,
 )
-from curation.evaluation.truth import TaskTruth
+from curation.evaluation.truth import TaskTruth, diagnosis
+from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.identity import AMBIGUOUS
 from curation.sources.source import Source
 
 Boxes = Literal["error", "empty"]
+_COCO_IDS = [number for number, *_ in COCO_CATEGORIES]
+_COCO_NAMES = [name for _, name, _ in COCO_CATEGORIES]
 _SHOWN = 80
 _UNKNOWN = -1
 SWAPPED = "all of them are in the other part: are the closed and the wilderness file swapped?"
@@ -110,7 +105,7 @@ class ReadDetections:
     copies : str
         What was done about images that a list repeats, or ``""`` where it repeats none.
     doubt : str
-        Why the file may be mistaken (see `curation.evaluation.doubts.doubt`), or ``""``.
+        Why the file may be mistaken (see `doubt`), or ``""``.
     """
 
     detections: Detections
@@ -183,9 +178,8 @@ def read_detections(
         finite, of negative size or beyond any image, a score that is not finite or outside [0, 1], or (unless dropped)
         an image that is not in the ground truth. The message names the record.
     """
-    opened = open_detections(path)
     return _read(
-        opened,
+        path,
         truth,
         policy or Policy(),
         lambda records, columns, policy: _labels(records, columns, truth, accepted, policy),
@@ -195,7 +189,7 @@ def read_detections(
 
 
 def _read(
-    opened: DetectionFiles,
+    path: Path,
     truth: GroundTruth,
     policy: Policy,
     labels_of: Callable[[Records, RawColumns, Policy], Int32s],
@@ -205,9 +199,9 @@ def _read(
     accepted: Accepted = ACCEPTED,
 ) -> ReadDetections:
     """Return the detections of files; those whose label is `_UNKNOWN` are left out and counted."""
+    opened, records, at = read_files(path, truth)
     if opened.form == "voc" and policy.stray == "drop":
         policy = replace(policy, other_classes="drop")
-    records, at = read_columns(opened, truth)
     position, is_known, outside, disagreeing = locate(records.image_ids, truth, at, records.file_names)
     image = np.where(is_known, position, -1).astype(np.int32)
     numbering = ""
@@ -223,7 +217,7 @@ def _read(
     if not (is_known | outside).all() and policy.stray == "error":
         references = records.references
         strays = [references[row] for row in np.flatnonzero(~(is_known | outside)).tolist()]
-        in_others = None if others is None else others.resolve(records.image_ids, records.file_names).position >= 0
+        in_others = None if others is None else _are_of(others, records)
         is_swapped = in_others is not None and bool(in_others[~is_known].all())
         hint = SWAPPED if is_swapped else stray_hint(references, truth)
         kind = "image_id" if records.file_names is None else "image"
@@ -406,6 +400,23 @@ def report(*, stray: int, negative: int, outside: int = 0, unknown: int = 0, dis
     return {reason: count for reason, count in counts.items() if count}
 
 
+def _are_of(truth: GroundTruth, records: Records) -> Bools:
+    """Return whether the image of each record is one of a ground truth."""
+    return truth.in_part(truth.image_index.resolve(records.image_ids, records.file_names).position) >= 0
+
+
+def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth) -> str:
+    """Return why a file of detections may be mistaken; else ``""``."""
+    module = diagnosis()
+    return "" if module is None else str(module.doubt(records, position, label, truth))
+
+
+def stray_hint(ids: Sequence[int | str], truth: GroundTruth) -> str:
+    """Return what image ids may be that a truth lacks; else ``""``."""
+    module = diagnosis()
+    return "" if module is None else str(module.stray_hint(ids, truth))
+
+
 class Located(NamedTuple):
     """The images of references.
 
@@ -521,9 +532,8 @@ def read_task_detections(
         A record cannot be read, has no class of the task, an unusable box or score, or an image that is not in the
         ground truth.
     """
-    opened = open_detections(path)
     read = _read(
-        opened,
+        path,
         truth.truth,
         policy or Policy(),
         lambda records, columns, policy: _task_labels(records, columns, truth, source, policy),
@@ -622,3 +632,88 @@ def _copies(detections: Detections) -> tuple[Int64s, Int64s]:
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order)) - np.searchsorted(group[order], group[order])
     return group, rank
+
+
+def ids_from_zero(records: Records, position: Int32s, truth: GroundTruth) -> tuple[Records, str]:
+    """Return records with category ids as in the truth's ``data.yaml``, and a note about them (see `numbering_of`).
+
+    Parameters
+    ----------
+    position : ndarray of int32, shape (n,)
+        Position of each record's image, -1 where the truth lacks it.
+    """
+    labels = {number: label for label, number in enumerate(truth.class_numbers) if number is not None}
+
+    def fit(numbering: Mapping[int, int]) -> int:
+        label = replace(records, categories=[]).labels({key: labels.get(n, -1) for key, n in numbering.items()})
+        return _on_their_class(records, position, label, truth)
+
+    ids: Any = records.image_ids.tolist() if isinstance(records.image_ids, np.ndarray) else records.image_ids
+    photos = zip(ids, records.file_names, strict=True) if ids is not None and records.file_names is not None else ()
+    numbering, text = numbering_of(records.used_ids, photos, truth.yolo_classes, fit)
+    if not numbering:
+        return records, ""
+    ids = records.category_ids
+    numbers = ids.tolist() if isinstance(ids, np.ndarray) else ids
+    return replace(records, category_ids=[None if id_ is None else numbering.get(id_, id_) for id_ in numbers]), text
+
+
+def numbering_of(
+    used: Collection[int],
+    photos: Iterable[tuple[object, str | None]],
+    classes: Sequence[str],
+    fit: Callable[[Mapping[int, int]], int],
+) -> tuple[dict[int, int], str]:
+    """Return the class, counted from 0, of each category id of Ultralytics, and a sentence; nothing for other files.
+
+    Ultralytics writes ids from 1 to the number of classes, or COCO's ids where it validates on COCO's val2017. A file
+    is such a ``predictions.json`` if no id is 0 and either an id is one that counting from 0 cannot reach, or each
+    record names its photo as Ultralytics does: ``file_name``, with ``image_id`` its stem.
+
+    Parameters
+    ----------
+    used : collection of int
+        The category ids in the file; -1, which is unknown, may be among them.
+    photos : iterable of tuple
+        ``image_id`` and ``file_name`` of each record; empty where none states both.
+    classes : sequence of str
+        Names in the ``data.yaml`` of the truth.
+    fit : callable
+        Returns how many detections lie on objects of their class under a numbering. It decides for ids that both of
+        Ultralytics' numberings have: COCO's ids 12 to 80 mean other classes than positions from 1.
+
+    References
+    ----------
+    ``DetectionValidator.pred_to_json`` and ``init_metrics`` (``class_map``) in ultralytics/models/yolo/detect/val.py.
+    """
+    used, n_classes = {*used} - {-1}, len(classes)
+    if not used or min(used) < 1:
+        return {}, ""
+    of_coco = {number: index for index, number in enumerate(_COCO_IDS)}
+    from_one = {number: number - 1 for number in range(1, n_classes + 1)}
+    is_coco = list(classes) == _COCO_NAMES and used <= of_coco.keys()
+    is_from_one = max(used) == n_classes or (max(used) < n_classes and _names_photos(photos))
+    if is_coco and (max(used) > n_classes or (is_from_one and fit(of_coco) > fit(from_one))):
+        position, numbering = of_coco, f"the {n_classes} ids of COCO, 1 to {_COCO_IDS[-1]}"
+    elif is_from_one:
+        position, numbering = from_one, f"ids from 1 to {n_classes}"
+    else:
+        return {}, ""
+    read_as = ", ".join(f"{number} as {classes[position[number]]}" for number in sorted(used)[:3])
+    text = f"category ids are those of Ultralytics' predictions.json ({numbering}), data.yaml counts from 0: {read_as}"
+    return position, text + (", …" if len(used) > 3 else "")
+
+
+def _names_photos(photos: Iterable[tuple[object, str | None]]) -> bool:
+    """Return whether each record has a ``file_name``, and for ``image_id`` its stem, as a number where it is one."""
+    pairs = [(image, PurePosixPath(name or "").stem) for image, name in photos]
+    return bool(pairs) and all(
+        stem and image == (int(stem) if stem.isascii() and stem.isdigit() else stem) for image, stem in pairs
+    )
+
+
+def _on_their_class(records: Records, position: Int32s, label: Int32s, truth: GroundTruth) -> int:
+    """Return how many detections overlap an object of their class by half (IoU)."""
+    rows = (position >= 0) & (label >= 0) & (np.abs(records.boxes) <= MAX_COORDINATE).all(axis=1)
+    detections = Detections(position[rows], label[rows], records.boxes[rows], records.scores[rows])
+    return int((best_overlap(truth, detections, same_class=True)[1] >= 0.5).sum())

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from operator import is_
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from curation.core.errors import EvaluationError
+from curation.core.entry_points import entry_points, loaded
+from curation.core.errors import CurationWarning, EvaluationError, UsageError
 from curation.core.ids import native_number, native_of
 from curation.core.reading import read_plain, utf8_text
 from curation.core.wording import warn_of_near_names
-from curation.evaluation.doubts import truth_doubt
 from curation.evaluation.problem import (
     UNKNOWN,
     UNKNOWN_NUMBER,
     Bools,
     ClassRoles,
+    Floats,
     GroundTruth,
     Int32s,
     Int64s,
@@ -37,6 +40,52 @@ from curation.sources.integrity import objects_at
 from curation.sources.source import FileRecord, Source
 from curation.sources.yolo import names_from_zero
 
+DOUBTS = "curation.doubts"
+"""Entry points ``detections = "MODULE"``: a module with functions ``doubt``, ``stray_hint`` and ``truth_doubt``."""
+
+
+@cache
+def diagnosis() -> Any:
+    """Return the module that tells what may be wrong with truth and detections: the entry point of `DOUBTS`."""
+    points = [point for point in entry_points(DOUBTS) if point.name == "detections"]
+    try:
+        return loaded(points[0], "The check of detections for mistakes") if points else None
+    except UsageError as error:
+        warnings.warn(f"{error.what}: {error.found}; the scores are not affected", CurationWarning, stacklevel=2)
+        return None
+
+
+def truth_doubt(
+    boxes: Floats,
+    sizes: Floats,
+    *,
+    crowd: Bools,
+    files: Sequence[str],
+    ids: Sequence[str],
+    image: Int32s,
+    is_json: bool,
+) -> str:
+    """Return why a ground truth may be mistaken; else ``""``.
+
+    Parameters
+    ----------
+    boxes : ndarray of float64, shape (m, 4)
+        ``x, y, w, h`` in pixels.
+    sizes : ndarray of float64, shape (n, 2)
+        Width and height of each image, NaN where unstated.
+    crowd : ndarray of bool, shape (m,)
+    files, ids : sequence of str, length n
+        File name, ``""`` where unstated, and id of each image.
+    image : ndarray of int32, shape (m,)
+        Position of each box's image.
+    is_json : bool
+        Whether the truth is one file of COCO JSON, which ``curation inspect`` mends.
+    """
+    extension = diagnosis()
+    if extension is None:
+        return ""
+    return str(extension.truth_doubt(boxes, sizes, crowd=crowd, files=files, ids=ids, image=image, is_json=is_json))
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -51,7 +100,7 @@ class Part:
     images_in_files : int
         How many images the files hold; more than `truth` where a manifest chose among them.
     doubt : str
-        Why the files may be mistaken (see `curation.evaluation.doubts.truth_doubt`), or ``""``.
+        Why the files may be mistaken (see `truth_doubt`), or ``""``.
     """
 
     truth: GroundTruth

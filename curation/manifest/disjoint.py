@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -227,7 +228,8 @@ class ImageColumns:
         if self.home[row] < 0:
             return text
         name = self._file_names[self.home[row]][self.position[row]]
-        is_told = name in ("", text) or PurePosixPath(name).stem == text.partition(":")[2]
+        native = text.partition(":")[2]
+        is_told = name in ("", text, native) or PurePosixPath(name).stem == native
         return text if is_told else f"{text} ({name})"
 
     @property
@@ -534,7 +536,7 @@ def _coded(column: pa.LargeStringArray) -> Int64s:
 
 
 def source_overlaps(sources: Mapping[str, Source], paths: Mapping[str, Path] | None = None) -> list[Overlap]:
-    """Return the images that sources share whose names are roles, such as ``train`` and ``test``.
+    """Return the images that each two of some sources share.
 
     Parameters
     ----------
@@ -544,7 +546,7 @@ def source_overlaps(sources: Mapping[str, Source], paths: Mapping[str, Path] | N
     images = _located(ImageColumns.of_sources(list(sources.values())), sources, paths)
     rows = {name: np.flatnonzero(images.home == number) for number, name in enumerate(sources)}
     parts = [PartEntry(name=name, role=name, sources=(name,), selection="", view=_ANY) for name in sources]  # type: ignore[arg-type]
-    return part_overlaps(images, parts, rows)
+    return part_overlaps(images, parts, rows, tuple(combinations(sources, 2)))
 
 
 def manifest_overlaps(

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 
 from msgspec.structs import replace
 
@@ -23,8 +24,10 @@ from curation.core.reading import filled_lines, read_plain
 from curation.manifest.header import Figure, FileEntry, Header, PartEntry, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.validation import check_header, check_list_ids
+from curation.sources.identity import AMBIGUOUS, STRAY
 from curation.sources.published_list import ListedImages, bare_id, natives_of, only_list
 from curation.sources.published_list import read_published as read_list
+from curation.sources.source import Source
 
 LISTS = "published-lists"
 """Name of the source whose files are the authors' lists."""
@@ -151,7 +154,13 @@ def complete_lists(header: Header, folder: Path) -> Manifest:
     return Manifest(header=header, lists=lists)
 
 
-def pin_lists(draft: Header, folder: Path) -> Manifest:
+def pin_lists(
+    draft: Header,
+    folder: Path,
+    *,
+    digests: Mapping[str, str] | None = None,
+    sources: Mapping[str, Source] | None = None,
+) -> Manifest:
     """Return a draft with its lists, and in its header the digests and counts of all files and parts.
 
     Parameters
@@ -160,25 +169,41 @@ def pin_lists(draft: Header, folder: Path) -> Manifest:
         As `complete_lists` takes it, but no list or figure is stated yet, and a file only by lines and digest. A figure
         named ``PART.images`` or ``PART.distinct_images`` gets what the list has; its explanation stays where that
         differs from the paper.
+    digests : mapping of str to str, optional
+        Digests that some files have to have.
+    sources : mapping of str to Source, optional
+        Sources of the images by name. A part whose sources are all given lists their images by the ids that they have
+        there; its lines are compared with ids, paths and file names (`curation.sources.identity`).
 
     Raises
     ------
     CurationError
-        As in `complete_lists`; several files with the same name are an error here, as no digest selects one.
+        As in `complete_lists`; a line names no image of the sources, or two. Several files with the same name are an
+        error here, as no digest selects one.
     """
     slices, entry_of = list_slices(draft), {file.name: file for file in _lists_source(draft).files}
     files = {}
     pinned = {piece.file: entry_of.get(piece.file) for piece in slices.values()}
-    for name, all_files in _read_all(draft, folder, pinned).items():
-        candidates = [file for file in all_files if name not in entry_of or file.sha256 == entry_of[name].sha256]
-        if not candidates:
-            raise _mismatch(draft, entry_of[name], all_files)
-        if len(candidates) > 1 and name not in entry_of:
+    for name, candidates in _read_all(draft, folder, pinned).items():
+        entry = entry_of.get(name)
+        if entry is not None and all(file.sha256 != entry.sha256 for file in candidates):
+            raise _mismatch(draft, entry, candidates)
+        digest = entry.sha256 if entry else (digests or {}).get(name)
+        if digest and all(file.sha256 != digest for file in candidates):
+            raise DigestMismatchError(
+                f"The list {name} is not the one that the file states",
+                where=str(candidates[0].path),
+                expected=digest,
+                found=candidates[0].sha256,
+                hint="fetch the list again; or, if the change is meant, write its new digest into the file",
+            )
+        candidates = [file for file in candidates if digest in (None, file.sha256)][: 1 if entry else None]
+        if len(candidates) > 1:
             message = f"Several files are named {name}, and no digest selects one"
             hint, paths = "give the folder that holds one of them as --lists", [str(file.path) for file in candidates]
             raise UsageError(message, where=str(folder), found=", ".join(paths[:_SHOWN]), hint=hint)
         files[name] = candidates[0]
-    lists = _part_ids(draft, slices, files)
+    lists = _part_ids(draft, slices, files, sources or {})
     entries = tuple(
         FileEntry(name=name, sha256=file.sha256, size=len(file.data), rows=file.rows)
         for name, file in sorted(files.items())
@@ -271,19 +296,50 @@ def _mismatch(header: Header, entry: FileEntry, files: Sequence[AuthorsList]) ->
 
 
 def _part_ids(
-    header: Header, slices: Mapping[str, ListSlice], files: Mapping[str, AuthorsList]
+    header: Header,
+    slices: Mapping[str, ListSlice],
+    files: Mapping[str, AuthorsList],
+    sources: Mapping[str, Source] = MappingProxyType({}),
 ) -> dict[str, tuple[str, ...]]:
     namespaces = {entry.name: entry.namespace for entry in header.sources}
     read: dict[tuple[str, str], Sequence[str]] = {}
     lists = {}
     for part in header.parts:
         piece = slices[part.name]
+        if part.sources and all(name in sources for name in part.sources):
+            lists[part.name] = _looked_up(header, part, piece, files[piece.file], sources)
+            continue
         spaces = sorted({namespaces[name] for name in part.sources if name in namespaces})
         key = (piece.file, spaces[0] if _any_form(spaces) else "")
         if key not in read:
             read[key] = files[piece.file].natives(key[1]) if key[1] else files[piece.file].lines()
         lists[part.name] = _sliced(header, part, piece, read[key], spaces)
     return lists
+
+
+def _looked_up(
+    header: Header, part: PartEntry, cut: ListSlice, file: AuthorsList, sources: Mapping[str, Source]
+) -> tuple[str, ...]:
+    """Return the ids of the images that the lines of a list name in some sources."""
+    paths = only_list(read_list(file.path)).paths.decode().split("\n")[:-1]
+    lines = _lines_of(header, part, cut, paths)
+    matches = [list[str]() for _ in lines]
+    for source in (sources[name] for name in part.sources):
+        positions = source.image_index.resolve(lines).position
+        for row, position in enumerate(positions.tolist()):
+            if position == AMBIGUOUS:
+                matches[row] += ["two images", "of this name"]
+            elif position != STRAY:
+                matches[row].append(str(source.image_ids[position]))
+    for row, images in enumerate(matches):
+        if len(images) != 1:
+            raise ManifestError(
+                "A line of the list names several images" if images else "A line of the list names no image",
+                where=f"{cut.file}, line {cut.first + row}",
+                expected=f"an image of {', '.join(part.sources)}",
+                found=f"{lines[row][:80]}: {', '.join(images)[:120]}".removesuffix(": "),
+            )
+    return tuple(images[0] for images in matches)
 
 
 def _any_form(namespaces: Sequence[str]) -> bool:
@@ -294,19 +350,23 @@ def _any_form(namespaces: Sequence[str]) -> bool:
 def _sliced(
     header: Header, part: PartEntry, cut: ListSlice, words: Sequence[str], namespaces: Sequence[str]
 ) -> tuple[str, ...]:
-    last = len(words) if cut.last is None else cut.last
-    if cut.last is not None and not cut.first <= last <= len(words):
-        message = f"Part {part.name!r} refers to lines that its file does not have"
-        where, expected = f"{_title(header)}: rule.parameters.{part.name}", f"lines within 1-{len(words)} of {cut.file}"
-        raise ManifestError(message, where=where, expected=expected, found=f"{cut.first}-{last}")
     ids = []
-    for number, word in enumerate(words[cut.first - 1 : last], start=cut.first):
+    for number, word in enumerate(_lines_of(header, part, cut, words), start=cut.first):
         if (text := namespaced_by_form(word, namespaces) or namespaced_by_form(bare_id(word), namespaces)) is None:
             message = "A line of the published list is not an image id of its sources"
             where = f"{cut.file}, line {number}"
             raise ManifestError(message, where=where, expected=f"an id of {namespaces}", found=repr(word[:80]))
         ids.append(text)
     return tuple(ids)
+
+
+def _lines_of(header: Header, part: PartEntry, cut: ListSlice, words: Sequence[str]) -> Sequence[str]:
+    last = len(words) if cut.last is None else cut.last
+    if cut.last is not None and not cut.first <= last <= len(words):
+        message = f"Part {part.name!r} refers to lines that its file does not have"
+        where, expected = f"{_title(header)}: rule.parameters.{part.name}", f"lines within 1-{len(words)} of {cut.file}"
+        raise ManifestError(message, where=where, expected=expected, found=f"{cut.first}-{last}")
+    return words[cut.first - 1 : last]
 
 
 def _pinned(part: PartEntry, ids: Sequence[str]) -> PartEntry:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,26 @@ def manifest_folders(roots: list[Path] | None = None) -> dict[str, Path]:
             name = folder.relative_to(root)
             folders.setdefault(f"{name.parent.as_posix()}@{name.name}", folder)
     return dict(sorted(folders.items()))
+
+
+@cache
+def packaged_headers() -> tuple[StoredHeader, ...]:
+    """Return the headers of the manifests that come with this package."""
+    return tuple(read_stated(path.parent) for path in sorted(packaged_manifests().rglob(HEADER_FILE)))
+
+
+@cache
+def packaged_files() -> Mapping[str, str]:
+    """Return the dataset of each raw file that packaged manifests were made from, by its digest."""
+    return {
+        file.sha256: entry.dataset for header in packaged_headers() for entry in header.sources for file in entry.files
+    }
+
+
+@cache
+def packaged_lists() -> frozenset[str | None]:
+    """Return the digests of the lists of packaged manifests."""
+    return frozenset(part.sha256 for header in packaged_headers() for part in header.parts if part.images)
 
 
 def find_manifest(target: str) -> Path:

@@ -14,7 +14,7 @@ A reference has up to two columns: a name (``file_name``, the path of a photo, w
    image and the path of another one, it is ambiguous.
 7. Of two columns, the name decides. An id decides between two images of one name if the ids agree with all other names.
 8. Numbers prove nothing: ids, positions and numbers in file names look alike. `ImageIndex.other_readings` returns what
-   else they may be; boxes decide (`curation.evaluation.doubts`).
+   else they may be; boxes decide (`curation.evaluation.readers.doubt`).
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -68,7 +69,7 @@ def _equal(record: Any, other: Any) -> bool:
     """Return whether two records hold the same, of their arrays every value."""
     if type(record) is not type(other):
         return False
-    pairs = [[getattr(each, column.name) for each in (record, other)] for column in fields(record)]
+    pairs = [[getattr(each, column.name) for each in (record, other)] for column in fields(record) if column.compare]
     return all(np.array_equal(*pair) if np.ndarray in map(type, pair) else pair[0] == pair[1] for pair in pairs)
 
 
@@ -275,6 +276,8 @@ class Source:
     unit_boxes : bool
         Whether the file gives boxes as shares of the image. Boxes and areas of an image without a known size (width 0)
         are then such shares, from 0 to 1; `require_pixels` keeps them out of what needs pixels.
+    origin : Path or None
+        The one file that was read, for what else it says of its images (`curation.sources.image_columns`).
     """
 
     __repr__, __eq__ = short_repr, _equal
@@ -292,6 +295,7 @@ class Source:
     dropped: dict[str, int] = field(default_factory=dict)
     unit_boxes: bool = False
     federated: Int32s | None = None
+    origin: Path | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, dataset: str, part: str, *, namespace: str | None = None, **facts: Any) -> Source:
@@ -414,5 +418,9 @@ def texts(values: Sequence[str]) -> npt.NDArray[np.object_]:
 
 def native_numbers(natives: Sequence[str] | Texts) -> Int64s | None:
     """Return native ids as numbers (``2008_000008``: 2008000008), or None where they are not distinct numbers."""
-    numbers = [native_number(native) for native in natives]
-    return None if None in numbers or len(set(numbers)) < len(numbers) else np.array(numbers, np.int64)
+    numbers: list[int] = []
+    for native in natives:
+        if (number := native_number(native)) is None:
+            return None
+        numbers.append(number)
+    return None if len(set(numbers)) < len(numbers) else np.array(numbers, np.int64)

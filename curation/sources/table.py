@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from curation.core.columns import distinct
 from curation.core.errors import AnnotationFormatError, CurationError, DanglingIdError, UsageError
 from curation.core.ids import native_of
 from curation.core.tables import csv_header
-from curation.sources.datasets import COCO_CATEGORIES, NUMBERED_CLASSES, VOC_NAMES, family, namespace_of
+from curation.sources.datasets import COCO_CATEGORIES, NUMBERED_CLASSES, VOC_NAMES, family, is_known, namespace_of
 from curation.sources.integrity import check_image_name, check_label, check_unique
 from curation.sources.source import Categories, FileRecord, Images, Source
 
@@ -40,7 +40,8 @@ def parse_table(content: InputFile, *, dataset: str, part: str) -> Source:
     The table has a header. Its image column is called ``image``, ``image_id`` or ``file_name``. Classes are one a row
     (``class``, ``category``, ``label``, ``category_id``) or several in a cell (``classes``, ``categories``,
     ``labels``, ``category_ids``, ``category_ids_91``): numbers separated by blanks, names by ``;`` or ``|``. An empty
-    cell states that the image is in the dataset and shows no class.
+    cell states that the image is in the dataset and shows no class. The id of an image is the stem of its file; of a
+    user's table in which two files share a stem, ids are the paths.
 
     Parameters
     ----------
@@ -59,17 +60,15 @@ def parse_table(content: InputFile, *, dataset: str, part: str) -> Source:
         The table tells parts apart and this is none of them, or which is meant is not said; two columns hold the
         part's name.
     """
-    table = read_texts(content)
-    image_column = _column(table, IMAGE_COLUMNS, "image", content.name)
-    class_column = _column(table, CLASS_COLUMNS + LIST_COLUMNS, "class", content.name)
-    chosen = _rows_of_part(table, part, {image_column, class_column}, content.name)
+    chosen, natives, n_rows = rows_by_image(content, dataset, part)
+    image_column = _column(chosen, IMAGE_COLUMNS, "image", content.name)
+    class_column = _column(chosen, CLASS_COLUMNS + LIST_COLUMNS, "class", content.name)
     many = class_column in LIST_COLUMNS
     rows, names, namespace = chosen.index.tolist(), chosen[image_column].tolist(), namespace_of(dataset)
 
     def where(row: int) -> str:
         return f"{content.name}: row {rows[row] + 2}"
 
-    natives = [_native(name, namespace, where(row)) for row, name in enumerate(names)]
     if many:
         check_unique(natives, "image", where)
     # A hundred thousand images show a few thousand combinations of classes: each cell is read once.
@@ -81,7 +80,7 @@ def parse_table(content: InputFile, *, dataset: str, part: str) -> Source:
     position = {native: number for number, native in enumerate(dict.fromkeys(natives))}
     pairs = [
         position[native] * len(categories) + number
-        for native, cell in zip(natives, cell_of, strict=True)
+        for native, cell in zip(natives, cell_of.tolist(), strict=True)
         for number in classes[cell]
     ]
     files = [name if _is_file_name(name) else "" for name in names]
@@ -99,8 +98,22 @@ def parse_table(content: InputFile, *, dataset: str, part: str) -> Source:
         categories=categories,
         objects=None,
         presence=np.stack(np.divmod(distinct(np.array(pairs, np.int64)), len(categories)), 1).astype(np.int32),
-        files=(FileRecord(content.name, content.sha256, content.size, len(table)),),
+        files=(FileRecord(content.name, content.sha256, content.size, n_rows),),
     )
+
+
+def rows_by_image(content: InputFile, dataset: str, part: str) -> tuple[pd.DataFrame, list[str], int]:
+    """Return the rows of a part as texts, the native id of the image of each, and the rows of all parts."""
+    table = read_texts(content)
+    image_column = _column(table, IMAGE_COLUMNS, "image", content.name)
+    class_column = _column(table, CLASS_COLUMNS + LIST_COLUMNS, "class", content.name)
+    chosen = _rows_of_part(table, part, {image_column, class_column}, content.name)
+    rows, namespace = chosen.index.tolist(), namespace_of(dataset)
+    names = enumerate(chosen[image_column].tolist())
+    # Class folders number their photos alike, cat/001.jpg and dog/001.jpg: ids are then the paths, as of the folders.
+    by_path = not is_known(dataset) and _share_stems(table[image_column])
+    natives = [_native(name, namespace, f"{content.name}: row {rows[row] + 2}", by_path=by_path) for row, name in names]
+    return chosen, natives, len(table)
 
 
 def read_texts(content: InputFile, error: type[CurationError] = AnnotationFormatError) -> pd.DataFrame:
@@ -226,8 +239,18 @@ def _is_file_name(text: str) -> bool:
     return text.lower().endswith(_IMAGE_SUFFIXES)
 
 
-def _native(text: str, namespace: str, where: str) -> str:
-    name = PurePosixPath(text.replace("\\", "/")).stem if _is_file_name(text) else text
+def _share_stems(names: Iterable[str]) -> bool:
+    """Return whether two files of different paths have the same stem."""
+    paths = {name.replace("\\", "/") for name in names if _is_file_name(name)}
+    return len({PurePosixPath(path).stem for path in paths}) < len(paths)
+
+
+def _native(text: str, namespace: str, where: str, *, by_path: bool) -> str:
+    name = text
+    if _is_file_name(text):
+        name = text.replace("\\", "/")
+        last = name.rpartition("/")[2]
+        name = name if by_path else last.rpartition(".")[0] or last
     native = native_of(_COCO_PREFIX.sub("", name) if namespace == "coco" else name, namespace)
     check_image_name(native, where)
     return native

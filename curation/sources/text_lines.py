@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _LONGEST_NAME = 255
 LABEL_DIGITS = 9
 _LABEL = re.compile(f"-?[0-9]{{1,{LABEL_DIGITS}}}")
-_SLASHES, _BLANKS = r"[/\\]", r"[ \t]"
+_SLASHES = r"[/\\]"
 _LINE_FEED = 10
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _FEWEST_NUMBERS = 4
@@ -182,16 +182,16 @@ def _with_labels(cells: Any, numbers: Int32s) -> Lines:
     """Split trailing numbers off entries, and classify the lines."""
     from pyarrow import compute
 
-    if not match_pattern(cells, _BLANKS).any():
-        none = np.zeros(len(cells), np.bool_)
-        return Lines(cells, numbers, cells, np.full(len(cells), NO_LABEL, np.int32), none, none, none, none)
     parts = compute.ascii_split_whitespace(cells, max_splits=1, reverse=True)
     edges = values_of(parts.offsets)
     several = np.diff(edges) == 2
+    if not several.any():
+        none = np.zeros(len(cells), np.bool_)
+        return Lines(cells, numbers, cells, np.full(len(cells), NO_LABEL, np.int32), none, none, none, none)
     labels = np.where(several, _labels(encoded(parts.values.take(arrow_of(edges[1:] - 1)))), NO_LABEL).astype(np.int32)
     has_label = labels != NO_LABEL
     before = compute.if_else(arrow_of(has_label), parts.values.take(arrow_of(edges[:-1])), cells)
-    is_spaced = match_pattern(before, _BLANKS)
+    is_spaced = np.diff(values_of(compute.ascii_split_whitespace(before, max_splits=1).offsets)) == 2
     has_path = has_label.copy()
     has_path[has_label] = _are_paths(before.filter(arrow_of(has_label)))
     is_sentence = several & ~has_path

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from curation.benchmarks.elephant.evaluation import background_histogram, confusion_figure, error_bars, wilderness_curve
+from curation.benchmarks.elephant.figures import background_histogram, confusion_figure, error_bars, wilderness_curve
 from curation.benchmarks.elephant.measures import KINDS
 from curation.benchmarks.findmeifyoucan.evaluation import ood_histograms as ood_histograms
 from curation.benchmarks.osod3.evaluation import threshold_figure

@@ -180,15 +180,15 @@ def test_a_table_of_presence_is_marked_approximate(draw: Draw) -> None:
 @pytest.mark.parametrize(
     ("closed", "coco", "message"),
     [
-        ({1: ["cat", "elephant"]}, COCO, "other than the 20 known"),
-        (COCO, CLOSED, "other than the 20 known"),  # swapped
-        ({1: []}, COCO, "no known class"),
-        ({}, COCO, "no known class"),
-        (CLOSED, CLOSED, "No image of the wilderness"),
-        (CLOSED, {1: ["person"]}, "No image of the wilderness"),
-        (CLOSED, {1: ["person"], 2: []}, "No image of the wilderness"),
-        (CLOSED, {}, "No image of the wilderness"),
-        (CLOSED, {9: ["zebra"], 10: ["bear"]}, "Not enough images"),
+        ({1: ["cat", "elephant"]}, COCO, "classes that are not known"),
+        (COCO, CLOSED, "classes that are not known"),  # swapped
+        ({1: []}, COCO, "has no objects"),
+        ({}, COCO, "has no objects"),
+        (CLOSED, CLOSED, "No wilderness image shows"),
+        (CLOSED, {1: ["person"]}, "No wilderness image shows"),
+        (CLOSED, {1: ["person"], 2: []}, "No wilderness image shows"),
+        (CLOSED, {}, "No wilderness image shows"),
+        (CLOSED, {9: ["zebra"], 10: ["bear"]}, "not enough wilderness images"),
     ],
 )
 def test_sources_that_cannot_work(
@@ -203,7 +203,7 @@ def test_too_small_a_wilderness_names_the_sizes(draw: Draw) -> None:
     with pytest.raises(ProtocolError) as caught:
         built(draw, ratios="2")
     text = str(caught.value)
-    assert "6 images without a known class" in text
+    assert "1 to 6 images: so many show no known class" in text
     assert "10 images" in text
     assert "--set ratios=1.2" in text
     assert len(built(draw, ratios="1.2").ids("wr1.2")) == 6

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -226,6 +227,92 @@ def test_a_manifest_is_scored_by_its_rule_and_detections_outside_its_part_are_le
     assert list(reported.values()) == [len(files["outside"])]
     command = ["evaluate", "made", "--detections", "closed=closed.json", "--detections", "wilderness=outside.json"]
     assert "not in the ground truth" in shell.err(*command)
+
+
+def impact_of(
+    closed: dict[str, Any], inside: list[dict[str, Any]], outside: list[dict[str, Any]], tenths: int
+) -> float | None:
+    """Return FP_o / (TP + FP) at a recall, averaged over the classes 1 and 4, in plain Python.
+
+    Every box is one and the same: the first detection finds the object of its class that its image has.
+    """
+    impacts = []
+    for number in (1, 4):
+        objects = [each for each in closed["annotations"] if each["category_id"] == number]
+        free = Counter(each["image_id"] for each in objects)
+        n, right, wrong = sum(free.values()), 0, 0
+        for row in sorted((row for row in inside if row["category_id"] == number), key=lambda row: -row["score"]):
+            if free[row["image_id"]]:
+                right, free[row["image_id"]] = right + 1, free[row["image_id"]] - 1
+            else:
+                wrong += 1
+            if 10 * right >= tenths * n:
+                threshold = row["score"]
+                break
+        else:
+            continue
+        opened = sum(row["category_id"] == number and row["score"] >= threshold for row in outside)
+        impacts.append(Fraction(opened, right + wrong))
+    return float(sum(impacts) / len(impacts)) if impacts else None
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_wilderness_impact_is_that_of_plain_python(folder: Path, seed: int) -> None:
+    """Of levels in the first order, of every list of a ratio, and their average, over two sources."""
+    rng = random.Random(seed)
+    order = ("hash", "id")[seed % 2]
+    text = FILE.replace('["hash", "id"]', f'["{order}", "{"id" if order == "hash" else "hash"}"]')
+    (folder / "mine.toml").write_text(text)
+    parts = json.loads((folder / "parts.json").read_text())
+    # Two objects of a class on one place would leave open which of them a second detection finds.
+    once = {(each["image_id"], each["category_id"]): each | {"iscrowd": 0} for each in parts["annotations"]}
+    parts["annotations"] = list(once.values())
+    (folder / "parts.json").write_text(json.dumps(parts))
+    made = build(folder, yard=folder / "yard.json")
+    read = {name: json.loads((folder / f"{name}.json").read_text()) for name in ("parts", "factory", "yard")}
+    found = {}
+    for name, coco in read.items():
+        found[name] = results(coco, rng, {image["id"] for image in coco["images"]})
+        for row in found[name]:
+            row["score"] = rng.random()
+        (folder / f"{name}_found.json").write_text(json.dumps(found[name]))
+    named = [row | {"name": f"{name}:{row['image_id']}"} for name in ("factory", "yard") for row in found[name]]
+    files = {"closed": "parts", "wild": "factory", "yard": "yard"}
+    result = curation.evaluate.elephant(
+        manifest=made,
+        truth={name: folder / f"{file}.json" for name, file in files.items()},
+        detections={name: folder / f"{file}_found.json" for name, file in files.items()},
+    )
+    ids = made.ids("wilderness")
+    by_hash = sorted(ids, key=lambda name: hashlib.sha256(f"mylab/parts{name}".encode()).digest())
+    ranked = by_hash if order == "hash" else sorted(ids)
+    n_closed = len(made.ids("closed"))
+    lists = {f"{k / 10:.1f}": ranked[: k * n_closed // 10] for k in range(100) if k * n_closed // 10 <= len(ids)}
+    levels = list(lists)
+    lists |= {part.name: made.ids(part.name) for part in made.header.parts if part.subset_of}
+    assert {"wr0.5", "wr1"} < set(lists)
+    rows = {
+        (row["recall"], row["ratio"]): row["WI"]
+        for row in result.table("impact").to_dict("records")
+        if row["over_classes"] == "macro"
+    }
+    average = {
+        row["recall"]: row["excl_level0"]
+        for row in result.table("average_impact").to_dict("records")
+        if row["over_classes"] == "macro"
+    }
+    assert len(rows) == 3 * len(lists)
+    for recall in ("0.1", "0.3", "0.5"):
+        expected = {
+            name: impact_of(
+                read["parts"], found["parts"], [row for row in named if row["name"] in set(listed)], int(recall[2:])
+            )
+            for name, listed in lists.items()
+        }
+        for name, value in expected.items():
+            assert rows[recall, name] == (None if value is None else pytest.approx(value, abs=1e-12)), (recall, name)
+        steps = [expected[name] for name in levels[1:]]
+        assert average[recall] == pytest.approx(sum(steps) / len(steps), abs=1e-12)  # type: ignore[arg-type]
 
 
 def test_a_stored_file_is_checked_as_a_users_own(folder: Path) -> None:

@@ -33,6 +33,7 @@ from curation.benchmarks.parts import (
     source_entry,
     voc_classes,
 )
+from curation.benchmarks.rules.wilderness import RATIO_RULE, closed_part, ratio_size, wilderness_part
 from curation.core.errors import ProtocolError, UsageError
 from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartEntry, Supersedes
 from curation.manifest.manifest import Manifest
@@ -93,23 +94,15 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     """
     coco = sources[COCO]
     classes = voc_classes(coco)
-    closed = closed_part(sources[CLOSED], classes)
+    closed = _closed_part(sources[CLOSED], classes)
     shows_known = images_with_roles(coco, classes, "known")
-    wilderness = wilderness_part(coco, shows_known, classes)
-    sizes = {ratio: int(Fraction(ratio) * len(closed.ids)) for ratio in parameters["ratios"]}
-    for ratio, size in sizes.items():
-        available = len(wilderness.ids)
-        if not 1 <= size <= available:
-            largest = Fraction(available, len(closed.ids))
-            usable = int(largest * 10) / 10 or float(int(largest * 1000) / 1000)
-            raise ProtocolError(
-                f"Not enough images for wilderness ratio {ratio}",
-                where=f"source {COCO}: {_file_of(coco)}",
-                expected=f"1 to {available} images: the wilderness source has {available} images without a known class",
-                found=f"floor({ratio} * {len(closed.ids)}) = {size} images",
-                hint="a larger COCO part, such as train2017, or, where the manifest fixes no ratio, "
-                f"--set ratios={usable}",
-            )
+    left = Selection(COCO, coco, np.flatnonzero(~shows_known))
+    wilderness = wilderness_part([left], classes, TEST_VIEW, _FACTS["wilderness_rule"])
+    hint = "a larger COCO part, such as train2017, or, where the manifest fixes no ratio, --set ratios={}"
+    sizes = {
+        ratio: ratio_size(ratio, closed, wilderness, f"source {COCO}: {_file_of(coco)}", hint)
+        for ratio in parameters["ratios"]
+    }
     walks, depends_on_file_order = walks_of(coco, shows_known, parameters, sorted(sizes.values()))
     selected = [
         parts.make_part(
@@ -145,39 +138,9 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     )
 
 
-def closed_part(source: Source, classes: Sequence[ClassEntry]) -> Part:
+def _closed_part(source: Source, classes: Sequence[ClassEntry]) -> Part:
     """Return the closed test set: every image of VOC2007 test."""
-    used = np.flatnonzero(np.bincount(source.require_objects("The closed part").category)).tolist()
-    known = {name for pair in parts.KNOWN_OF_VOC for name in pair}
-    strangers = [name for name in map(source.categories.names.__getitem__, used) if name not in known]
-    if strangers or not used:
-        nothing = f"{len(source.images)} images without objects"
-        raise ProtocolError(
-            f"The closed set shows {'classes other than the 20 known ones' if strangers else 'no known class'}",
-            where=f"source {CLOSED}: {_file_of(source)}",
-            expected="VOC2007 test with its 20 classes",
-            found=", ".join(repr(name[:40]) for name in strangers[:5]) or nothing,
-            hint=_SWAPPED,
-        )
-    chosen = Selection(CLOSED, source, all_images(source))
-    return parts.make_part("closed", "test", chosen, classes, view=TEST_VIEW, rule=_FACTS["closed_rule"])
-
-
-def wilderness_part(coco: Source, shows_known: Bools, classes: Sequence[ClassEntry]) -> Part:
-    """Return the full wilderness: every image that shows no known class (the paper's Mixed_Unknowns)."""
-    positions = np.flatnonzero(~shows_known)
-    rule = _FACTS["wilderness_rule"]
-    chosen = Selection(COCO, coco, positions)
-    part = parts.make_part("wilderness", "wilderness", chosen, classes, view=TEST_VIEW, rule=rule)
-    if not part.entry.annotated_images:
-        raise ProtocolError(
-            "No image of the wilderness source shows an unknown class and no known one",
-            where=f"source {COCO}: {_file_of(coco)}",
-            expected="COCO instances: 80 classes, 60 of them unknown",
-            found=f"{len(coco.images)} images, {int(shows_known.sum())} with a known class, {len(positions)} without",
-            hint=_SWAPPED,
-        )
-    return part
+    return closed_part(CLOSED, source, classes, TEST_VIEW, rule=_FACTS["closed_rule"], hint=_SWAPPED)
 
 
 def _ratio_part(ratio: str, size: int, order: str) -> dict[str, Any]:
@@ -185,7 +148,7 @@ def _ratio_part(ratio: str, size: int, order: str) -> dict[str, Any]:
     return {
         "name": f"wr{ratio}{ORDER_SUFFIX[order]}",
         "role": "wilderness",
-        "rule": f"The first floor({ratio} * N) = {size} wilderness images in {ORDER_RULES[order]}.",
+        "rule": RATIO_RULE.format(ratio=ratio, size=size, order=ORDER_RULES[order]),
         "view": TEST_VIEW,
         "subset_of": "wilderness",
     }
@@ -225,7 +188,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
         raise UsageError("--header-only writes the paper's own version", where="--set", expected="no parameters")
     header_facts = _FACTS["header_only"]
     classes = voc_classes()
-    closed = closed_part(sources[CLOSED], classes)
+    closed = _closed_part(sources[CLOSED], classes)
     everything = {"name": "wilderness", "role": "wilderness", "rule": _FACTS["wilderness_rule"], "view": TEST_VIEW}
     wilderness = [
         everything,

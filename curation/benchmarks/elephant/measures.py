@@ -99,7 +99,7 @@ def at_ratio_1(scene: Scene) -> Added | None:
 
 
 def _is_printed(ratio: str) -> bool:
-    return ratio == WR1 or ratio.endswith(".0")
+    return ratio.startswith("wr") or ratio.endswith(".0")
 
 
 def _columns(names: str, unit: str = "") -> tuple[Column, ...]:
@@ -175,9 +175,9 @@ def by_part(measured: Measured) -> tuple[Measured, Measured]:
 
 
 def paper(
-    scene: Scene, matches: Matches, points: OperatingPoints, levels: Levels, listed: Added | None = None
+    scene: Scene, matches: Matches, points: OperatingPoints, levels: Levels, listed: Sequence[Added] = ()
 ) -> Measured:
-    """Return mAP and wilderness impact at each level, and on a list of wilderness images, as the paper's text says.
+    """Return mAP and wilderness impact at each level, and on lists of wilderness images, as the paper's text says.
 
     AP is of all images of a level (`curation.evaluation.curves.average_precision_by_level`), in %; wilderness impact
     of the threshold of the closed set (`curation.evaluation.open_set.wilderness_impact`).
@@ -206,13 +206,13 @@ def paper(
         {"class": name, "objects": n, "left_out": "" if n else "no ground truth"}
         for name, n in zip(classes, matches.n_positive.tolist(), strict=True)
     ]
-    if listed is not None:
-        alone = scene._replace(outside=scene.outside.take(listed.images[scene.outside.image]))
-        one_level = Levels((listed.name,), np.array([n_wilderness]), levels.counts)
+    for added in listed:
+        alone = scene._replace(outside=scene.outside.take(added.images[scene.outside.image]))
+        one_level = Levels((added.name,), np.array([n_wilderness]), levels.counts)
         for name, column in paper(alone, matches, points, one_level).tables.items():
             rows = [dict(zip(column, row, strict=True)) for row in zip(*column.values(), strict=True)]
-            tables[name] += [row for row in rows if row.get("ratio") == listed.name]
-        tables["levels"][-1]["n_wild_images"] = int(listed.images.sum())
+            tables[name] += [row for row in rows if row.get("ratio") == added.name]
+        tables["levels"][-1]["n_wild_images"] = int(added.images.sum())
     values = [
         *(Value(name, tables["levels"][0][name]) for name in _FLAVOURS),
         Value("mAP11_open", percent(mean_11)),
@@ -240,11 +240,11 @@ def official(
     *,
     recalls_tenths: Sequence[int] = (1, 3, 5),
     counts: open_set.LevelCounts = "integer",
-    listed: Added | None = None,
+    listed: Sequence[Added] = (),
 ) -> Measured:
     """Return mAP and wilderness impact at each level as the paper's own code (``eval.py``, ``WIC.py``) computes them.
 
-    A list of wilderness images, where it exists, has a separate row after the levels.
+    Lists of wilderness images have separate rows after the levels.
 
     The code differs from the paper's text: matching against objects of any class, float32 IoU, difficult objects
     ordinary, interpolated precision instead of a threshold, a ratio of class means, and images without annotation
@@ -267,13 +267,13 @@ def official(
     matches = assign(closed, inside, OFFICIAL)
     pool = Pool.of(inside, matches, outside)
     recalls = matching.tenth_names(recalls_tenths)
-    # By level; of all images; and of the closed ones with those of the list.
+    # By level; of all images; and of the closed ones with those of each list.
     groups = [(entered, len(levels)), (np.zeros_like(entered), 1)]
     ratios, images = list(levels.names), levels.images.tolist()
-    if listed is not None:
-        groups.append((np.append(np.zeros(len(inside), np.int64), ~listed.images[outside.image]), 1))
-        ratios.append(listed.name)
-        images.append(n_wild + int(listed.images.sum()))
+    for added in listed:
+        groups.append((np.append(np.zeros(len(inside), np.int64), ~added.images[outside.image]), 1))
+        ratios.append(added.name)
+        images.append(n_wild + int(added.images.sum()))
     numbers = [_official_by_level(pool, *group, len(closed.classes), recalls_tenths) for group in groups]
     average, detected, *precisions = (np.concatenate(columns) for columns in zip(*numbers, strict=True))
     is_row = np.arange(len(average)) != len(levels)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -55,7 +56,17 @@ from curation.core.figures import (
     small_multiples,
 )
 from curation.core.process import steps
-from curation.evaluation.inputs import POLICY, READING, Policy, Reading, Truth, by_name, file_records, manifest_record
+from curation.evaluation.inputs import (
+    POLICY,
+    READING,
+    Policy,
+    Reading,
+    Truth,
+    by_name,
+    file_records,
+    manifest_record,
+    remembered_truth,
+)
 from curation.evaluation.measures import Measure, Measured, Value, definitions
 from curation.evaluation.problem import Floats, GroundTruth, KnownClasses, class_names
 from curation.evaluation.resample import GENERATOR
@@ -249,7 +260,7 @@ class _Split:
 
 def evaluate(
     *,
-    truth: Annotated[Mapping[str, Truth] | Truth, "[SPLIT=]FILE"],
+    truth: Annotated[Mapping[str, Truth] | Truth, "[SPLIT=]FILE"] = MappingProxyType({}),
     detections: Annotated[Mapping[str, Path] | Path, "[SPLIT=]FILE"],
     id_scores: Annotated[Mapping[str, Path] | Path, "[SPLIT=]FILE"],
     classes: Path | None = None,
@@ -267,7 +278,7 @@ def evaluate(
     Parameters
     ----------
     truth : Path or Source, or mapping of str to such
-        COCO JSON, or a dataset root
+        COCO JSON, or a dataset root (default: the sources that the manifest remembers)
     detections : Path, or mapping of str to Path
         COCO results JSON with ood_score, or records by image
     id_scores : Path, or mapping of str to Path
@@ -297,6 +308,8 @@ def evaluate(
     parts = () if loaded is None else tuple(part.name for part in loaded.header.parts)
     files: dict[str, Path] = by_name(detections, "--detections", "split", parts, unnamed=ONLY)
     names = tuple(files)
+    if loaded is not None and isinstance(truth, Mapping) and not truth:
+        truth = {name: remembered_truth(loaded, [name]) for name in names}
     truths: dict[str, Truth] = by_name(truth, "--truth", "split", parts or names, wanted=names, shared=True)
     id_files: dict[str, Path] = by_name(id_scores, "--scores", "split", names, wanted=names, shared=True)
     t_star, class_reading = (_t_star(options.t_star), _classes(classes, id_classes, official_compat=official_compat))

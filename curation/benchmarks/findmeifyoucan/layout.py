@@ -62,11 +62,11 @@ def findmeifyoucan_tables(member: Member) -> list[PlannedTable]:
     """
     header = member.manifest.header
     where = f"{header.name} {header.version}"
-    if header.rule.protocol != "findmeifyoucan":
+    if header.rule.protocol not in ("findmeifyoucan", "near-far"):
         raise PublishError(
             "The authors' layout is that of near, far and farther splits",
             where=where,
-            expected="a manifest of the benchmark findmeifyoucan",
+            expected="a manifest of the benchmark findmeifyoucan, or of the rule near-far",
             found=header.rule.protocol,
         )
     splits = [part.name for part in header.parts if part.name.rpartition("-")[2] in _DISTANCES]

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -35,6 +36,7 @@ from curation.evaluation.inputs import (
     Truth,
     by_name,
     manifest_record,
+    remembered_truth,
     require_manifest_for_ids,
 )
 from curation.evaluation.matching import assign, positives
@@ -304,7 +306,7 @@ def _retained_objects(truth: GroundTruth, rows: Bools) -> GroundTruth:
 
 def evaluate(
     *,
-    truth: Annotated[Mapping[str, Truth] | Truth, "[CASE=]FILE"],
+    truth: Annotated[Mapping[str, Truth] | Truth, "[CASE=]FILE"] = MappingProxyType({}),
     detections: Annotated[Mapping[str, Path] | Path, "[CASE=]FILE"],
     classes: Annotated[Mapping[str, Path] | Path | None, "[CASE=]FILE"] = None,
     manifest: Annotated[Mapping[str, str] | Manifest | str | None, "[CASE=]MANIFEST"] = None,
@@ -325,7 +327,7 @@ def evaluate(
     Parameters
     ----------
     truth : Path or Source, or mapping of str to such
-        COCO JSON, or a dataset root
+        COCO JSON, or a dataset root (default: the source that each manifest remembers)
     detections : Path, or mapping of str to Path
         COCO results JSON: category_id or category, `unknown` included
     classes : Path, or mapping of str to Path, optional
@@ -363,9 +365,11 @@ def evaluate(
     """
     files: dict[str, Path] = by_name(detections, "--detections", "case", unnamed=ONLY)
     names = list(files)
-    truths: dict[str, Truth] = by_name(truth, "--truth", "case", names, wanted=names, shared=True)
     require_manifest_for_ids(category_ids, manifest=manifest, classes=classes)
     chosen, manifests = _classes(classes, manifest, names)
+    if isinstance(truth, Mapping) and not truth:
+        truth = {case: remembered_truth(manifests.get(case), [part]) for case in names}
+    truths: dict[str, Truth] = by_name(truth, "--truth", "case", names, wanted=names, shared=True)
     # Scores are not bounded: the paper's unknown score is a sum of three.
     policy = Policy(stray=stray, other_classes=other_classes, negative_sizes=negative_sizes, any_scores=True)
     opening = reading.opener()

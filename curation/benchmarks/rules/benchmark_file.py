@@ -12,8 +12,8 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from difflib import get_close_matches
+from importlib import import_module
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
@@ -23,18 +23,41 @@ from curation.core.errors import ProtocolError
 from curation.core.files import inside
 from curation.core.json_text import decode_json
 from curation.core.reading import read_plain, utf8_text
-from curation.manifest.header import ClassEntry, ClassRole, LabelView, Name, Paper, PartName, Taxonomy
+from curation.manifest.header import (
+    ClassEntry,
+    ClassRole,
+    Digest,
+    LabelView,
+    Name,
+    Order,
+    Paper,
+    PartName,
+    PartRole,
+    Taxonomy,
+)
+from curation.manifest.locate import load_manifest
 from curation.sources.datasets import users_name
 from curation.sources.source_specs import SourceSlot
 
-RuleName = Literal["wilderness"]
+RuleName = Literal["wilderness", "tasks", "superclass", "hierarchy", "near-far", "lists", "split"]
+"""Each rule is the module of this name beside this one, with `_` for `-` (see `rule_module`)."""
 RULES: tuple[RuleName, ...] = get_args(RuleName)
-EVALUATORS: dict[str, str] = {"wilderness": "elephant"}
+EVALUATORS: dict[str, str] = {
+    "wilderness": "elephant",
+    "tasks": "owod",
+    "superclass": "osod3",
+    "hierarchy": "imagenet",
+    "near-far": "findmeifyoucan",
+}
 """The evaluation of each rule's manifests."""
 ROLES: tuple[ClassRole, ...] = ("known", "negative", "unknown", "ignored")
 ClassName = Annotated[str, Meta(min_length=1, max_length=200)]
 ClassNames = tuple[ClassName, ...]
 _DEEPEST = 50
+_EARLIER = {"tasks": "owod --tasks ", "pools": "findmeifyoucan --set pair="}
+"""Options of `build` that read files of earlier forms, by a table that only they have."""
+_OWN = ("name", "paper", "expect", "published", "cases")
+"""Keys that a file has itself: they are not inherited."""
 Parameters = TypeVar("Parameters", bound=msgspec.Struct)
 
 
@@ -54,8 +77,13 @@ class SourceTable(_Table, frozen=True):
     part : str
         Part of a dataset root, such as ``test``.
     required : bool
+        Whether every build needs it.
     meaning : str
         One line for messages.
+    licence : str
+        Of the user's own data, such as CC-BY-4.0.
+    exhaustive : bool
+        Whether every object of every class is annotated on every image.
     """
 
     role: str = msgspec.field(default="", name="as")
@@ -63,12 +91,21 @@ class SourceTable(_Table, frozen=True):
     part: str = ""
     required: bool = True
     meaning: str = ""
+    licence: str = ""
+    exhaustive: bool = False
 
 
 class NamesFile(_Table, frozen=True):
     """Class names in a text file beside the benchmark file, one a line."""
 
     file: str
+
+
+class TaskTable(_Table, frozen=True):
+    """A table ``[[classes.tasks]]``: the classes that become known in a task."""
+
+    name: PartName
+    classes: Annotated[ClassNames, Meta(min_length=1)]
 
 
 class Classes(_Table, frozen=True):
@@ -84,6 +121,10 @@ class Classes(_Table, frozen=True):
         Groups of classes, or of other groups.
     absent : tuple of str
         Known classes that a source may lack.
+    tasks : tuple of TaskTable
+        Known classes by task, in the order of the tasks (rule ``tasks``).
+    synsets : dict of str to str, or str
+        WordNet synset of a class, such as ``cat.n.01``; or the name of a map that this package has, such as ``coco``.
     """
 
     known: ClassNames | NamesFile = ()
@@ -93,6 +134,8 @@ class Classes(_Table, frozen=True):
     aliases: dict[str, ClassNames] = {}
     groups: dict[str, ClassNames] = {}
     absent: ClassNames = ()
+    tasks: tuple[TaskTable, ...] = ()
+    synsets: dict[str, str] | str = {}
 
     def of(self, role: str) -> tuple[str, ...]:
         """Return the classes in a role: a group stands for its classes; each class once, in order.
@@ -102,7 +145,10 @@ class Classes(_Table, frozen=True):
         ProtocolError
             A group contains itself.
         """
-        names: ClassNames = getattr(self, role)
+        return self.leaves(getattr(self, role))
+
+    def leaves(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return classes, a group's in its place; each once, in order. A `ProtocolError` as `of` raises it."""
         opened: set[str] = set()
         return tuple(dict.fromkeys(leaf for name in names for leaf in self._leaves(name, (), opened)))
 
@@ -119,6 +165,45 @@ class Classes(_Table, frozen=True):
                 yield from self._leaves(member, (*above, name), opened)
 
 
+class ListedPart(_Table, frozen=True):
+    """A table ``[[parts]]``: an id list; or in a package one a task, with ``{task}`` and ``{first}-{last}`` in texts.
+
+    Attributes
+    ----------
+    name : str
+        Of the part.
+    file : str
+        ``FILE``, or ``FILE:FIRST-LAST`` for some of its lines.
+    role : {"train", "val", "test", "finetune", "wilderness"}
+        What its images are for: parts of different roles share none.
+    sources : tuple of str
+        Of its images; may be left out where the file has one source.
+    selection : str
+        Which images these are, in a sentence.
+    view : str
+        Name of a label view of the file; the default view where it is empty.
+    of : tuple of int
+        Numbers of the tasks; empty for a benchmark without tasks.
+    subset_of : str
+        The part that holds all of its images.
+    order : {"listed", "code_point"}
+        Order of the ids: that of the file.
+    sha256 : str
+        Digest of the file: ``sha256:`` and 64 digits.
+    """
+
+    name: str
+    file: str
+    role: PartRole
+    sources: tuple[str, ...] = ()
+    selection: str = ""
+    view: str = ""
+    of: tuple[int, ...] = ()
+    subset_of: str = ""
+    order: Order = "listed"
+    sha256: Digest | Literal[""] = ""
+
+
 class Expected(_Table, frozen=True):
     """A figure that the benchmark has to have: ``"closed.images" = { value = 120, place = "our count" }``."""
 
@@ -128,7 +213,35 @@ class Expected(_Table, frozen=True):
 
 
 class BenchmarkFile(_Table, frozen=True):
-    """What a benchmark file holds; its rule checks `parameters`."""
+    """What a benchmark file holds; its rule checks `parameters`.
+
+    Attributes
+    ----------
+    rule : str
+        How the parts are selected.
+    name : str
+        Of the benchmark: lower-case words joined by ``-``, at most one ``/``. Families of this package are taken.
+    sources : dict of str to SourceTable
+        The raw data, by the names of ``--source NAME=PATH``.
+    classes : Classes
+        Names by role, and how the sources call them.
+    parameters : dict
+        Of the rule.
+    title : str
+        In words; by default the name.
+    taxonomy : str
+        What unknown classes are; the rule states a default.
+    notes : tuple of str
+        For the readers of the manifest.
+    views : dict of str to LabelView
+        How the boxes of each role are treated when a part is written out or scored.
+    parts : tuple of ListedPart
+        Rule ``lists``: the id lists.
+    expect : dict of str to Expected
+        Figures such as ``"closed.images"``, which are compared with those obtained.
+    paper : Paper
+        The publication, for data of its authors.
+    """
 
     rule: RuleName
     name: Name
@@ -139,6 +252,7 @@ class BenchmarkFile(_Table, frozen=True):
     taxonomy: Taxonomy | None = None
     notes: tuple[str, ...] = ()
     views: dict[PartName, LabelView] = {}
+    parts: tuple[ListedPart, ...] = ()
     expect: dict[str, Expected] = {}
     paper: Paper | None = None
 
@@ -146,7 +260,9 @@ class BenchmarkFile(_Table, frozen=True):
     def slots(self) -> tuple[SourceSlot, ...]:
         """The sources as a build takes them."""
         return tuple(
-            SourceSlot(name, self.dataset(name), table.part, table.required, table.meaning or self.role(name))
+            SourceSlot(
+                name, self.dataset(name), table.part, table.required, table.meaning or self.role(name), self.role(name)
+            )
             for name, table in self.sources.items()
         )
 
@@ -165,24 +281,89 @@ class BenchmarkFile(_Table, frozen=True):
         return msgspec.convert(self.parameters, form, strict=False)
 
 
-def rule_of(path: Path) -> str:
-    """Return the rule that a file names; empty where it declares published lists in the earlier form.
+class WrittenFile(BenchmarkFile, frozen=True):
+    """A benchmark file as it is written.
+
+    Attributes
+    ----------
+    extends : str
+        A file beside this one, or the name of a manifest, whose keys hold where this file has none. Never inherited
+        are name, paper, expect, published and cases.
+    cases : dict of str to dict
+        Tables of the same keys, laid over the file: ``curation build FILE.toml/KEY``.
+    """
+
+    extends: str = ""
+    cases: dict[PartName, dict[str, Any]] = {}
+
+
+def file_schema(rule: str) -> dict[str, Any]:
+    """Return the JSON Schema of the benchmark files of a rule: for editors that check TOML.
+
+    Examples
+    --------
+    >>> sorted(file_schema("wilderness")["$defs"]["BenchmarkFile"]["required"])
+    ['name', 'rule', 'sources']
+    """
+    form = rule_module(rule).PARAMETERS
+    needed = any(field.required for field in msgspec.structs.fields(form))
+    fields: list[Any] = [("rule", Literal[rule])]
+    fields.append(("parameters", form) if needed else ("parameters", form, msgspec.field(default_factory=form)))
+    record = msgspec.defstruct("BenchmarkFile", fields, bases=(WrittenFile,), kw_only=True, forbid_unknown_fields=True)
+    schema = _numbers(msgspec.json.schema(record))
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def _numbers(value: Any) -> Any:
+    """Return a schema in which a decimal may be a number, as in TOML; msgspec describes it as a text."""
+    if isinstance(value, dict):
+        if value.get("format") == "decimal":
+            return {"type": ["number", "string"]}
+        return {key: _numbers(each) for key, each in value.items()}
+    return [_numbers(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def rule_module(rule: str) -> Any:
+    """Return the module of a rule.
+
+    It holds ``PARAMETERS`` (the record of its parameters), ``PARTS``, ``PAPER`` (None if it follows no paper),
+    ``build`` and ``start`` (what `init` writes), ``USUAL_SOURCES`` (names of sources for `init`) and ``score_words``
+    (options of `evaluate MANIFEST`, of a rule in `EVALUATORS`). A function ``resolved(parameters, folder)`` replaces
+    what a user's file refers to by what it holds. A rule that replays decisions has ``read_recorded`` and
+    ``read_decisions_file``.
+    """
+    return import_module(f"{__package__}.{rule.replace('-', '_')}")
+
+
+def file_and_case(text: str) -> tuple[Path, str]:
+    """Return the benchmark file that a text names, and the case: of ``FILE.toml/KEY`` the table ``[cases.KEY]``."""
+    path = Path(text)
+    is_case = path.suffix.lower() != ".toml" and path.parent.suffix.lower() == ".toml" and path.parent.is_file()
+    return (path.parent, path.name) if is_case else (path, "")
+
+
+def rule_of(text: str) -> str:
+    """Return the rule of a benchmark file or of its case; empty if it declares published lists in the earlier form.
 
     Raises
     ------
     ProtocolError
         The file has no key ``rule`` and no table ``published``, or names another rule.
     """
-    tables = _tables(path)
+    path, case = file_and_case(text)
+    tables = _whole(path, case)
     rule = tables.get("rule", "")
     if rule not in RULES and (rule or "published" not in tables):
-        near = get_close_matches(str(rule), RULES, cutoff=0.4)
+        hints = [f'rule = "{near}"' for near in get_close_matches(str(rule), RULES, cutoff=0.4)]
+        hints += [
+            f"a file of an earlier form: curation build {at}{path}" for key, at in _EARLIER.items() if key in tables
+        ]
         raise ProtocolError(
             "The benchmark file names no rule",
             where=str(path),
             expected=f"rule = one of {', '.join(RULES)}",
             found=repr(rule)[:80] if rule else "no key rule",
-            hint=f'rule = "{near[0]}"' if near else "docs/own_benchmark.md shows a file of each rule",
+            hint=[*hints, "docs/own_benchmark.md shows a file of each rule"][0],
         )
     return str(rule)
 
@@ -193,7 +374,7 @@ def read_benchmark_file(text: str) -> str:
     Parameters
     ----------
     text : str
-        Path of the file, or what this function returned before.
+        Path of the file, with ``/KEY`` behind it that of a case; or what this function returned before.
 
     Raises
     ------
@@ -203,7 +384,7 @@ def read_benchmark_file(text: str) -> str:
     if text.startswith("{"):
         benchmark = stated_in(text)
         try:
-            benchmark.parameters_as(resolve_name(f"{__package__}.{benchmark.rule}:PARAMETERS"))
+            settings = benchmark.parameters_as(rule_module(benchmark.rule).PARAMETERS)
         except msgspec.ValidationError as error:
             message, where = "The benchmark file in the manifest cannot be read", "rule.parameters: file"
             raise ProtocolError(message, where=where, found=str(error)[:200]) from None
@@ -211,27 +392,42 @@ def read_benchmark_file(text: str) -> str:
             raise ProtocolError(
                 "A manifest holds class names, not the name of a list of them", where="rule.parameters: file"
             )
+        if isinstance(getattr(settings, "keep", {}), str):
+            message = "A manifest holds the ids of an earlier split, not its name"
+            raise ProtocolError(message, where="rule.parameters: file")
         return _as_text(benchmark)
-    path = Path(text)
-    tables = _tables(path)
+    path, case = file_and_case(text)
+    tables = _whole(path, case)
     try:
         benchmark = msgspec.convert(tables, BenchmarkFile)
     except msgspec.ValidationError as error:
-        raise _explained(error, path, _keys(BenchmarkFile, Classes, SourceTable, Expected)) from None
-    form = resolve_name(f"{__package__}.{benchmark.rule}:PARAMETERS")
+        raise _explained(
+            error, path, _keys(WrittenFile, Classes, TaskTable, SourceTable, ListedPart, Expected)
+        ) from None
+    module = rule_module(benchmark.rule)
+    form = module.PARAMETERS
     try:
         settings = benchmark.parameters_as(form)
     except msgspec.ValidationError as error:
         raise _explained(error, path, _keys(form), table="parameters") from None
-    for role in ROLES:
-        listed = getattr(benchmark.classes, role)
-        if isinstance(listed, NamesFile):
-            list_path = inside(path.parent, listed.file)
-            data = read_plain(list_path, kind="list of classes")
-            lines = utf8_text(data, str(list_path), ProtocolError, "The list of classes is not UTF-8").splitlines()
-            classes = msgspec.structs.replace(benchmark.classes, **{role: tuple(filter(None, map(str.strip, lines)))})
-            benchmark = msgspec.structs.replace(benchmark, classes=classes)
-    written = {name: _plain(getattr(settings, name)) for name in sorted(benchmark.parameters)}
+    settings = module.resolved(settings, path.parent) if hasattr(module, "resolved") else settings
+    return _stored(benchmark, settings)
+
+
+def parameter_text(benchmark: BenchmarkFile, form: type[Parameters]) -> str:
+    """Return a benchmark that was not read from a file as a manifest holds it; its parameters are checked."""
+    return _stored(benchmark, benchmark.parameters_as(form))
+
+
+def _stored(benchmark: BenchmarkFile, settings: msgspec.Struct) -> str:
+    """Return a benchmark with its parameters in their usual form, but for those that have their default."""
+    fields = {field.name: field for field in msgspec.structs.fields(settings)}
+    values = {name: getattr(settings, name) for name in sorted(benchmark.parameters)}
+    written = {
+        name: _plain(value)
+        for name, value in values.items()
+        if value != fields[name].default and (value or not fields[name].default_factory)
+    }
     return _as_text(msgspec.structs.replace(benchmark, parameters=written))
 
 
@@ -293,6 +489,76 @@ def _tables(path: Path) -> dict[str, Any]:
         raise ProtocolError(message, where=str(path), expected=expected, found=str(problem)[:300]) from None
 
 
+def _whole(path: Path, case: str, above: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """Return the tables of a file over those that it extends, and of a case over them; class lists are in line."""
+    tables = _tables(path)
+    _read_lists(tables, path.parent)
+    if "extends" in tables:
+        tables = _over(_extended(tables.pop("extends"), path, (*above, path.resolve())), tables)
+    cases = tables.pop("cases", {})
+    if not case:
+        return tables
+    if not isinstance(cases, dict) or not isinstance(cases.get(case), dict):
+        names = [f"{path}/{name}" for name in cases] if isinstance(cases, dict) else []
+        near = get_close_matches(f"{path}/{case}", names, 1)
+        raise ProtocolError(
+            "The benchmark file has no such case",
+            where=f"{path}: [cases.{case}]"[:300],
+            expected=", ".join(names)[:300] or "a table [cases.KEY]",
+            hint=f"did you mean {near[0]}?" if near else None,
+        )
+    laid = dict(cases[case])
+    if nested := [key for key in ("extends", "cases") if key in laid]:
+        raise ProtocolError("A case holds no further file", where=f"{path}: [cases.{case}] {nested[0]}")
+    _read_lists(laid, path.parent)
+    name = f"{tables.get('name', '')}-{case}"
+    return {"name": name} | _over({key: each for key, each in tables.items() if key not in _OWN}, laid)
+
+
+def _extended(target: Any, path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
+    """Return what a file inherits from another one, or from the file that a manifest holds."""
+    where = f"{path}: extends"
+    expected = 'a file beside this one, such as "parts.toml", or the name of a manifest that a benchmark file made'
+    if not isinstance(target, str) or not target or len(above) > _DEEPEST:
+        raise ProtocolError("The file cannot extend this", where=where, expected=expected, found=repr(target)[:80])
+    other, case = file_and_case(str(path.parent / target))
+    if other.suffix.lower() == ".toml":
+        if (base := inside(path.parent, target.removesuffix(f"/{case}"))).resolve() in above:
+            raise ProtocolError("A benchmark file extends itself", where=where, found=target[:80])
+        tables = _whole(base, case, above)
+    else:
+        text = load_manifest(target).header.rule.parameters.get("file", "")
+        tables = msgspec.to_builtins(stated_in(text)) if isinstance(text, str) and text.startswith("{") else {}
+        if not tables:
+            raise ProtocolError(
+                "The manifest holds no benchmark file", where=where, expected=expected, found=target[:80]
+            )
+    return {key: each for key, each in tables.items() if key not in _OWN}
+
+
+def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Return tables with the keys of others laid over them, key by key."""
+    laid = dict(below)
+    for key, value in above.items():
+        before = laid.get(key)
+        laid[key] = _over(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
+    return laid
+
+
+def _read_lists(tables: dict[str, Any], folder: Path) -> None:
+    """Replace each ``{ file = "known.txt" }`` among the classes by the names in the file."""
+    classes = tables.get("classes")
+    if not isinstance(classes, dict):
+        return
+    for role in ROLES:
+        listed = classes.get(role)
+        if isinstance(listed, dict) and [*listed] == ["file"] and isinstance(listed["file"], str):
+            path = inside(folder, listed["file"])
+            data = read_plain(path, kind="list of classes")
+            lines = utf8_text(data, str(path), ProtocolError, "The list of classes is not UTF-8").splitlines()
+            classes[role] = list(filter(None, map(str.strip, lines)))
+
+
 def _explained(error: msgspec.ValidationError, path: Path, keys: Sequence[str], *, table: str = "") -> ProtocolError:
     """Return the error of a key or a value, with its line, its table and the nearest key."""
     message, _, place = str(error).partition(" - at `$")
@@ -307,11 +573,12 @@ def _explained(error: msgspec.ValidationError, path: Path, keys: Sequence[str], 
     place = {0: "", 1: f", line {', '.join(numbers)}"}.get(len(numbers), f", one of the lines {', '.join(numbers[:5])}")
     near = get_close_matches(key, keys) if "unknown" in message else []
     if "matching regex" in message:
-        message = (
-            "lower-case letters, digits, . and _, joined by - and at most one /"
-            if key == "name"
-            else "a to z, 0 to 9, _"
-        )
+        forms = {
+            "name": "lower-case letters, digits, . and _, joined by - and at most one /",
+            "cut": "whole, halves, sixths, or a pattern of the letters K, N and U, such as KKNU",
+            "sha256": "sha256: and 64 digits of 0 to 9 and a to f",
+        }
+        message = forms.get(key, "a to z, 0 to 9, _")
     problem = "an unknown key" if "unknown" in message else "no such key" if unknown else "a wrong value"
     where = f"{path}{place}" + (f", table [{'.'.join(names)}]" if names else "")
     return ProtocolError(
@@ -326,6 +593,8 @@ def _plain(value: Any) -> Any:
     """Return a value of a record as JSON holds it: decimals as texts in their shortest form."""
     if isinstance(value, tuple):
         return tuple(map(_plain, value))
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
     return decimal_text(value) if isinstance(value, Decimal) else value
 
 

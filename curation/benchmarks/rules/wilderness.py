@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from difflib import get_close_matches
 from fractions import Fraction
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -17,12 +16,31 @@ import numpy as np
 from msgspec import Meta
 
 from curation.benchmarks.benchmark import fact
-from curation.benchmarks.parts import Part, Selection, all_images, hash_rank, images_with, make_part, manifest_of_file
-from curation.benchmarks.rules.benchmark_file import BenchmarkFile, class_entries, decimal_text, stated_in
-from curation.core.errors import ProtocolError
-from curation.manifest.header import ClassEntry, LabelView, Paper
+from curation.benchmarks.parts import (
+    Part,
+    Selection,
+    all_images,
+    hash_rank,
+    images_with,
+    make_part,
+    manifest_of_file,
+    require_classes,
+    used_classes,
+)
+from curation.benchmarks.rules.benchmark_file import class_entries, decimal_text, stated_in
+from curation.benchmarks.rules.starting import (
+    StartOptions,
+    beginning,
+    listed,
+    object_counts,
+    quoted,
+    quoted_key,
+    source_tables,
+)
+from curation.core.errors import ProtocolError, UsageError
+from curation.manifest.header import ClassEntry, Header, LabelView, Paper
 from curation.manifest.manifest import Manifest
-from curation.sources.source import Int64s, Source
+from curation.sources.source import Int64s, Source, Texts
 
 CLOSED = "closed"
 ORDERS = {"hash": "the rank of sha256(salt + id)", "id": "ascending image id"}
@@ -30,6 +48,7 @@ _WILDERNESS = (
     "Images without any annotation of a known class, whatever its size, crowd regions included; images without any "
     "annotation are in."
 )
+RATIO_RULE = "The first floor({ratio} * N) = {size} wilderness images in {order}."
 _ANNOTATED = _WILDERNESS.replace("are in.", "are left out.")
 
 
@@ -64,6 +83,7 @@ class WildernessParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
 
 
 PARAMETERS = WildernessParameters
+USUAL_SOURCES = (CLOSED, "wild")
 PARTS = (
     ("closed", "the closed source"),
     ("wilderness", "all images of the other sources that show no known class"),
@@ -101,9 +121,9 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     closed_name = closed_names[0]
     if strange := [name for name in benchmark.classes.aliases if name not in benchmark.classes.of("known")]:
         raise ProtocolError("An alias is of no known class", where=f"[classes.aliases] {strange[0]}")
-    classes = class_entries(benchmark, _other_classes(benchmark, sources))
+    classes = class_entries(benchmark, used_classes(benchmark, sources.values()))
     for name, source in sources.items():
-        _require_classes(benchmark, name, source)
+        require_classes(benchmark, benchmark.classes.of("known"), name, source)
     view = benchmark.views.get("test", LabelView())
     closed = closed_part(closed_name, sources[closed_name], classes, view, settings.strangers)
     chosen = [
@@ -111,21 +131,14 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         for name, source in wild.items()
     ]
     selection = _WILDERNESS if settings.unannotated == "keep" else _ANNOTATED
-    wilderness = make_part("wilderness", "wilderness", chosen, classes, view=view, rule=selection)
-    if not wilderness.entry.annotated_images:
-        raise ProtocolError(
-            "No wilderness image shows an unknown class",
-            where=", ".join(f"source {name}" for name in wild),
-            expected="images with annotated classes, none of which is known",
-            found=f"{len(wilderness.ids)} images without a known class, none of them annotated",
-            hint="are the closed source and the others exchanged?",
-        )
+    wilderness = wilderness_part(chosen, classes, view, selection)
     made = [closed, wilderness]
     for order in dict.fromkeys(settings.orders):
         ranked = _Ranked.of(chosen, order, settings.salt or benchmark.name)
         suffix = "" if order == settings.orders[0] else f"-{order}"
         for ratio in dict.fromkeys(map(decimal_text, settings.ratios)):
-            size = _size_of(ratio, closed, wilderness)
+            size = ratio_size(ratio, closed, wilderness)
+            words = RATIO_RULE.format(ratio=ratio, size=size, order=ORDERS[order])
             made.append(
                 make_part(
                     f"wr{ratio}{suffix}",
@@ -133,7 +146,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
                     ranked.first(size),
                     classes,
                     view=view,
-                    rule=f"The first floor({ratio} * N) = {size} wilderness images in {ORDERS[order]}.",
+                    rule=words,
                     subset_of="wilderness",
                 )
             )
@@ -142,10 +155,108 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     )
 
 
+def score_words(header: Header) -> list[str]:
+    """Return the options of `evaluate MANIFEST`: detections by source, where the wilderness has several."""
+    parts = {part.name: part for part in header.parts}
+    sources = parts["wilderness"].sources
+    names = (CLOSED, *(sources if len(sources) > 1 else ("wilderness",)))
+    return [word for name in names for word in ("--detections", f"{name}=FILE")]
+
+
+def level_order(manifest: Manifest, ids: Sequence[str]) -> tuple[str, Int64s]:
+    """Return the first of the orders that a benchmark file states, in words, and the positions of the ids in it."""
+    benchmark = stated_in(str(manifest.header.rule.parameters["file"]))
+    settings = benchmark.parameters_as(WildernessParameters)
+    return ORDERS[settings.orders[0]], _ordered(
+        np.array(ids, object), settings.orders[0], settings.salt or benchmark.name
+    )
+
+
+def _ordered(ids: Texts, order: str, salt: str) -> Int64s:
+    return hash_rank(ids.tolist(), salt) if order == "hash" else np.argsort(ids, kind="stable")
+
+
+def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
+    """Return the lines of a file to begin with: the classes of the closed source are known.
+
+    Where the other sources have no further class, the first half of the classes is known.
+
+    Raises
+    ------
+    UsageError
+        There is no source in the role ``closed``, or no other.
+    """
+    if CLOSED not in sources or len(sources) < 2:
+        raise UsageError(
+            "The rule wilderness needs a closed source and at least one other",
+            expected="--source closed=PATH --source wild=PATH",
+            found=", ".join(sources),
+        )
+    sources[CLOSED].require_objects("The closed part")
+    wild = {name: source for name, source in sources.items() if name != CLOSED}
+    in_closed, in_wild = object_counts({CLOSED: sources[CLOSED]}), object_counts(wild)
+    used = [name for name, (objects, _) in in_closed.items() if objects]
+    by_lower = {name.casefold(): name for name in used}
+    aliases = {by_lower[name.casefold()]: name for name in in_wild if name not in used and name.casefold() in by_lower}
+    further = [name for name, (n, _) in in_wild.items() if n and name not in used and name not in aliases.values()]
+    known, note = used, "Classes of the closed source."
+    if not further:
+        known = used[: len(used) // 2]
+        note = "The other sources have no further class: the first half of the classes is known, the rest unknown."
+    if not known:
+        message = "No class is left to be unknown"
+        raise ProtocolError(message, where="source closed", expected="two classes", found=", ".join(used) or "none")
+    absent = [
+        name
+        for name in known
+        if any(not {name, aliases.get(name)} & {*source.categories.names} for source in sources.values())
+    ]
+    spellings = {*known, *(aliases[name] for name in known if name in aliases)}
+    strangers = "refuse" if known is used else "leave-out"
+    n_closed = len(sources[CLOSED].images)
+    if strangers == "leave-out":
+        n_closed -= int(images_with(sources[CLOSED], {*used} - {*known}).sum())
+    n_wild = sum(int((~images_with(source, spellings)).sum()) for source in wild.values())
+    ratio = min(Fraction(1), Fraction(n_wild, n_closed or 1))
+    return [
+        *beginning("wilderness", options.name),
+        *source_tables(sources, options.name),
+        "",
+        "[classes]",
+        f"# {note}",
+        *listed("known", known, [f"{in_closed[name][0]:,} objects on {in_closed[name][1]:,} images" for name in known]),
+        "# Known classes that a source has no category for.",
+        f"absent = [{', '.join(map(quoted, absent))}]",
+        "# Other names of a class in the sources.",
+        "[classes.aliases]",
+        *(f"{quoted_key(name)} = [{quoted(aliases[name])}]" for name in known if name in aliases),
+        "",
+        "[parameters]",
+        f"# Wilderness images over the {n_closed:,} closed ones; {n_wild:,} images show no known class.",
+        f"ratios = [{float(int(ratio * 100) / 100)}]",
+        "# Closed images with a class that is not known: refuse, leave-out, or keep.",
+        f"strangers = {quoted(strangers)}",
+    ]
+
+
 def closed_part(
-    name: str, source: Source, classes: Sequence[ClassEntry], view: LabelView, strangers: str = "refuse"
+    name: str,
+    source: Source,
+    classes: Sequence[ClassEntry],
+    view: LabelView,
+    strangers: str = "refuse",
+    *,
+    rule: str = "All images of the closed source.",
+    hint: str = 'add them to known, or set strangers = "leave-out" or "keep" in [parameters]',
 ) -> Part:
     """Return the closed test set: every image of its source, or those that show no other class than known ones.
+
+    Parameters
+    ----------
+    rule : str
+        The selection in words.
+    hint : str
+        What to do about other classes.
 
     Raises
     ------
@@ -161,15 +272,15 @@ def closed_part(
             "The closed source shows classes that are not known" if others else "The closed source has no objects",
             where=f"source {name}",
             expected=", ".join(entry.name for entry in classes if entry.role == "known")[:200],
-            found=", ".join(map(repr, others[:5])),
-            hint='add them to known, or set strangers = "leave-out" or "keep" in [parameters]' if others else None,
+            found=", ".join(repr(name[:40]) for name in others[:5]) or f"{len(source.images)} images without objects",
+            hint=hint,
         )
-    positions, selection = all_images(source), "All images of the closed source."
+    positions = all_images(source)
     if strangers == "leave-out":
         positions = np.flatnonzero(~images_with(source, others))
-        selection = "Images of the closed source that show no other class than known ones."
+        rule = "Images of the closed source that show no other class than known ones."
     elif others:
-        selection += " Objects of other classes are unknown."
+        rule += " Objects of other classes are unknown."
     if not len(positions):
         raise ProtocolError(
             "No closed image shows known classes alone",
@@ -178,36 +289,27 @@ def closed_part(
             found=f"{len(source.images)} images, each with another class",
             hint='strangers = "keep" in [parameters]',
         )
-    return make_part(CLOSED, "test", Selection(name, source, positions), classes, view=view, rule=selection)
+    return make_part(CLOSED, "test", Selection(name, source, positions), classes, view=view, rule=rule)
 
 
-def _other_classes(benchmark: BenchmarkFile, sources: Mapping[str, Source]) -> tuple[str, ...]:
-    """Return the used categories of all sources that the file does not name, by name."""
-    named = {alias for aliases in benchmark.classes.aliases.values() for alias in aliases}
-    used = {
-        source.categories.names[number] for source in sources.values() for number in np.unique(source.class_pairs()[1])
-    }
-    return tuple(sorted(used - named))
+def wilderness_part(chosen: Sequence[Selection], classes: Sequence[ClassEntry], view: LabelView, rule: str) -> Part:
+    """Return the wilderness: the selected images of its sources, none of which shows a known class.
 
-
-def _require_classes(benchmark: BenchmarkFile, name: str, source: Source) -> None:
-    """Raise `ProtocolError` where a source has no category of a known class: it may have it under another name."""
-    there = source.categories.names
-    by_lower = {each.casefold(): each for each in there}
-    for known in benchmark.classes.of("known"):
-        spellings = {known, *benchmark.classes.aliases.get(known, ())}
-        if spellings & {*there} or known in benchmark.classes.absent:
-            continue
-        near = by_lower.get(known.casefold()) or next(iter(get_close_matches(known, there)), None)
+    Raises
+    ------
+    ProtocolError
+        None of them shows an unknown class.
+    """
+    part = make_part("wilderness", "wilderness", chosen, classes, view=view, rule=rule)
+    if not part.entry.annotated_images:
         raise ProtocolError(
-            "A source has no category of a known class",
-            where=f"source {name}: class {known}",
-            expected=f"one of the categories {', '.join(there)}"[:300],
-            found="none of that name",
-            hint=f'[classes.aliases] {known} = ["{near}"]'
-            if near
-            else f'absent = ["{known}"] in [classes], if it has none',
+            "No wilderness image shows an unknown class",
+            where=", ".join(f"source {each.slot}" for each in chosen),
+            expected="images with annotated classes, none of which is known",
+            found=f"{len(part.ids)} images without a known class, none of them annotated",
+            hint="are the closed source and the others exchanged?",
         )
+    return part
 
 
 def _without_known(source: Source, classes: Sequence[ClassEntry], *, annotated: bool) -> Int64s:
@@ -218,7 +320,21 @@ def _without_known(source: Source, classes: Sequence[ClassEntry], *, annotated: 
     return np.flatnonzero(chosen)
 
 
-def _size_of(ratio: str, closed: Part, wilderness: Part) -> int:
+def ratio_size(
+    ratio: str, closed: Part, wilderness: Part, where: str = "[parameters] ratios", hint: str = "ratios = [{}]"
+) -> int:
+    """Return how many wilderness images a ratio means.
+
+    Parameters
+    ----------
+    where, hint : str
+        What states the ratios, and what to write there instead of ``{}``.
+
+    Raises
+    ------
+    ProtocolError
+        There are not as many, or none is meant.
+    """
     size, available = int(Fraction(ratio) * len(closed.ids)), len(wilderness.ids)
     if 1 <= size <= available:
         return size
@@ -226,10 +342,10 @@ def _size_of(ratio: str, closed: Part, wilderness: Part) -> int:
     usable = int(largest * 10) / 10 or float(int(largest * 1000) / 1000)
     raise ProtocolError(
         f"There are not enough wilderness images for ratio {ratio}",
-        where="[parameters] ratios",
-        expected=f"1 to {available} images",
+        where=where,
+        expected=f"1 to {available} images: so many show no known class",
         found=f"floor({ratio} * {len(closed.ids)}) = {size} images",
-        hint=f"ratios = [{usable}]" if usable else None,
+        hint=hint.format(usable) if usable else None,
     )
 
 
@@ -245,7 +361,7 @@ class _Ranked(NamedTuple):
         ids = np.concatenate([each.source.image_ids[each.positions] for each in selections])
         number = np.repeat(np.arange(len(selections)), [len(each.positions) for each in selections])
         position = np.concatenate([each.positions for each in selections])
-        rank = hash_rank(ids.tolist(), salt) if order == "hash" else np.argsort(ids, kind="stable")
+        rank = _ordered(ids, order, salt)
         return cls(selections, number[rank], position[rank])
 
     def first(self, size: int) -> list[Selection]:

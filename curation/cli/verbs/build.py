@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from curation.benchmarks.building import FiguresNotMetError, build, import_lists, is_approximate
-from curation.cli.output import Answer, Line, Table, next_command, source_words, warn
+from curation.cli.output import Answer, Line, Table, next_command, score_command, source_words, warn
 from curation.cli.outputs import NEW_MANIFEST
 from curation.manifest.header import Figure
 from curation.manifest.manifest import Manifest
@@ -69,13 +69,16 @@ def _answer(manifest: Manifest, out: Path) -> Answer:
     lines += [part_table(header)]
     lines += [figure_table(header.figures)] if header.figures else []
     remembered = manifest.built_from.sources if manifest.built_from and header.origin != "declared" else {}
-    words = source_words(entry.name for entry in header.sources if entry.name not in remembered)
+    unread = {entry.name for entry in header.sources if header.rule.protocol == "lists"}
+    words = source_words(entry.name for entry in header.sources if entry.name not in {*remembered, *unread})
     verb = "verify"
     if header.origin == "declared":
         verb = "build"
         pinned = str(header.rule.parameters.get("decisions", "")).startswith("sha256:")
         words += [*(["--decisions", "FILE"] if pinned else []), "--out", "DIR"]
     lines += [f"written to {out}", next_command(verb, out, *words)]
+    if command := score_command(manifest, out):
+        lines.append(next_command(*command[1:]))
     return Answer({"folder": str(out), **manifest_data(manifest)}, lines)
 
 

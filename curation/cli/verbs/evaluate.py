@@ -1,12 +1,14 @@
 """``curation evaluate``: score predictions, by benchmark; the function ``evaluate`` of each declares the options."""
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from curation.benchmarks.registry import evaluation_of, protocols, report_of, summary_of_protocol
-from curation.cli.output import Answer, next_command
+from curation.benchmarks.roles import is_published
+from curation.cli.output import Answer, next_command, score_command
 from curation.cli.outputs import KEPT, output_folder
 from curation.core.errors import UsageError
 from curation.core.process import stage
@@ -18,15 +20,21 @@ SUMMARIES = {name: summary_of_protocol(name) for name in protocols()}
 
 def evaluator_of(manifest: str) -> str:
     """Return the name of the evaluation by which a manifest is scored."""
-    from curation.benchmarks.rules.benchmark_file import EVALUATORS
+    from curation.benchmarks.rules.benchmark_file import EVALUATORS, RULES
     from curation.manifest.locate import load_manifest
 
-    protocol = load_manifest(manifest).header.rule.protocol
-    evaluator = EVALUATORS.get(protocol, protocol)
+    loaded = load_manifest(manifest)
+    protocol = loaded.header.rule.protocol
+    evaluator = EVALUATORS.get(
+        protocol, loaded.header.name.partition("/")[0] if is_published(loaded.header) else protocol
+    )
     if evaluator not in SUMMARIES:
+        command = shlex.join(score_command(loaded, manifest))
         raise UsageError(
             "Nothing says how this manifest is scored",
             where=manifest,
+            hint=command
+            or ("boxes are scored where the sources of a test part have them" if protocol in RULES else None),
             expected=f"curation evaluate BENCHMARK --manifest {manifest}; BENCHMARK is one of {', '.join(SUMMARIES)}",
             found=f"a manifest of the rule {protocol}",
         )

@@ -1,13 +1,14 @@
-"""``curation init``: a file to begin with, from the user's own data."""
+"""``curation init``: a benchmark file to begin with, from the user's own data."""
 
 from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
-from curation.benchmarks.owod.tasks import Given, start_tasks
-from curation.cli.output import Answer, next_command
+from curation.benchmarks.rules.benchmark_file import RuleName, rule_module
+from curation.benchmarks.rules.starting import Given, start_benchmark
+from curation.cli.output import Answer, next_command, source_words
 from curation.cli.outputs import OUTPUT_FILE
 from curation.core.errors import UsageError
 from curation.core.writing import write_text
@@ -15,43 +16,45 @@ from curation.sources.source_specs import BadBoxes
 
 
 def run(
-    what: Literal["tasks"] = "tasks",
+    rule: RuleName,
+    folder: Path | None = None,
     /,
     *,
-    source: Given,
+    source: Given | None = None,
     bad_boxes: BadBoxes = "error",
-    out: Annotated[Path, OUTPUT_FILE] = Path("tasks.toml"),
-    text: Annotated[str, start_tasks],
+    out: Annotated[Path, OUTPUT_FILE] = Path("benchmark.toml"),
+    text: Annotated[str, start_benchmark],
 ) -> Answer:
-    """Write a first task file from your own annotations.
+    """Write a benchmark file to begin with, from your own data.
 
     Parameters
     ----------
-    what
-        a task file for `curation build owod`
+    rule
+        how the parts of the benchmark are selected
+    folder
+        rule lists: your lists of images
     source
-        your annotations, such as a COCO JSON; begin with train= or test= to say what they are for, and @PART which part
-        of a folder (default: train; repeatable)
+        your data: COCO JSON, a VOC or YOLO folder, class folders or a table; NAME= before it names the source,
+        @PART which part of a folder it is (repeatable)
     bad_boxes
         boxes that are not finite, negative or outside any image: refuse, or drop and count
     out
         the new file
     """
     if out.suffix.lower() != ".toml":
-        raise UsageError("A task file is TOML", where=f"--out {out}", expected="a name that ends in .toml")
+        raise UsageError("A benchmark file is TOML", where=f"--out {out}", expected="a name that ends in .toml")
     write_text(out, text)
     written = tomllib.loads(text)
-    sources = {"train": "train=PATH", "test": "test=PATH"}
-    paths = {"train": source} if isinstance(source, Path) else {use or "train": path for use, path in source.items()}
-    sources |= {use.partition("@")[0]: f"{use}={path}" for use, path in paths.items()}
-    words = [word for text in sources.values() for word in ("--source", text)]
+    usual = rule_module(rule).USUAL_SOURCES[0]
+    data = source or folder
+    paths = {usual: data} if isinstance(data, Path) else {use or usual: path for use, path in (data or {}).items()}
+    given = {use.partition("@")[0]: f"{use}={path}" for use, path in paths.items()}
+    given = {name: text for name, text in given.items() if name in written["sources"]}
+    words = [word for text in given.values() for word in ("--source", text)]
+    words += source_words(
+        name for name, table in written["sources"].items() if name not in given and table.get("required", True)
+    )
     words += ["--on-error", "boxes=drop"] if bad_boxes == "drop" else []
     folder = written["name"].rpartition("/")[2]
-    lines = [f"{task['name']}: {', '.join(task['classes'])}" for task in written["tasks"]]
-    if written["unknown"]:
-        lines.append(f"unknown: {', '.join(written['unknown'])}")
-    lines += [
-        f"written to {out}: move each class to the task in which it becomes known",
-        next_command("build", "owod", "--tasks", out, *words, "--out", folder),
-    ]
-    return Answer({"file": str(out), **written}, lines)
+    lines = [f"written to {out}: read it, and change what you mean otherwise"]
+    return Answer({"file": str(out), **written}, [*lines, next_command("build", out, *words, "--out", folder)])

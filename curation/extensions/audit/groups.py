@@ -14,6 +14,7 @@ import numpy as np
 
 from curation.core.columns import distinct
 from curation.core.errors import UsageError
+from curation.core.patterns import captured, matches, require_group
 from curation.extensions.audit.identity import IMAGE_SUFFIX, Images
 from curation.sources.entries import NO_LABEL
 from curation.sources.source import Int32s
@@ -28,7 +29,6 @@ SHARE = 0.9
 LEAST_GROUPS = 10
 LARGEST_GROUP = 0.2
 """Fewer groups, or one with a larger share of all lines, may be classes where the name does not say what they are."""
-LONGEST_PATTERN = 1000
 GROUP_COLUMNS = (
     "patient", "subject", "case", "study", "lesion", "video", "clip", "sequence", "scene", "slide",
     "drive", "session", "recording", "speaker", "site", "location", "group", "source_id",
@@ -212,7 +212,7 @@ class Groups:
 
     def __init__(self, images: Images, patterns: Sequence[str] = (), column: str = "") -> None:
         self.images = images
-        self.own = tuple(_Pattern(f"--group {text}", ("group",), _checked(text)) for text in patterns)
+        self.own = tuple(_Pattern(f"--group {text}", ("group",), require_group(text, "--group")) for text in patterns)
         self.column = _column(column)
         self._by_pattern: dict[tuple[int, _Pattern], tuple[Int32s, pa.LargeStringArray]] = {}
         present = sorted({name for listed in images.lists for name in listed.columns})
@@ -276,17 +276,15 @@ class Groups:
             codes, names = np.full(len(unique), -1, np.int32), _texts(())
             # A sample of lines rejects patterns that do not fit; patterns of the user are applied to all lines.
             few = rows if pattern in self.own else rows[:: max(len(rows) // _SAMPLE, 1)]
-            hits = compute.match_substring_regex(self._paths(few), pattern.regex).to_numpy(zero_copy_only=False)
+            hits = matches(self._paths(few), pattern.regex)
             if len(rows) and 2 * hits.sum() >= len(few) * (pattern not in self.own) and hits.any():
                 texts = self._paths(rows)
-                fits = compute.match_substring_regex(texts, pattern.regex).to_numpy(zero_copy_only=False)
+                fits = matches(texts, pattern.regex)
                 texts = texts.filter(fits)
                 if pattern.in_folders:
                     texts = compute.replace_substring_regex(texts, _ROLE_FOLDER, r"\1")
                 captures = 1 if pattern in self.own else re.compile(pattern.regex).groups
-                replacement = "".join(f"\\{n + 1}" for n in range(captures))
-                texts = compute.replace_substring_regex(texts, f"(?s)^.*?(?:{pattern.regex}).*$", replacement)
-                encoded = texts.dictionary_encode()
+                encoded = captured(texts, pattern.regex, captures).dictionary_encode()
                 codes[ids + np.flatnonzero(fits)], names = encoded.indices.to_numpy(), encoded.dictionary
             self._by_pattern[at, pattern] = codes[np.searchsorted(unique, self.images.members[at])], names
         return self._by_pattern[at, pattern]
@@ -348,28 +346,6 @@ class Groups:
         # Some labels may be mistaken.
         follows = usual.sum() >= _FOLLOWING * rows.sum() and groups <= _GROUPS_A_LABEL * values
         return bool(follows) if values > 1 else None
-
-
-def _checked(pattern: str) -> str:
-    """Return a pattern of the user that can be searched for in bounded time and has a capture group."""
-    import pyarrow as pa
-    from pyarrow import compute
-
-    where, expected = f"--group {pattern[:80]}", r"a regular expression with a group, such as (patient\d+)"
-    if len(pattern) > LONGEST_PATTERN:
-        raise UsageError("The pattern is too long", where=where, expected=f"at most {LONGEST_PATTERN:,} characters")
-    try:
-        compute.match_substring_regex(pa.array([""]), pattern)
-    except pa.ArrowInvalid as error:
-        raise UsageError(
-            "Unsupported regular expression", where=where, expected=expected,
-            found=str(error)[:200], hint="lookahead, lookbehind and backreferences are not supported",
-        ) from None  # fmt: skip
-    try:
-        compute.replace_substring_regex(pa.array([""]), pattern, r"\1")
-    except pa.ArrowInvalid:
-        raise UsageError("The pattern has no capture group", where=where, expected=expected) from None
-    return pattern
 
 
 def _column(name: str) -> str:

@@ -12,71 +12,17 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import combinations, pairwise
+from itertools import combinations
 from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from curation.extensions.audit.lists import ListRole
+from curation.sources.list_roles import ROLE_ORDER, Role, RoleGuess, read_role
 from curation.sources.source import Int64s
 
-Role = Literal["train", "val", "test"]
 Kind = Literal["family", "parts", "between"]
-
-_ORDER: tuple[Role, ...] = ("train", "val", "test")
-_WORDS: dict[str, tuple[Role, ...]] = {
-    **dict.fromkeys(("train", "training", "tr", "trn", "labeled", "labelled", "support"), ("train",)),
-    **dict.fromkeys(("unlabeled", "unlabelled"), ("train",)),
-    **dict.fromkeys(("val", "va", "valid", "validation", "dev", "minival", "holdout"), ("val",)),
-    **dict.fromkeys(("test", "testing", "te", "tst", "eval", "query", "testdev"), ("test",)),
-    "trainval": ("train", "val"),
-    "valtest": ("val", "test"),
-}
-# Of several words, adjacent and in this order, that are one: those of compound roles, and COCO's test-dev.
-_JOINED = {("train", "val"), ("val", "test"), ("test", "dev")}
-_LIST_WORD = "lists?|splits?|set|files?|images|img|ids|annotations"
-_ROLE_WORD = re.compile(rf"({'|'.join(sorted(_WORDS, key=len, reverse=True))})?(?:{_LIST_WORD})*")
-_UNIT = re.compile(r"[^\W_]+")
-_PIECES = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=\d)(?=\D)|(?<=\D)(?=\d)")
-_NAMES = 1 << 13
-_SUFFIX = re.compile(r"(?i)\.(?:txt|list|lst|csv|tsv|jsonl?|odgt|ya?ml)$")
-
-
-@dataclass(frozen=True, slots=True)
-class RoleGuess:
-    """Role of a list guessed from its path.
-
-    Attributes
-    ----------
-    path : str
-        As given.
-    roles : tuple of {"train", "val", "test"}
-        In this order; two for ``trainval`` and ``valtest``; none where the name says none, or contradicts itself.
-    family : tuple of str
-        Words that are left, in lower case: ``("midog", "1b")``.
-    folder : str
-        The folder in which the family is compared, without a folder that said the role; ``""`` for the uppermost.
-    words : tuple of str
-        Those that led to `roles`, as written.
-    why : str
-        A sentence without full stop: ``the name says "train"``, ``its folder "valid" says so``.
-    unlabelled : bool
-        Whether it is training without labels.
-    """
-
-    path: str
-    roles: tuple[Role, ...]
-    family: tuple[str, ...]
-    folder: str
-    words: tuple[str, ...] = ()
-    why: str = ""
-    unlabelled: bool = False
-
-    @property
-    def family_name(self) -> str:
-        """The words of the family as one text, ``midog 1b``."""
-        return " ".join(self.family)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,69 +47,9 @@ class ListPair:
     kind: Kind = "family"
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """Words of a part of a path: those that name roles (`hits`), and the words that are left."""
-
-    hits: tuple[str, ...]
-    left: tuple[str, ...]
-
-    @property
-    def roles(self) -> tuple[Role, ...]:
-        """The role that the words name; two of a compound; None of them where they contradict each other."""
-        words = [word.lower() for word in self.hits]
-        roles = {role for word in words for role in _WORDS[word]}
-        joined = [pair for pair in pairwise(words) if pair in _JOINED]
-        if len(words) == 2 and joined:
-            roles = {"test"} if words[1] == "dev" else roles
-        elif len({_WORDS[word] for word in words}) > 1:
-            return ()
-        return tuple(role for role in _ORDER if role in roles)
-
-
-def _part(text: str) -> _Part:
-    hits, left = list[str](), list[str]()
-    for unit in _UNIT.findall(text):
-        rest = ""
-        for piece in _PIECES.split(unit):
-            match = _ROLE_WORD.fullmatch(piece.lower())
-            if match is None:
-                rest += piece.lower()
-            elif match[1]:
-                hits.append(piece[: len(match[1])])
-        left += [rest] * bool(rest)
-    return _Part(tuple(hits), tuple(left))
-
-
-@lru_cache(_NAMES)
-def read_role(path: str) -> RoleGuess:
-    """Return the role and family of a list by its path below the folder, with or without suffix.
-
-    Looks at the file name first, then at the folders from the inside out; keys of JSON count as folders.
-    """
-    # A list of a table's column is named by file and value: meta.csv[split=train].
-    *folders, name = _SUFFIX.sub("", path.replace("\\", "/").replace("[", "/").rstrip("]")).split("/")
-    parts = [_part(name), *map(_part, reversed(folders))]
-    rest = (" ".join(part.left) if part.hits else text for text, part in zip(reversed(folders), parts[1:], strict=True))
-    folder = "/".join([text.lower() for text in rest if text][::-1])
-    guess = RoleGuess(path, (), parts[0].left, folder, parts[0].hits, "no name says train, val or test")
-    if parts[0].hits and not parts[0].roles:
-        both = " and ".join(f'"{word}"' for word in dict.fromkeys(parts[0].hits))
-        return replace(guess, why=f"the name says {both}: choose with --role")
-    for depth, part in enumerate(parts):
-        if part.roles:
-            unlabelled = any(word.lower().startswith("unl") for word in part.hits)
-            quoted = " and ".join(f'"{word}"' for word in dict.fromkeys(part.hits))
-            why = (
-                f"its folder says {quoted}" if depth else f"the name says {quoted}"
-            ) + ": unlabelled training" * unlabelled
-            return replace(guess, roles=part.roles, words=part.hits, why=why, unlabelled=unlabelled)
-    return guess
-
-
 def said_role(path: str, roles: Sequence[Role]) -> RoleGuess:
     """Return the guess for a list with roles set by the user (none for ``none``); its family is that of its name."""
-    chosen = tuple(role for role in _ORDER if role in roles)
+    chosen = tuple(role for role in ROLE_ORDER if role in roles)
     return replace(read_role(path), roles=chosen, words=(), why="said with --role")
 
 
@@ -200,7 +86,7 @@ _NO_ROLE = {
 _SEGMENT = 1000
 
 
-@lru_cache(_NAMES)
+@lru_cache(1 << 13)
 def _role_in_task(name: str) -> tuple[ListRole, int, str] | None:
     """Return role, task and remaining word of a name, or None if the name has no role in tasks."""
     stem = name.rpartition("/")[2].lower()
@@ -216,7 +102,7 @@ def _role_in_task(name: str) -> tuple[ListRole, int, str] | None:
     # imgIds_task_1_train is a list of another field, whose tasks need no order.
     if role and match and stem.startswith("t") and tuple(words[1:]) in _BESIDE:
         return role, int(match[1]), " ".join(words[1:])
-    if role in _ORDER and words in ([], ["alltask"], ["alltasks"]):
+    if role in ROLE_ORDER and words in ([], ["alltask"], ["alltasks"]):
         return role, ALL_TASKS, ""
     return None
 
@@ -284,7 +170,7 @@ def comparisons(guesses: Sequence[RoleGuess], lines: Sequence[int]) -> list[List
     pairs = dict[tuple[int, int], ListPair]()
     for (folder, family), members in homes.items():
         for index in members:
-            for role in set(_ORDER) - set(guesses[index].roles) if guesses[index].roles else ():
+            for role in set(ROLE_ORDER) - set(guesses[index].roles) if guesses[index].roles else ():
                 # The first home that has the role serves; a list of both roles holds the other by design.
                 serving = [
                     [other for other in homes.get(home, ()) if role in guesses[other].roles]
@@ -317,7 +203,7 @@ def _homes(folder: str, family: tuple[str, ...]) -> list[tuple[str, tuple[str, .
 
 
 def _pair(guesses: Sequence[RoleGuess], first: int, second: int) -> ListPair:
-    a, b = sorted((first, second), key=lambda index: (_ORDER.index(guesses[index].roles[0]), index))
+    a, b = sorted((first, second), key=lambda index: (ROLE_ORDER.index(guesses[index].roles[0]), index))
     # Of a compound role, the one that is gravest to share: train with test.
     return ListPair(a, b, (guesses[a].roles[0], guesses[b].roles[-1]))
 

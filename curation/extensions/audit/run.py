@@ -32,7 +32,9 @@ from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import HEADER_FILE, Manifest
 from curation.sources.datasets import is_known
 from curation.sources.opening import open_slots
+from curation.sources.photos import CLASS_FOLDERS, MOST_PHOTOS
 from curation.sources.published_list import LIST_SUFFIXES
+from curation.sources.source import Source
 from curation.sources.source_specs import Reading, Sources, SourceSlot
 
 StrPath = str | PathLike[str]
@@ -123,6 +125,8 @@ def audit(
         opened = open_slots(sources or {}, slots, reading)
     folders = {name: _existing(name, Path(folder)) for name, folder in (photos or {}).items()}
     if isinstance(subject, Manifest):
+        paths = _paths_of(subject, sources or {}, reading)
+        folders = {**_class_folders(opened, paths), **folders}
         declared = {"tasks": tasks, "role": roles, "view": views, "namespace": namespace}
         for name, value in {**declared, "group": groups, "group-column": group_column}.items():
             if value:
@@ -135,7 +139,7 @@ def audit(
             complete=exhaustive,
             exemplars=exemplars or _stated_exemplars(subject),
             photos=folders,
-            paths=_paths_of(subject, sources or {}, reading) | folders,
+            paths=paths | folders,
         )
         return replace(run_audit(target_of_rules, chosen), digest=subject.digest, fail_on=fail_on)
     # Bare ids belong to the sources if these share a namespace; otherwise their form decides.
@@ -218,6 +222,16 @@ def _paths_of(manifest: Manifest, sources: Mapping[str, Any], reading: Reading) 
     """Return where the sources of a manifest lie: as they are given, else as the build remembers them."""
     lying = built_from(sources, manifest.slots, reading) or manifest.built_from
     return {name: Path(path) for name, path in lying.sources.items()} if lying else {}
+
+
+def _class_folders(sources: Mapping[str, Source], paths: Mapping[str, Path]) -> dict[str, Path]:
+    """Return the class folders among the sources, which hold the photos; large ones have to be asked for."""
+    return {
+        name: paths[name]
+        for name, source in sources.items()
+        if name in paths and len(source.images) <= MOST_PHOTOS
+        and any(file.name == CLASS_FOLDERS for file in source.files)
+    }  # fmt: skip
 
 
 def _stated_exemplars(manifest: Manifest) -> int:

@@ -28,12 +28,9 @@ from curation.extensions.audit.roles import (
     ALL_TASKS,
     FINETUNE,
     ListPair,
-    Role,
-    RoleGuess,
     TaskRole,
     between_families,
     comparisons,
-    read_role,
     said_role,
     task_roles,
     tasks_by_name,
@@ -45,6 +42,7 @@ from curation.manifest.views import positions_of as positions_of_ids
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family
 from curation.sources.entries import PublishedList
 from curation.sources.integrity import objects_at
+from curation.sources.list_roles import Role, RoleGuess, read_role
 from curation.sources.source import Bools, Categories, Int32s, Int64s, Objects, Source, Texts
 
 _DIGIT = re.compile("[0-9]")
@@ -160,6 +158,8 @@ class AuditTarget:
         Position of each id among the images of each source, -1 where it has none.
     expects_tasks : bool
         Whether rules on tasks apply: False for a manifest of a benchmark that has none.
+    expects_boxes : bool
+        Whether test images need boxes: False for a manifest of a benchmark of classification.
     entries : tuple of SourceEntry
         The sources that a manifest's header names; they say what is exhaustive without the raw files.
     photos : mapping of str to Path
@@ -193,6 +193,7 @@ class AuditTarget:
     sources: tuple[AuditedSource, ...]
     positions: Int32s
     expects_tasks: bool = True
+    expects_boxes: bool = True
     entries: tuple[SourceEntry, ...] = ()
     exemplars: int = DEFAULT_EXEMPLARS
     photos: Mapping[str, Path] = field(default_factory=dict)
@@ -684,6 +685,7 @@ def _with_role(
     return replace(updated, name=name, members=part.members[rows], lines=part.lines[rows], sha256="", played=played)
 
 
+_CLASSIFICATION = "OSC"
 _OPEN_WORLD = "OWOD"
 
 
@@ -751,6 +753,7 @@ def manifest_target(
         sources=audited,
         positions=np.array(positions, np.int32).reshape(len(audited), len(texts)),
         expects_tasks=bool(tasks) or header.taxonomy == _OPEN_WORLD,
+        expects_boxes=header.taxonomy != _CLASSIFICATION,
         entries=entries,
         exemplars=exemplars,
         photos=photos or {},

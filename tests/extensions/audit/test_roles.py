@@ -7,8 +7,9 @@ import random
 import pytest
 
 from curation.core.errors import UsageError
-from curation.extensions.audit.roles import comparisons, read_role, task_roles
+from curation.extensions.audit.roles import comparisons, task_roles
 from curation.extensions.audit.target import role_option
+from curation.sources.list_roles import read_role
 
 TASK_NAMES = ("t1", "t2", "t3", "t4")
 

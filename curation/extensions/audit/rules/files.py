@@ -15,13 +15,13 @@ import numpy.typing as npt
 from curation.core.wording import counted
 from curation.extensions.audit.classes import fold, known_aliases
 from curation.extensions.audit.lists import AuditedList, ListSet, list_of
-from curation.extensions.audit.roles import read_role
 from curation.extensions.audit.rule import Finding, Verdict, joined, list_finding, pair_finding
 from curation.extensions.audit.rules.lists import published_of
 from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditTarget
 from curation.extensions.diagnosis.inspection import CocoFacts, read_coco_facts
 from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.entries import CLASS_FILE, NO_LABEL, PublishedFile
+from curation.sources.list_roles import read_role
 from curation.sources.source import Int32s, Int64s
 
 _MATCHED = 0.95

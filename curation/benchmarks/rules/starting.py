@@ -1,0 +1,228 @@
+"""A benchmark file to begin with, made from the user's own sources: what ``curation init RULE`` writes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+
+from curation.benchmarks.roles import require_disjoint_sources
+from curation.benchmarks.rules.benchmark_file import RuleName, rule_module
+from curation.core.arguments import checked
+from curation.core.columns import distinct
+from curation.core.errors import ProtocolError, UsageError
+from curation.core.wording import slug
+from curation.manifest.header import NAME
+from curation.sources.datasets import users_name
+from curation.sources.opening import open_slots
+from curation.sources.source import Source
+from curation.sources.source_specs import BadBoxes, Reading, SourceSlot
+
+_LONGEST_NAME = 200
+NAMES_ARE = f"printable names of 1 to {_LONGEST_NAME} characters without outer blanks, none of them 'unknown'"
+Given = Annotated[Mapping[str, Path] | Path, "[NAME[@PART]=]PATH"]
+
+
+class StartOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a rule may take into account when it writes a benchmark file.
+
+    Attributes
+    ----------
+    name : str
+        Of the benchmark.
+    n_tasks : int
+        Groups into which the rule ``tasks`` cuts the classes.
+    exhaustive : bool
+        Whether every object of every class is annotated on every image.
+    """
+
+    name: str
+    n_tasks: int = 4
+    exhaustive: bool = False
+
+
+@checked
+def start_benchmark(
+    rule: RuleName,
+    folder: Path | None = None,
+    source: Given | None = None,
+    *,
+    name: str = "my/benchmark",
+    n_tasks: Annotated[int, msgspec.Meta(ge=1)] = 4,
+    exhaustive: bool = False,
+    bad_boxes: BadBoxes = "error",
+) -> str:
+    """Return a benchmark file to begin with, made from the user's own sources.
+
+    Parameters
+    ----------
+    rule
+        how the parts of the benchmark are selected
+    folder
+        rule lists: your lists of images
+    source
+        your data: COCO JSON, a VOC or YOLO folder, class folders or a table; NAME= before it names the source,
+        @PART which part of a folder it is (repeatable)
+    name
+        name of the benchmark
+    n_tasks
+        rule tasks: groups into which the classes are cut in the order of the file
+    exhaustive
+        every object of every class is annotated on every image
+    bad_boxes
+        boxes that are not finite, negative or outside any image: refuse, or drop and count
+    """
+    if not re.fullmatch(NAME, name) or len(name) > 100:
+        expected = "lower-case words joined by -, at most one /"
+        raise UsageError("The name cannot be that of a benchmark", where=f"--name {name[:80]}", expected=expected)
+    module = rule_module(rule)
+    usual: tuple[str, ...] = module.USUAL_SOURCES
+    if rule == "lists":
+        if folder is None or source:
+            raise UsageError("The rule lists begins with a folder of lists", expected="curation init lists FOLDER")
+        return "\n".join(module.start_of_folder(folder, name)) + "\n"
+    if folder is not None or not source:
+        raise UsageError(
+            f"The rule {rule} begins with sources", expected=f"curation init {rule} --source {usual[0]}=PATH"
+        )
+    paths = {"": source} if isinstance(source, Path) else dict(source)
+    if {"", usual[0]} <= paths.keys():
+        raise UsageError(f"--source names {usual[0]!r} twice", where=f"--source {paths['']!s:.200}")
+    paths = {use or usual[0]: path for use, path in paths.items()}
+    slots = [SourceSlot(use.partition("@")[0], "custom", usual_part=use.partition("@")[0]) for use in paths]
+    sources = open_slots(paths, slots, Reading(bad_boxes=bad_boxes))
+    # Before the sources get different names, under which their ids could not be compared.
+    require_disjoint_sources(sources, {use.partition("@")[0]: path for use, path in paths.items()}, warn=True)
+    options = StartOptions(name=name, n_tasks=n_tasks, exhaustive=exhaustive)
+    return "\n".join(module.start(sources, options)).rstrip("\n") + "\n"
+
+
+def source_tables(
+    sources: Mapping[str, Source],
+    name: str,
+    roles: Mapping[str, str] = {},
+    *,
+    beside: Sequence[str] = (),
+    exhaustive: bool | None = None,
+) -> list[str]:
+    """Return the lines of ``[sources]``; sources that number their images alike get a namespace each.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source
+    name : str
+        Of the benchmark: its last word is the namespace of the image ids.
+    roles : mapping of str to str
+        Key ``as`` of the sources whose name is not their role.
+    beside : sequence of str
+        Names of sources that the file needs, given or not.
+    exhaustive : bool, optional
+        Whether every object of every class is annotated; None where the rule does not ask.
+    """
+    word = namespace_word(name)
+    seen: set[Any] = set()
+    later = [key for key in beside if key not in sources]
+    is_shared = bool(later)
+    for source in sources.values():
+        natives = set(source.images.native.tolist())
+        is_shared |= not seen.isdisjoint(natives)
+        seen |= natives
+    lines = ["# The sources of `--source NAME=PATH`; dataset is the first word of their image ids."]
+    if later:
+        lines.append("# Each has a name of its own, since images of the one may be numbered as those of the other.")
+    elif is_shared:
+        lines.append("# They number their images alike: each has a name of its own, which keeps the images apart.")
+    if exhaustive is not None:
+        lines.append("# exhaustive: whether every object of every class is annotated: the audit cannot know.")
+    lines.append("[sources]")
+    for key in (*sources, *later):
+        table: dict[str, Any] = {"as": roles.get(key, ""), "dataset": word}
+        if is_shared:
+            table["dataset"] = f"{word}_{slug(key)}"[:32].replace("-", "_")
+        table["part"] = sources[key].part if key in sources else ""
+        given = {} if exhaustive is None else {"exhaustive": exhaustive}
+        values = {field: quoted(value) for field, value in table.items() if value}
+        values |= {field: str(value).lower() for field, value in given.items()}
+        fields = ", ".join(f"{field} = {value}" for field, value in values.items())
+        lines.append(f"{quoted_key(key)} = {{ {fields} }}")
+    return lines
+
+
+def namespace_word(name: str) -> str:
+    """Return the namespace of a benchmark's image ids: ``my_coco`` of ``lab/coco``."""
+    word = slug(name.rpartition("/")[2])[:24].replace("-", "_")
+    return users_name(word) if word[:1].isalpha() else "custom"
+
+
+def object_counts(sources: Mapping[str, Source]) -> dict[str, tuple[int, int]]:
+    """Return how many objects each class has in some sources, and images that show it, in the order of the files.
+
+    Of a source without boxes an image that shows the class counts as an object.
+    """
+    counts: dict[str, tuple[int, int]] = {}
+    for source in sources.values():
+        names = source.categories.names
+        width = len(names)
+        image, category = source.class_pairs()
+        objects = np.bincount(category, minlength=width)
+        images = np.bincount(distinct(image.astype(np.int64) * width + category) % width, minlength=width)
+        for label, n_objects, n_images in zip(names, objects.tolist(), images.tolist(), strict=True):
+            before = counts.get(label, (0, 0))
+            counts[label] = before[0] + n_objects, before[1] + n_images
+    return counts
+
+
+def beginning(rule: str, name: str) -> list[str]:
+    """Return the first lines of a benchmark file."""
+    return [
+        f"# A benchmark file to begin with: `curation list {rule}` explains its keys. Change what you mean otherwise.",
+        f"rule = {quoted(rule)}",
+        "# Lower-case words joined by -, at most one /.",
+        f"name = {quoted(name)}",
+        "",
+    ]
+
+
+def listed(field: str, names: Sequence[str], remarks: Sequence[str] | str) -> list[str]:
+    """Return the lines of a list of names, each with a comment."""
+    if not names:
+        return [f"{field} = []"]
+    comments = [remarks] * len(names) if isinstance(remarks, str) else remarks
+    rows = [f"  {quoted(name)},  # {remark}" for name, remark in zip(names, comments, strict=True)]
+    return [f"{field} = [", *rows, "]"]
+
+
+def quoted(text: str) -> str:
+    """Return a TOML string: its escapes are those of JSON for every printable text."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def quoted_key(text: str) -> str:
+    """Return a TOML key, quoted where it has to be."""
+    return text if text.replace("-", "").replace("_", "").isalnum() and text.isascii() else quoted(text)
+
+
+def is_usable(name: str) -> bool:
+    """Return whether a class may have this name in a benchmark file."""
+    as_written = name.isprintable() and name == name.strip()
+    return as_written and 0 < len(name) <= _LONGEST_NAME and name.casefold() != "unknown"
+
+
+def require_usable(labels: Iterable[str], files: str) -> None:
+    """Raise `ProtocolError` for a class whose name cannot stand in a file, and for two that differ in case alone."""
+    first: dict[str, str] = {}
+    for label in labels:
+        other = "" if (earlier := first.setdefault(label.casefold(), label)) == label else earlier
+        if other or not is_usable(label):
+            raise ProtocolError(
+                "A class of the annotation file cannot stand in a benchmark file under its name",
+                where=files,
+                expected=f"{NAMES_ARE}, each once, whatever its case",
+                found=repr(label[:80]) + (f" beside {other[:80]!r}" if other else ""),
+                hint="rename the category in the annotation file",
+            )

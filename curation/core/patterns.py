@@ -1,0 +1,65 @@
+"""Regular expressions of users, searched for in time linear in the text: Arrow's engine is RE2, which never backtracks.
+
+RE2 has no lookahead, lookbehind or backreferences, and refuses a pattern that would need too much memory.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from curation.core.errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+LONGEST_PATTERN = 1000
+
+
+def require_group(pattern: str, where: str) -> str:
+    """Return a pattern that can be searched for and has a capture group; refuse any other.
+
+    Parameters
+    ----------
+    where : str
+        Option or key of the pattern, for messages.
+
+    Raises
+    ------
+    UsageError
+        The pattern is too long, is not supported, or has no capture group.
+    """
+    import pyarrow as pa
+    from pyarrow import compute
+
+    where, expected = f"{where} {pattern[:80]}", r"a regular expression with a group, such as (patient\d+)"
+    if len(pattern) > LONGEST_PATTERN:
+        raise UsageError("The pattern is too long", where=where, expected=f"at most {LONGEST_PATTERN:,} characters")
+    try:
+        compute.match_substring_regex(pa.array([""]), pattern)
+    except pa.ArrowInvalid as error:
+        raise UsageError(
+            "Unsupported regular expression", where=where, expected=expected,
+            found=str(error)[:200], hint="lookahead, lookbehind and backreferences are not supported",
+        ) from None  # fmt: skip
+    try:
+        compute.replace_substring_regex(pa.array([""]), pattern, r"\1")
+    except pa.ArrowInvalid:
+        raise UsageError("The pattern has no capture group", where=where, expected=expected) from None
+    return pattern
+
+
+def matches(texts: Any, pattern: str) -> npt.NDArray[np.bool_]:
+    """Return which texts of an Arrow array a pattern is found in, shape (n,)."""
+    from pyarrow import compute
+
+    found: npt.NDArray[np.bool_] = compute.match_substring_regex(texts, pattern).to_numpy(zero_copy_only=False)
+    return found
+
+
+def captured(texts: Any, pattern: str, captures: int = 1) -> Any:
+    """Return what the first groups of a pattern capture, joined, in each of some texts that it matches: Arrow too."""
+    from pyarrow import compute
+
+    replacement = "".join(f"\\{number + 1}" for number in range(captures))
+    return compute.replace_substring_regex(texts, f"(?s)^.*?(?:{pattern}).*$", replacement)

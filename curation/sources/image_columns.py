@@ -1,0 +1,106 @@
+"""What a source's file says of its images beside their ids: a column of a table, a key of COCO's records, their paths.
+
+A source keeps what every reader needs. These are read again from its file, on demand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import msgspec
+
+from curation.core.errors import AnnotationFormatError, SourceError, UsageError
+from curation.core.reading import InputFile
+from curation.sources.integrity import KIND
+from curation.sources.photos import file_names
+from curation.sources.published_list import only_list, read_published
+from curation.sources.source import Source
+from curation.sources.table import SUFFIXES, rows_by_image
+
+
+def image_paths(source: Source) -> list[str]:
+    """Return the path of each image as the source writes it, else its id, in file order."""
+    names = file_names(source)
+    if not any(names) and source.origin is not None and source.origin.suffix == ".txt":
+        names = only_list(read_published(source.origin)).paths.decode().split("\n")[:-1]
+    return [name or native for name, native in zip(names, source.images.native.tolist(), strict=True)]
+
+
+def image_column(source: Source, name: str) -> list[str]:
+    """Return the text of a column for each image, in file order; ``""`` where the file states none.
+
+    Parameters
+    ----------
+    source : Source
+        Read from a table, or from COCO JSON.
+    name : str
+        A column of the table, or a key of the records in ``images``.
+
+    Raises
+    ------
+    UsageError
+        The source has no such column.
+    AnnotationFormatError
+        Two rows of the table state different values for one image, or a value is neither text nor number.
+    SourceError
+        The file has changed since it was read.
+    """
+    where = f"source {source.title}: column {name}"[:200]
+    suffixes = [] if source.origin is None else [suffix.lower() for suffix in source.origin.suffixes]
+    if source.origin is None or not {".json", *SUFFIXES} & {*suffixes}:
+        raise UsageError(
+            "The source has no columns",
+            where=where,
+            expected="a table (.csv, .tsv), or a COCO JSON file whose images have this key",
+            hint=r"a regular expression with a group is searched for in the paths of the images: (patient\d+)",
+        )
+    content = InputFile(source.origin, kind=KIND)
+    if [file.sha256 for file in source.files] != [content.sha256]:
+        raise SourceError("The file has changed since it was read", where=f"{where}: {source.origin}")
+    values, columns = _of_json(content, name) if ".json" in suffixes else _of_table(content, source, name)
+    if not any(values):
+        near = get_close_matches(name, columns, 1)
+        raise UsageError(
+            "Unknown column",
+            where=where,
+            expected=", ".join(columns)[:300],
+            found=name[:80],
+            hint=f"did you mean {near[0]}?" if near else r"or a regular expression with a group: (patient\d+)",
+        )
+    return values
+
+
+def _of_table(content: InputFile, source: Source, name: str) -> tuple[list[str], Sequence[str]]:
+    table, natives, _ = rows_by_image(content, source.dataset, source.part)
+    if name not in table:
+        return [], list(table.columns)
+    value_of: dict[str, str] = {}
+    for native, value in zip(natives, table[name].tolist(), strict=True):
+        if value_of.setdefault(native, value) != value:
+            raise AnnotationFormatError(
+                "The rows of an image state different values",
+                where=f"{content.name}: column {name}, image {native}"[:200],
+                expected="one value an image",
+                found=f"{value_of[native]!r} and {value!r}"[:120],
+            )
+    return [value_of[native] for native in source.images.native.tolist()], list(table.columns)
+
+
+def _of_json(content: InputFile, name: str) -> tuple[list[str], Sequence[str]]:
+    record = msgspec.defstruct("Record", [("value", Any, msgspec.field(name=name, default=None))], gc=False)
+    file = msgspec.defstruct("File", [("images", list[record])], gc=False)  # type: ignore[valid-type]
+    values = [each.value for each in msgspec.json.decode(content.data, type=file).images]  # type: ignore[attr-defined]
+    for row, value in enumerate(values):
+        if not (value is None or isinstance(value, str | int | float)):
+            raise AnnotationFormatError(
+                "A value of the column is neither text nor number",
+                where=f"{content.name}: images[{row}].{name}"[:200],
+                found=repr(value)[:80],
+            )
+    texts = ["" if value is None else str(value) for value in values]
+    if any(texts):
+        return texts, ()
+    keys = msgspec.json.decode(content.data, type=msgspec.defstruct("File", [("images", list[dict[str, msgspec.Raw]])]))
+    return texts, sorted({key for each in keys.images[:1000] for key in each})  # type: ignore[attr-defined]
