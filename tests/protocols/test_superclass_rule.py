@@ -10,6 +10,7 @@ import json
 import random
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -398,12 +399,13 @@ def test_a_stored_file_is_checked_as_a_users_own(folder: Path) -> None:
         with pytest.raises(CurationError):
             read_benchmark_file(json.dumps(stored | change))
     rings = {f"g{n}": [f"g{n + 1}", f"g{n + 1}"] for n in range(45)}
-    for other in (
+    changes: list[dict[str, Any]] = [
         {"parameters": {"superclass": "g0"}, "classes": {"groups": rings}},
         {"parameters": {"superclass": "thing", "rotation": 999}},
         {"sources": {"train": {"as": "test"}, "test": {}}},
         {"sources": {"train": {}}, "classes": {}},
-    ):
+    ]
+    for other in changes:
         header = made.header.rule.parameters | {"file": json.dumps(stored | other)}
         opened = {name: open_path(path, dataset="tools", part="") for name, path in sources(folder).items()}
         with pytest.raises(CurationError):
