@@ -406,6 +406,17 @@ def test_printed_commands_lead_from_photos_to_the_papers_measures(
         assert got == pytest.approx(expected, abs=1e-12)
 
 
+def test_a_benchmark_named_after_its_photos_gets_another_folder(
+    folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The printed command writes no manifest into the folder of the photos."""
+    monkeypatch.chdir(folder)
+    printed = shell.out("init", "hierarchy", "--source", "photos", "--name", "my/photos", "--out", "new.toml")
+    command = shlex.split(printed.rpartition("next: ")[2])
+    shell.out(*command[1:])
+    assert read_manifest(folder / "photos-manifest").header.name == "my/photos"
+
+
 def test_exports_hold_paths_and_labels_and_boxes_are_refused(
     folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:

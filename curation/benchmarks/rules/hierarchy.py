@@ -567,7 +567,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         further: list[str] = []
     else:
         seen = [name for name, n in counts.items() if all(n)]
-        further = [name for name, n in counts.items() if n[1] and not n[0]]
+        further = [name for name, n in counts.items() if n[-1] and not n[0]]
     graph, nodes, synsets = _proposed_synsets(seen)
     known, negative, note = _proposed_roles(graph, seen, nodes, further)
     unknown = [name for name in (*seen, *further) if name not in {*known, *negative}]
@@ -575,7 +575,9 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         raise ProtocolError(
             "No two classes have enough images for known and unknown ones",
             where=", ".join(sources),
-            expected="three images of each of two classes" if len(sides) == 1 else "two classes with test images",
+            expected="three images of each of two classes"
+            if len(sides) == 1
+            else f"two classes with {' and '.join(sides)} images, or one and another with test images",
             found=", ".join(f"{name}: {' and '.join(map(str, n))}" for name, n in [*counts.items()][:5]),
         )
     ignored = [name for name in counts if name not in {*known, *negative, *unknown}]
@@ -606,19 +608,21 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
 
 
 def _sides(sources: Mapping[str, Source]) -> tuple[dict[str, dict[str, int]], list[str]]:
-    """Return how many images each class has, in training and in test images or in all; and the parts of the source."""
+    """Return how many images each class has in each part, or in all; and the parts of the source."""
     labels = {
         name: np.array(source.categories.names, object)[class_of_images(source)] for name, source in sources.items()
     }
     folder_part = part_of_images(sources[IMAGES]) if IMAGES in sources else np.empty(0, object)
     parts: list[str] = [part for part in USES if (folder_part == part).any()]
     if "train" in parts and len(parts) > 1:
-        labels = {"train": labels[IMAGES][folder_part == "train"], "test": labels[IMAGES][folder_part == parts[-1]]}
+        # Without a test part, the last one is the test part.
+        uses = parts if "test" in parts else ["train", "test"]
+        labels = {use: labels[IMAGES][folder_part == part] for use, part in zip(uses, parts, strict=True)}
     elif IMAGES in sources:
         labels, parts = {"": labels[IMAGES]}, []
     else:
         parts = list(sources)
-    return {name: dict(Counter(labels[name].tolist())) for name in ("", "train", "test") if name in labels}, parts
+    return {name: dict(Counter(labels[name].tolist())) for name in ("", *USES) if name in labels}, parts
 
 
 def _other_spellings(sides: Mapping[str, Mapping[str, int]]) -> dict[str, tuple[str, ...]]:
