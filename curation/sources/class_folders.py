@@ -132,7 +132,8 @@ def read_class_folders(root: Path, folders: ClassFolders, *, dataset: str, part:
         raise MissingFileError(
             f"The class folders have no part {part}", where=str(root), expected=" or ".join(offered), found=part
         )
-    paths = [path for path, own in zip(folders.paths, folders.parts, strict=True) if not (part and own) or own == part]
+    pairs = zip(folders.paths, folders.parts, strict=True)
+    paths = [path for path, folder_part in pairs if not (part and folder_part) or folder_part == part]
     labels = [path.rsplit("/", 2)[-2] for path in paths]
     for path in paths:
         check_image_name(path, str(root))
@@ -149,8 +150,8 @@ def part_of_images(source: Source) -> Texts:
     """Return the part that each image of a source lies in by its folder, shape (n,); ``""`` for none."""
     is_read_here = any(file.name == CLASS_FOLDERS for file in source.files)
     levels = [name.split("/") for name in source.images.native.tolist()]
-    named = [part_of_folder(names[0]) if is_read_here and len(names) > 2 else "" for names in levels]
-    return np.array(named, object)
+    parts = [part_of_folder(names[0]) if is_read_here and len(names) > 2 else "" for names in levels]
+    return np.array(parts, object)
 
 
 def _is_hidden(name: str) -> bool:
@@ -165,7 +166,7 @@ def _photos_below(root: Path, dropped: Counter[str]) -> Iterator[str]:
         message = f"The folder cannot be read: {error.strerror}"
         raise MissingFileError(message, where=str(error.filename)) from None
 
-    found: list[str] = []
+    paths: list[str] = []
     for folder, folders, files in os.walk(top, onerror=refuse):
         dropped["hidden files and folders"] += sum(map(_is_hidden, (*folders, *files)))
         links = [name for name in folders if not _is_hidden(name) and Path(folder, name).is_symlink()]
@@ -181,5 +182,5 @@ def _photos_below(root: Path, dropped: Counter[str]) -> Iterator[str]:
             elif Path(folder, name).is_symlink() and not stays_below(str(Path(folder, name)), real):
                 dropped["links that lead out of the folder"] += 1
             else:
-                found.append(f"{prefix}{name}")
-    yield from sorted(found)
+                paths.append(f"{prefix}{name}")
+    yield from sorted(paths)

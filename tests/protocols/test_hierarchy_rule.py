@@ -19,6 +19,7 @@ import curation
 from curation.benchmarks.imagenet import RULES, class_partition
 from curation.benchmarks.registry import benchmark_of_rule
 from curation.benchmarks.rules.benchmark_file import read_benchmark_file
+from curation.benchmarks.rules.starting import start_benchmark
 from curation.cli import main
 from curation.core.errors import CurationError
 from curation.core.ids import ilsvrc2012_classes
@@ -404,6 +405,34 @@ def test_printed_commands_lead_from_photos_to_the_papers_measures(
         got = [measures["CCR", rate] for rate in ("0.001", "0.01", "0.1", "1")]
         got += [measures["AUROC", ""], measures["gamma", ""]]
         assert got == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_benchmark_named_after_its_photos_gets_another_folder(
+    folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The printed command writes no manifest into the folder of the photos."""
+    monkeypatch.chdir(folder)
+    printed = shell.out("init", "hierarchy", "--source", "photos", "--name", "my/photos", "--out", "new.toml")
+    command = shlex.split(printed.rpartition("next: ")[2])
+    shell.out(*command[1:])
+    assert read_manifest(folder / "photos-manifest").header.name == "my/photos"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_init_writes_builds_as_it_is(tmp_path: Path, seed: int) -> None:
+    """Parts with some classes each, two in all of them; other classes are in some parts, or spelled otherwise."""
+    rng = random.Random(seed)
+    parts = rng.choice([[""], ["train", "test"], ["train", "val"], ["train", "valid", "test"]])
+    words = ["dog", "car", "Äpfel", "a b", "n02084071", "chair", "0", "crane", "O'neil", 'q"t', "Cat", "DOG"]
+    for number, part in enumerate(parts):
+        sizes = {"wolf": 5, "tree": 4} | {word: rng.randint(1, 9) for word in rng.sample(words, 6)}
+        draw(tmp_path / "photos" / part, sizes, number)
+    sources = {"images": tmp_path / "photos"}
+    (tmp_path / "mine.toml").write_text(start_benchmark("hierarchy", sources))
+    made = curation.build(tmp_path / "mine.toml", sources=sources)
+    assert {"train", "test"} <= {*made.lists} <= {"train", "val", "test"}
+    roles = [entry.role for entry in made.header.classes]
+    assert {"known", "unknown"} <= {*roles}
 
 
 def test_exports_hold_paths_and_labels_and_boxes_are_refused(

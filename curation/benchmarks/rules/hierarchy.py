@@ -190,14 +190,15 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
             raise ProtocolError("The rule hierarchy does not have this table", where=f"[{key}]", hint="remove it")
     pools = _pools(benchmark, settings, sources)
     names = dict.fromkeys(name for source in sources.values() for name in source.categories.names)
-    roles, left = roles_of(benchmark, settings.cut, tuple(sorted(names)))
+    roles, unassigned = roles_of(benchmark, settings.cut, tuple(sorted(names)))
     classes = roles.entries(benchmark.classes.aliases)
     made = [
         make_part(part, part, Selection(slot, sources[slot], positions), classes, view=LabelView(), rule=selection)
         for part, slot, positions, selection in _distribute(benchmark, settings, pools, classes)
     ]
-    if left:
-        note = f"Classes of the sources without a role, left out ({len(left)}): {', '.join(left[:_SHOWN])}."
+    if unassigned:
+        names_of_some = ", ".join(unassigned[:_SHOWN])
+        note = f"Classes of the sources without a role, left out ({len(unassigned)}): {names_of_some}."
         benchmark = msgspec.structs.replace(benchmark, notes=(*benchmark.notes, note))
     return manifest_of_file(
         benchmark, made, sources, classes, parameters, taxonomy="OSC", algorithm_version=1, after=PAPER
@@ -233,8 +234,8 @@ def _pools(benchmark: BenchmarkFile, settings: HierarchyParameters, sources: Map
             for use, (name, source) in zip(uses, sources.items(), strict=True)
         }
     [(name, source)] = sources.items()
-    own = part_of_images(source)
-    offered = [part for part in USES if (own == part).any()]
+    folder_part = part_of_images(source)
+    offered = [part for part in USES if (folder_part == part).any()]
     if "train" not in offered or len(offered) == 1:
         raise ProtocolError(
             "The source has no parts to keep",
@@ -245,7 +246,9 @@ def _pools(benchmark: BenchmarkFile, settings: HierarchyParameters, sources: Map
         )
     # As in the paper: without a test part, the validation images test, and val is a share of the training images.
     uses_of = {part: part for part in offered} if "test" in offered else {"train": "train", "test": "val"}
-    return {use: _Pool(name, source, np.flatnonzero(own == part), f"folder {part}") for use, part in uses_of.items()}
+    return {
+        use: _Pool(name, source, np.flatnonzero(folder_part == part), f"folder {part}") for use, part in uses_of.items()
+    }
 
 
 def _distribute(
@@ -254,38 +257,38 @@ def _distribute(
     """Yield each part: its name, the source, the positions of its images, and how they are selected."""
     shares = _shares(settings, pools)
     salt = settings.salt or benchmark.name
-    shown = {use: _class_of(pool, classes) for use, pool in pools.items()}
+    class_of = {use: _class_of(pool, classes) for use, pool in pools.items()}
     split_use = IMAGES if IMAGES in pools else "train"
-    chosen = _split(pools[split_use], shown[split_use], shares, salt) if shares else {}
+    chosen = _split(pools[split_use], class_of[split_use], shares, salt) if shares else {}
     for part in USES:
         if part not in chosen and part not in pools:
             continue
         use = split_use if part in chosen else part
-        pool, wanted = pools[use], ROLES if part == "test" else SEEN
+        pool, roles = pools[use], ROLES if part == "test" else SEEN
         rows = chosen.get(part, np.arange(len(pool.positions)))
         # Known classes come first, then negative ones: those of a part are the first of them.
-        entries = [entry for entry in classes if entry.role in wanted]
-        rows = rows[np.isin(shown[use][rows], np.arange(len(entries)))]
-        selection = f"Images of {', '.join(wanted[:-1])} and {wanted[-1]} classes in {pool.origin}"
+        entries = [entry for entry in classes if entry.role in roles]
+        rows = rows[np.isin(class_of[use][rows], np.arange(len(entries)))]
+        selection = f"Images of {', '.join(roles[:-1])} and {roles[-1]} classes in {pool.origin}"
         if part in chosen:
             selection += f": a share of {decimal_text(shares[part])} of each class, by the rank of sha256(salt + id)"
-        _require_images(part, pool, shown[use][rows], entries, benchmark.classes.absent, shares)
+        _require_images(part, pool, class_of[use][rows], entries, benchmark.classes.absent, shares)
         yield part, pool.slot, pool.positions[rows], f"{selection}."
 
 
 def _shares(settings: HierarchyParameters, pools: Mapping[str, _Pool]) -> dict[PartName, Decimal]:
     """Return the share of each part that is split off; none where every part has images of its own."""
     usual: Mapping[str, Decimal] = {} if "val" in pools else _USUAL if IMAGES in pools else _USUAL_OF_TRAIN
-    stated = {part: share for part in USES if (share := getattr(settings, part)) is not None}
-    shares = dict(stated or usual)
+    chosen = {part: share for part in USES if (share := getattr(settings, part)) is not None}
+    shares = dict(chosen or usual)
     if shares.keys() != usual.keys() or sum(shares.values()) != bool(usual):
         raise ProtocolError(
             "The shares do not fit the sources",
-            where=f"[parameters] {', '.join(stated)}",
+            where=f"[parameters] {', '.join(chosen)}",
             expected="no shares: every part has images of its own"
             if not usual
             else "shares that sum to 1, such as " + ", ".join(f"{part} = {share}" for part, share in usual.items()),
-            found=", ".join(f"{part} = {decimal_text(share)}" for part, share in stated.items()),
+            found=", ".join(f"{part} = {decimal_text(share)}" for part, share in chosen.items()),
         )
     return {part: shares[part] for part in USES if shares.get(part)}
 
@@ -304,12 +307,12 @@ def quotas(size: int, shares: Sequence[Decimal]) -> list[int]:
     return counts
 
 
-def _split(pool: _Pool, shown: Int64s, shares: Mapping[PartName, Decimal], salt: str) -> dict[PartName, Int64s]:
+def _split(pool: _Pool, labels: Int64s, shares: Mapping[PartName, Decimal], salt: str) -> dict[PartName, Int64s]:
     """Return rows of a pool for each part: of each class so many as its share, in the order of the hash rank."""
     order = hash_rank(pool.source.image_ids[pool.positions].tolist(), salt)
-    order = order[np.argsort(shown[order], kind="stable")]
+    order = order[np.argsort(labels[order], kind="stable")]
     rows: dict[PartName, list[Int64s]] = {part: [] for part in shares}
-    for of_class in np.split(order, np.flatnonzero(np.diff(shown[order])) + 1):
+    for of_class in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
         ends = np.cumsum(quotas(len(of_class), [*shares.values()]))[:-1]
         for part, piece in zip(shares, np.split(of_class, ends), strict=True):
             rows[part].append(piece)
@@ -325,13 +328,13 @@ def _class_of(pool: _Pool, classes: Sequence[ClassEntry]) -> Int64s:
 def _require_images(
     part: PartName,
     pool: _Pool,
-    shown: Int64s,
+    labels: Int64s,
     entries: Sequence[ClassEntry],
     absent: Collection[str],
     shares: Mapping[PartName, Decimal],
 ) -> None:
     """Raise `ProtocolError` where a class of the part has no image in it; of val, where the part is empty."""
-    counts = np.bincount(shown, minlength=len(entries))
+    counts = np.bincount(labels, minlength=len(entries))
     lacking = [entry.name for entry, n in zip(entries, counts.tolist(), strict=False) if not n]
     if part == "val" and counts.any():
         return
@@ -361,10 +364,10 @@ def _require_images(
 
 
 class _SuperClass(NamedTuple):
-    """A super-class that a role lists, by its place in the role."""
+    """A super-class that a role lists, by its position in the role."""
 
     role: str
-    place: int
+    position: int
     text: str
     node: str
 
@@ -388,71 +391,72 @@ def roles_of(benchmark: BenchmarkFile, cut: str, names: Sequence[str]) -> tuple[
     """
     classes = benchmark.classes
     alias_of = {alias: name for name, several in classes.aliases.items() for alias in several}
-    there = dict.fromkeys(alias_of.get(name, name) for name in names)
+    available = dict.fromkeys(alias_of.get(name, name) for name in names)
     roles = (*ROLES, "ignored")
     # A list for each name of a role: a cut is made in each group and each super-class.
     members: dict[str, list[list[str]]] = {role: [] for role in roles}
     unresolved: list[tuple[str, int, str]] = []
     for role in roles:
-        for place, listed_name in enumerate(getattr(classes, role)):
+        for position, listed_name in enumerate(getattr(classes, role)):
             texts = classes.leaves((listed_name,))
-            members[role].append([text for text in texts if text in there or text in classes.absent])
-            unresolved += [(role, place, text) for text in texts if text not in members[role][-1]]
-    named = [name for role in roles for group in members[role] for name in dict.fromkeys(group)]
-    if repeated := [name for name in dict.fromkeys(named) if named.count(name) > 1]:
+            members[role].append([text for text in texts if text in available or text in classes.absent])
+            unresolved += [(role, position, text) for text in texts if text not in members[role][-1]]
+    assigned = [name for role in roles for group in members[role] for name in dict.fromkeys(group)]
+    if repeated := [name for name in dict.fromkeys(assigned) if assigned.count(name) > 1]:
         raise ProtocolError("A class is listed twice", where="[classes]", found=", ".join(repeated[:3]))
-    if strange := [name for name in classes.aliases if name not in there]:
+    if strange := [name for name in classes.aliases if name not in available]:
         raise ProtocolError("An alias is of no class", where=f"[classes.aliases] {strange[0]}", found=strange[0])
-    if strange := [name for name in _synsets(benchmark) if name not in {*there, *named}]:
-        near = get_close_matches(strange[0], there, 1)
+    if strange := [name for name in _synsets(benchmark) if name not in {*available, *assigned}]:
+        near = get_close_matches(strange[0], available, 1)
         raise ProtocolError(
             "A synset is of no class",
             where=f"[classes.synsets] {strange[0]}",
-            expected=f"one of {', '.join(there)}"[:300],
+            expected=f"one of {', '.join(available)}"[:300],
             hint=f"did you mean {near[0]}?" if near else "remove the line",
         )
     if unresolved or classes.synsets:
-        _add_super_classes(benchmark, unresolved, [*there], {*named}, members)
+        _add_super_classes(benchmark, unresolved, [*available], {*assigned}, members)
     hint = "in place of one of the super-classes, list its classes"
     known = [sorted(group) for group in members["known"]]
     negative, unknown = ([name for group in members[role] for name in group] for role in ("negative", "unknown"))
     partition = partition_classes(known, negative, unknown, cut, hint=hint)
     with_role = {*partition.labels(), *(name for group in members["ignored"] for name in group)}
-    roleless = [name for name in there if name not in with_role]
+    roleless = [name for name in available if name not in with_role]
     for role in ("known", "unknown"):
         if not getattr(partition, role):
             raise ProtocolError(
                 f"No class is {role}",
                 where=f"[classes] {role}",
-                expected=f"classes of the sources, such as {', '.join((roleless or [*there])[:5])}",
+                expected=f"classes of the sources, such as {', '.join((roleless or [*available])[:5])}",
                 found=f"{role} = [{', '.join(map(quoted, getattr(classes, role)[:5]))}]",
                 hint=f"{role} = [{', '.join(map(quoted, roleless[:5]))}]" if roleless else None,
             )
-    return partition, tuple(name for name in there if name not in partition.labels())
+    return partition, tuple(name for name in available if name not in partition.labels())
 
 
 def _add_super_classes(
     benchmark: BenchmarkFile,
     unresolved: Sequence[tuple[str, int, str]],
     names: Sequence[str],
-    named: Collection[str],
+    assigned: Collection[str],
     members: Mapping[str, list[list[str]]],
 ) -> None:
     """Add to the lists of each role those of some classes that are not named and lie at or below its super-classes."""
-    graph, place_of = place_in_wordnet(benchmark, names)
+    graph, placement = place_in_wordnet(benchmark, names)
     nodes = [
-        _SuperClass(role, place, text, _node(graph, benchmark, role, text, names)) for role, place, text in unresolved
+        _SuperClass(role, position, text, _node(graph, benchmark, role, text, names))
+        for role, position, text in unresolved
     ]
-    free = [name for name in names if name not in named] if nodes else []
+    free = [name for name in names if name not in assigned] if nodes else []
     if repeated := [each for each in nodes if [other.node for other in nodes].count(each.node) > 1]:
         found = ", ".join(f"{each.text} ({each.role})" for each in repeated[:3])
         raise ProtocolError("A super-class is listed twice", where="[classes]", found=found)
-    leaves = {place_of.nodes[name] for name in free if name in place_of.nodes}
+    leaves = {placement.nodes[name] for name in free if name in placement.nodes}
     below = {each: {*leaves_under(graph, each.node, leaves), each.node} for each in nodes}
     above = {each: ancestors(graph, [each.node]) - {each.node} for each in nodes}
     used: set[_SuperClass] = set()
     for name in free:
-        owners = [each for each in nodes if place_of.nodes.get(name) in below[each]]
+        owners = [each for each in nodes if placement.nodes.get(name) in below[each]]
         used.update(owners)
         deciding = [each for each in owners if not any(each.node in above[other] for other in owners)]
         if len({each.role for each in deciding}) > 1:
@@ -464,15 +468,15 @@ def _add_super_classes(
                 hint=f"list {quoted(name)} itself in one role",
             )
         for each in deciding[:1]:
-            members[each.role][each.place].append(name)
-    if unplaced := [name for name in free if name not in place_of.nodes]:
+            members[each.role][each.position].append(name)
+    if unplaced := [name for name in free if name not in placement.nodes]:
         first = unplaced[0]
         sense = next(iter(placed(open_wordnet(), [[_first_sense(first)]])[1][0].nodes), "dog.n.01")
         raise ProtocolError(
             "Classes without a role have no place in WordNet, so that no super-class can decide about them",
             where="[classes.synsets]",
             expected="a synset of each of them",
-            found=f"{examples(unplaced)}; {first}: {place_of.absent[first]}",
+            found=f"{examples(unplaced)}; {first}: {placement.absent[first]}",
             hint=f'[classes.synsets] {quoted_key(first)} = "{sense}"; or ignored = [{quoted(first)}] leaves it out',
         )
     for each in nodes:
@@ -496,21 +500,21 @@ def place_in_wordnet(benchmark: BenchmarkFile, names: Sequence[str]) -> tuple[Gr
         A value of ``[classes.synsets]`` is no synset.
     """
     maps = (benchmark.classes.synsets,) if isinstance(benchmark.classes.synsets, str) else ()
-    stated = _synsets(benchmark)
-    texts = [stated.get(name, name) for name in names]
+    synsets = _synsets(benchmark)
+    texts = [synsets.get(name, name) for name in names]
     wordnet = open_wordnet()
-    _, (found,) = placed(wordnet, [texts], maps)
-    if wrong := [name for name in names if name in stated and stated[name] not in found.nodes]:
+    _, (matches,) = placed(wordnet, [texts], maps)
+    if wrong := [name for name in names if name in synsets and synsets[name] not in matches.nodes]:
         raise ProtocolError(
             "A synset of the benchmark file is not in WordNet",
             where=f"[classes.synsets] {wrong[0]}",
             expected="a noun synset such as dog.n.01 or n02084071",
-            found=f"{stated[wrong[0]]!r:.80}: {found.absent[stated[wrong[0]]]}"[:300],
+            found=f"{synsets[wrong[0]]!r:.80}: {matches.absent[synsets[wrong[0]]]}"[:300],
             hint=f"curation hierarchy find {shlex.quote(wrong[0])}",
         )
     pairs = list(zip(names, texts, strict=True))
-    nodes = {name: found.nodes[text] for name, text in pairs if text in found.nodes}
-    absent = {name: found.absent[text] for name, text in pairs if text in found.absent}
+    nodes = {name: matches.nodes[text] for name, text in pairs if text in matches.nodes}
+    absent = {name: matches.absent[text] for name, text in pairs if text in matches.absent}
     return wordnet.all_nouns(), Placed(tuple(names), nodes, absent)
 
 
@@ -569,7 +573,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         further: list[str] = []
     else:
         seen = [name for name, n in counts.items() if all(n)]
-        further = [name for name, n in counts.items() if n[1] and not n[0]]
+        further = [name for name, n in counts.items() if n[-1] and not n[0]]
     graph, nodes, synsets = _proposed_synsets(seen)
     known, negative, note = _proposed_roles(graph, seen, nodes, further)
     unknown = [name for name in (*seen, *further) if name not in {*known, *negative}]
@@ -577,7 +581,9 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         raise ProtocolError(
             "No two classes have enough images for known and unknown ones",
             where=", ".join(sources),
-            expected="three images of each of two classes" if len(sides) == 1 else "two classes with test images",
+            expected="three images of each of two classes"
+            if len(sides) == 1
+            else f"two classes with {' and '.join(sides)} images, or one and another with test images",
             found=", ".join(f"{name}: {' and '.join(map(str, n))}" for name, n in [*counts.items()][:5]),
         )
     ignored = [name for name in counts if name not in {*known, *negative, *unknown}]
@@ -608,19 +614,21 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
 
 
 def _sides(sources: Mapping[str, Source]) -> tuple[dict[str, dict[str, int]], list[str]]:
-    """Return how many images each class has, in training and in test images or in all; and the parts of the source."""
-    shown = {
+    """Return how many images each class has in each part, or in all; and the parts of the source."""
+    labels = {
         name: np.array(source.categories.names, object)[class_of_images(source)] for name, source in sources.items()
     }
-    own = part_of_images(sources[IMAGES]) if IMAGES in sources else np.empty(0, object)
-    parts: list[str] = [part for part in USES if (own == part).any()]
+    folder_part = part_of_images(sources[IMAGES]) if IMAGES in sources else np.empty(0, object)
+    parts: list[str] = [part for part in USES if (folder_part == part).any()]
     if "train" in parts and len(parts) > 1:
-        shown = {"train": shown[IMAGES][own == "train"], "test": shown[IMAGES][own == parts[-1]]}
+        # Without a test part, the last one is the test part.
+        uses = parts if "test" in parts else ["train", "test"]
+        labels = {use: labels[IMAGES][folder_part == part] for use, part in zip(uses, parts, strict=True)}
     elif IMAGES in sources:
-        shown, parts = {"": shown[IMAGES]}, []
+        labels, parts = {"": labels[IMAGES]}, []
     else:
         parts = list(sources)
-    return {name: dict(Counter(shown[name].tolist())) for name in ("", "train", "test") if name in shown}, parts
+    return {name: dict(Counter(labels[name].tolist())) for name in ("", *USES) if name in labels}, parts
 
 
 def _other_spellings(sides: Mapping[str, Mapping[str, int]]) -> dict[str, tuple[str, ...]]:
