@@ -145,7 +145,8 @@ def build(
                 hint="your own tasks: curation build owod --tasks FILE; a pair of ID classes and OOD sources: "
                 "curation build findmeifyoucan --set pair=FILE",
             )
-        pinned = pin_lists(draft_of(Path(str(benchmark))), Path(str((sources or {})[LISTS])))
+        header, digests = draft_of(Path(str(benchmark)))
+        pinned = pin_lists(header, Path(str((sources or {})[LISTS])), digests=digests)
         require_disjoint(pinned, {})
         return _in_words(pinned, name, version, notes, source_notes or {})
     declared = None
