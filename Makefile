@@ -59,6 +59,7 @@ notebooks: $(STAMP)
 
 figures: $(STAMP)
 	$(BIN)/python -m tests.docs.measure_tables --write
+	$(BIN)/python -m tests.docs.manifest_tables --write
 	$(BIN)/python -m tests.docs.conformance --write
 	$(BIN)/python -m tests.docs.atlas --write
 

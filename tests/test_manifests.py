@@ -11,8 +11,10 @@ import pytest
 
 from curation.benchmarks.building import is_approximate
 from curation.cli import main
-from curation.manifest.locate import load_manifest, manifest_folders
+from curation.core.errors import MissingListError
+from curation.manifest.locate import available_manifests, load_manifest, manifest_folders
 from curation.manifest.manifest import read_manifest
+from tests.docs.manifest_tables import PAGE, page
 from tests.real_files import real_files
 from tests.shell import Shell
 
@@ -29,6 +31,42 @@ def test_each_is_whole_and_lies_where_its_name_says(name: str) -> None:
     assert all(bool(figure.explanation) == (figure.paper != figure.obtained) for figure in header.figures)
     assert not is_approximate(header)
     assert not any("APPROXIMATE" in note for note in header.notes)
+
+
+def test_the_page_of_manifests_says_what_their_headers_say() -> None:
+    assert page() == PAGE.read_text(encoding="utf-8"), "python -m tests.docs.manifest_tables --write"
+
+
+def test_the_recipe_of_open_images_is_one_line(tmp_path: Path, shell: Shell) -> None:
+    (line,) = (line for line in PAGE.read_text(encoding="utf-8").split("\n") if "openimages=OPENIMAGES" in line)
+    keys = [(entry.aliases[0], entry.name) for entry in load_manifest("osod3/openimages-animal-1").header.classes]
+    root = tmp_path / "OPENIMAGES"
+    root.mkdir()
+    (root / "class-descriptions-boxable.csv").write_text("".join(f"{key},{name}\n" for key, name in keys))
+    columns = "ImageID,LabelName,XMin,XMax,YMin,YMax,IsOccluded,IsTruncated,IsGroupOf,IsDepiction,IsInside"
+    for first, name in enumerate(("oidv6-train", "validation", "test")):
+        rows = [f"{1000 * first + n:016x},{key},0.1,0.5,0.1,0.5,0,0,0,0,0" for n, (key, _) in enumerate(keys)]
+        (root / f"{name}-annotations-bbox.csv").write_text("\n".join([columns, *rows, ""]))
+    words = [word.replace("OPENIMAGES", str(root)) for word in line.split()[1:-1]]
+    shell.out(*words, tmp_path / "animal-1")
+    assert len(read_manifest(tmp_path / "animal-1").ids("test")) == 96
+
+
+def test_list_says_whose_they_are_and_whether_ids_are_inside(shell: Shell) -> None:
+    rows = {line.split()[0]: line for line in shell.out("list", "manifests").splitlines() if "@" in line}
+    assert "WACV 2020" in rows["elephant/val2017@1.0.0"]
+    assert "3 of 3" in rows["elephant/val2017@1.0.0"]
+    assert "2 of 4" in rows["elephant/train2017@1.1.0"]
+    assert "0 of 3" in rows["osod3/openimages-animal-1@2.0.0"]
+    # A name that two lines share cannot be copied.
+    assert {row["name"] for row in available_manifests()} <= {name.partition("@")[0] for name in rows}
+    assert max(map(len, rows.values())) <= 120
+
+
+def test_no_command_is_advised_for_data_that_nothing_reads() -> None:
+    with pytest.raises(MissingListError) as caught:
+        load_manifest("ssb/aircraft").ids("known")
+    assert caught.value.hint is None
 
 
 BROKEN = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from curation.benchmarks.owod.tasks import read_task_file
+from curation.benchmarks.rules.benchmark_file import read_benchmark_file
 from curation.cli import main
 from curation.manifest.manifest import read_manifest
 from tests.docs.pages import blocks_of, commands_of
@@ -30,12 +30,13 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_init_writes_the_task_file_that_the_page_prints(data: Path) -> None:
+def test_init_writes_the_benchmark_file_that_the_page_prints(data: Path) -> None:
     (line,) = [line for line in commands() if line.startswith("curation init ")]
     assert not (data / "tasks.toml").exists()
     assert main(shlex.split(line)[1:]) == 0
     (data / "printed.toml").write_text(data_of("README.md", "toml")[0])
-    assert read_task_file(data / "tasks.toml") == read_task_file(data / "printed.toml")
+    written, printed = (read_benchmark_file(str(data / f"{name}.toml")) for name in ("tasks", "printed"))
+    assert written == printed
 
 
 def test_completing_the_declared_manifest_refuses_other_data(data: Path, shell: Shell) -> None:
@@ -81,7 +82,7 @@ def test_the_review_goes_on_with_the_shapes(data: Path, fiftyone: Any) -> None:
     propose, start, export, build = lines_beginning(
         "curation review propose", "curation review start", "curation review export", "curation build"
     )
-    (data / "pair.toml").write_text(data_of("README.md", "toml")[1])
+    (data / "near.toml").write_text(data_of("README.md", "toml")[1])
     photos_of(data / "test.json", data / "photos")
     assert main(shlex.split(propose)[1:]) == 0
     assert main([*shlex.split(start)[1:], "--name", f"readme-{data.name}", "--no-app"]) == 0

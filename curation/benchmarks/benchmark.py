@@ -20,6 +20,7 @@ from curation.core.reading import read_declaration
 from curation.sources.source_specs import SourceSlot as SourceSlot
 
 if TYPE_CHECKING:
+    from curation.core.tables import Table
     from curation.manifest.header import Header, Paper
     from curation.manifest.manifest import Manifest
     from curation.publishing.exporting import Format
@@ -276,6 +277,10 @@ class Benchmark:
         Layouts of the authors' own files.
     tables : callable or None
         ``tables(member)``: a manifest as the tables of the dataset that the authors published.
+    class_table : callable or None
+        ``class_table(header)``: the classes as the paper's table has them; None where the manifest's are others.
+    import_published : callable or None
+        ``import_published(ours, folder)``: such tables as a manifest, compared with one of this benchmark.
     """
 
     name: str
@@ -296,6 +301,8 @@ class Benchmark:
     recipes: Deferred[Mapping[str, Callable[[], Header]]] = Deferred({})
     formats: Deferred[tuple[Format, ...]] = Deferred(())
     tables: Deferred[Callable[[Member], list[PlannedTable]] | None] = Deferred(None)
+    class_table: Deferred[Callable[[Header], Table | None] | None] = Deferred(None)
+    import_published: Deferred[Callable[[Manifest, Path], Manifest] | None] = Deferred(None)
 
     def slots_for(self, parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
         """Return the sources that a build with these parameters reads."""

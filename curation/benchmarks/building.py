@@ -11,11 +11,12 @@ from typing import Annotated, Any
 
 import msgspec
 
+from curation.benchmarks.attribution import attributed, with_attribution_of
 from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.published import draft_of
 from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe
 from curation.benchmarks.roles import require_disjoint
-from curation.benchmarks.rules.benchmark_file import file_and_case, read_benchmark_file, rule_of, stated_in
+from curation.benchmarks.rules.benchmark_file import RULES, file_and_case, read_benchmark_file, rule_of, stated_in
 from curation.benchmarks.rules.lists import build_lists, image_slots
 from curation.core.arguments import checked
 from curation.core.errors import CurationWarning, ManifestError, UsageError
@@ -63,7 +64,7 @@ def build(
     parameters : mapping of str to str
         a parameter of the benchmark
     tasks : Path or str, optional
-        TOML or JSON: your own tasks (owod)
+        TOML or JSON: your own tasks in the earlier form (owod)
     decisions : Path or str, optional
         recorded decisions to replay: jsonl, csv, or the authors' manual_selection (findmeifyoucan)
     allow_conflicts : bool
@@ -113,11 +114,11 @@ def build(
     is_file = toml.suffix.lower() == ".toml"
     rule = rule_of(str(benchmark)) if is_file else ""
     if rule:
-        if settings or tasks or decisions or declare:
+        if settings or tasks or declare:
             raise UsageError(
                 "A benchmark file holds its own parameters",
                 where=str(benchmark),
-                expected="no --set, --tasks, --decisions or --header-only",
+                expected="no --set, --tasks or --header-only",
                 hint="write them into [parameters] of the file",
             )
         known, settings = find_benchmark(rule), {"file": read_benchmark_file(str(benchmark))}
@@ -142,8 +143,7 @@ def build(
                 "A benchmark of published lists is built of these alone",
                 where=str(benchmark),
                 expected=f"--source {LISTS}=DIR with the authors' files",
-                hint="your own tasks: curation build owod --tasks FILE; a pair of ID classes and OOD sources: "
-                "curation build findmeifyoucan --set pair=FILE",
+                hint="a file of another rule names it: rule = …; docs/own_benchmark.md shows one of each",
             )
         header, digests = draft_of(Path(str(benchmark)))
         pinned = pin_lists(header, Path(str((sources or {})[LISTS])), digests=digests)
@@ -172,8 +172,11 @@ def build(
         values = read_parameters(known, settings)
         if declare and known.declare is None:
             raise UsageError("The benchmark has no header-only version", where=f"--header-only {known.name}")
-        opened = _opened(known, sources, values, known.name, reading, declared=declare)
+        target = str(benchmark) if is_file else known.name
+        opened = _opened(known, sources, values, target, reading, declared=declare)
         made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
+        tables = stated_in(values["file"]).sources if known.name in RULES else {}
+        made = attributed(made, {source: table.licence for source, table in tables.items()})
     return _in_words(remembering(made, opened, sources or {}, reading), name, version, notes, source_notes or {})
 
 
@@ -201,9 +204,10 @@ def import_lists(header: str | Path, lists: Annotated[Path, "--lists DIR"], *, h
     Parameters
     ----------
     header : str or Path
-        a manifest of published lists without them: a folder, or NAME@VERSION of an available one
+        a manifest of published lists without them: a folder, or NAME@VERSION of an available one; or one of
+        findmeifyoucan, to be compared with the published dataset
     lists : Path or str
-        the authors' files, found by name, subfolders included
+        the authors' files, found by name, subfolders included; or the published dataset
     header_only : bool
         make the header instead, digests and counts without ids; HEADER is then the name of a recipe, such as
         owod/reowod-published
@@ -224,7 +228,12 @@ def import_lists(header: str | Path, lists: Annotated[Path, "--lists DIR"], *, h
     if header_only:
         draft = find_recipe(str(header))()
         return Manifest(header=pin_lists(draft, lists).header, lists={})
-    imported = importing.complete_lists(load_manifest(header).header, lists)
+    ours = load_manifest(header)
+    known = benchmarks().get(ours.header.rule.protocol)
+    if known and known.import_published:
+        imported = known.import_published(ours, lists)
+    else:
+        imported = importing.complete_lists(ours.header, lists)
     require_disjoint(imported, {})
     return imported
 
@@ -330,8 +339,7 @@ def _opened(
     slots = protocol.slots_for(parameters)
     has_task_file = protocol.task_settings is not None and not parameters.get("tasks")
     hint = (
-        f"curation list {protocol.name}"
-        + "; your own tasks: --tasks FILE, which `curation init` writes" * has_task_file
+        f"curation list {protocol.name}" + "; your own tasks: a file that `curation init tasks` writes" * has_task_file
     )
     sources = open_slots(raw_sources or {}, slots, reading or Reading(), hint=hint)
     needed = [slot for slot in slots if slot.part or not declared]
@@ -417,6 +425,7 @@ def rebuild(manifest: Manifest, sources: Mapping[str, Source]) -> Manifest:
     """
     header = manifest.header
     built = find_benchmark(header.rule.protocol).make(sources, parameters_of(header))
+    built = with_attribution_of(built, header)
     words = {entry.name: entry.note for entry in header.sources}
     entries = tuple(
         msgspec.structs.replace(entry, note=words.get(entry.name, entry.note)) for entry in built.header.sources
@@ -459,6 +468,7 @@ def complete(
     header = declared.header
     recorded = {"decisions": decisions} if decisions else {}
     built = find_benchmark(header.rule.protocol).make(sources, parameters_of(header) | recorded)
+    built = with_attribution_of(built, header)
     completed = Manifest(
         header=msgspec.structs.replace(
             built.header, name=header.name, version=header.version, title=header.title, completes=declared.digest

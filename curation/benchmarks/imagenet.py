@@ -16,7 +16,6 @@ import io
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import combinations, cycle
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
@@ -34,17 +33,20 @@ from curation.benchmarks.parts import (
     source_entry,
     unread_entry,
 )
+from curation.benchmarks.rules.hierarchy import ROLES, Cut, RolePartition, partition_classes
 from curation.core.canonical import canonical_json, sha256_of_lines
 from curation.core.errors import ExportError, ProtocolError
 from curation.core.ids import ilsvrc2012_classes
-from curation.evaluation.class_scores import GROUPS, NEGATIVE, UNKNOWN
-from curation.manifest.header import ClassEntry, ClassRole, Figure, LabelView, Paper, PartEntry, PartRole, SourceEntry
+from curation.core.tables import Table
+from curation.evaluation.class_scores import GROUPS
+from curation.manifest.header import Figure, Header, LabelView, Paper, PartEntry, PartRole, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import locate_images
 from curation.publishing.exporting import Format
 from curation.publishing.formats.plan import Plan, PlannedFile, safe_name
 from curation.signals.hierarchy.hierarchy import dropped_leaves, label, leaves_under
-from curation.signals.hierarchy.wordnet import imagenet_dag, imagenet_tree
+from curation.signals.hierarchy.wordnet import imagenet_dag, imagenet_tree, open_wordnet
+from curation.sources.datasets import family
 from curation.sources.imagenet import NO_NAMES, class_of_images
 from curation.sources.source import Int64s, Source
 
@@ -53,16 +55,6 @@ if TYPE_CHECKING:
 
 
 Overlap = Literal["each", "first"]
-
-CUTS = {
-    "whole": "each superclass is wholly known, negative or unknown",
-    "halves": "the sorted leaves of the known superclass: the first len // 2 are known, the rest negative",
-    "sixths": "of each mixed superclass's sorted leaves, counted from 0: even places are known, odd multiples of 3 "
-    "unknown, other odd ones negative (K N K U K N)",
-}
-"""Cuts by name. Any pattern of the letters K, N and U is a cut too, repeated along each superclass's sorted leaves."""
-
-SIXTHS = "KNKUKN"
 
 
 class ClassRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -79,7 +71,7 @@ class ClassRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     known: Annotated[tuple[str, ...], Meta(min_length=1)]
     negative: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
-    cut: Annotated[str, Meta(pattern=rf"^({'|'.join(CUTS)}|[KNU]{{2,100}})\Z")] = "whole"
+    cut: Cut = "whole"
 
 
 class Declaration(ClassRule, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -94,28 +86,13 @@ class Declaration(ClassRule, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     name: Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_.]{0,40}\Z")]
 
 
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """The classes by role, each sorted; a known class's label is its place, the others' `NEGATIVE` and `UNKNOWN`."""
-
-    known: tuple[str, ...]
-    negative: tuple[str, ...]
-    unknown: tuple[str, ...]
-
-    def labels(self) -> dict[str, int]:
-        """Return the label of every class."""
-        return (
-            dict.fromkeys(self.negative, NEGATIVE)
-            | dict.fromkeys(self.unknown, UNKNOWN)
-            | {name: label for label, name in enumerate(self.known)}
-        )
-
-
 RULES = fact(__name__, "rules", dict[str, ClassRule])
 """P1, P2 and P3."""
 
 
-def partition(rule: ClassRule, hierarchy: Graph, leaves: Collection[str], *, overlap: Overlap = "each") -> Partition:
+def partition(
+    rule: ClassRule, hierarchy: Graph, leaves: Collection[str], *, overlap: Overlap = "each"
+) -> RolePartition:
     """Return the classes of a rule over some leaves.
 
     The cuts count places in the sorted list of leaves: with a class missing, all later ones change sides. Give the full
@@ -134,30 +111,21 @@ def partition(rule: ClassRule, hierarchy: Graph, leaves: Collection[str], *, ove
     HierarchyError
         A superclass is not in the hierarchy.
     """
-    by_letter: dict[str, list[str]] = {"K": [], "N": [], "U": []}
-    for letter, nodes in (("N", rule.negative), ("U", rule.unknown)):
-        by_letter[letter] = [leaf for node in nodes for leaf in leaves_under(hierarchy, node, leaves)]
     assigned: set[str] = set()
+    known = []
     for node in rule.known:
-        free_leaves = [leaf for leaf in leaves_under(hierarchy, node, leaves) if leaf not in assigned]
+        known.append([leaf for leaf in leaves_under(hierarchy, node, leaves) if leaf not in assigned])
         if overlap == "first":
-            assigned.update(free_leaves)
-        half = len(free_leaves) // 2
-        cuts = {"whole": "K", "halves": "K" * half + "N" * (len(free_leaves) - half), "sixths": SIXTHS}
-        for leaf, letter in zip(free_leaves, cycle(cuts.get(rule.cut, rule.cut)), strict=False):
-            by_letter[letter].append(leaf)
-    known, negative, unknown = (tuple(sorted(set(names))) for names in by_letter.values())
-    roles = {"known": known, "negative": negative, "unknown": unknown}
-    for role, other in combinations(roles, 2):
-        if both := sorted(set(roles[role]) & set(roles[other])):
-            raise ProtocolError(
-                f"Classes would be {role} and {other} at once",
-                found=f"{len(both)}, the first {both[0]}",
-                hint="in a hierarchy with several parents superclasses overlap: take its tree, or other superclasses",
-            )
-    if not known:
+            assigned.update(known[-1])
+    negative, unknown = (
+        [leaf for node in nodes for leaf in leaves_under(hierarchy, node, leaves)]
+        for nodes in (rule.negative, rule.unknown)
+    )
+    hint = "in a hierarchy with several parents superclasses overlap: take its tree, or other superclasses"
+    classes = partition_classes(known, negative, unknown, rule.cut, hint=hint)
+    if not classes.known:
         raise ProtocolError("No class of the dataset lies below the known superclasses", found="0 known classes")
-    return Partition(known, negative, unknown)
+    return classes
 
 
 def read_protocol(text: str) -> str:
@@ -220,7 +188,6 @@ _RULES: dict[str, tuple[PartRole, str, str]] = {
     "val": ("val", TRAIN, VAL_RULE),
     "test": ("test", VAL, TEST_RULE),
 }
-_ROLES: tuple[ClassRole, ...] = ("known", "negative", "unknown")
 
 
 class ClassImages:
@@ -331,7 +298,7 @@ class _Given:
         return {slot: ClassImages(source) for slot, source in self.sources.items()}
 
     @cached_property
-    def classes(self) -> Partition:
+    def classes(self) -> RolePartition:
         if self.parameters["missing"] != "restrict":
             return class_partition(self.parameters)
         if TRAIN not in self.sources:
@@ -351,7 +318,7 @@ class _Given:
         return (*seen, *self.classes.unknown) if part == "test" else seen
 
 
-def class_partition(parameters: Mapping[str, Any], leaves: Sequence[str] | None = None) -> Partition:
+def class_partition(parameters: Mapping[str, Any], leaves: Sequence[str] | None = None) -> RolePartition:
     """Return the classes by role that some parameters ask for (no source is needed).
 
     Parameters
@@ -404,7 +371,9 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         raise ProtocolError("No source is given", expected=f"--source {TRAIN}=PATH, --source {VAL}=PATH, or both")
     inputs = _Given(sources, parameters)
     notes = _missing(inputs)
-    entries = class_entries(inputs.classes)
+    names = imagenet_dag().nodes(data="name")
+    aliases = {wnid: (names[wnid],) for wnid in inputs.classes.labels() if names[wnid]}
+    entries = inputs.classes.entries(aliases)
     selected = _selected(inputs)
     parts: list[Part | PartEntry] = []
     for name, (role, slot, rule) in _RULES.items():
@@ -444,16 +413,38 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     )
 
 
-def class_entries(classes: Partition) -> tuple[ClassEntry, ...]:
-    """Return the classes with their roles: known ones indexed from 0 in sorted order, the others -1."""
-    names = imagenet_dag().nodes(data="name")
-    return tuple(
-        ClassEntry(
-            name=wnid, role=role, index=index if role == "known" else -1, aliases=(names[wnid],) if names[wnid] else ()
-        )
-        for role in _ROLES
-        for index, wnid in enumerate(getattr(classes, role))
+def class_table(header: Header) -> Table | None:
+    """Return the classes as Tables 3 to 5 of the paper: by role and superclass, each with its wnid and names.
+
+    None where the manifest names no superclasses, or other classes than ILSVRC-2012's.
+    """
+    parameters, leaves = header.rule.parameters, set(ilsvrc2012_classes())
+    if not {entry.name for entry in header.classes} <= leaves or "superclasses_known" not in parameters:
+        return None
+    graph, words = (
+        imagenet_tree() if parameters["hierarchy"] == "published" else imagenet_dag(),
+        open_wordnet().words_of,
     )
+    nodes = [node for role in ("known", "negative", "unknown") for node in _superclasses(parameters, role)]
+    inside = {node: set(leaves_under(graph, node, leaves)) for node in nodes}
+    rows = []
+    for role in ("known", "negative", "unknown"):
+        left = {entry.name for entry in header.classes if entry.role == role}
+        # Classes of the known superclasses may have any role: these are cut.
+        for node in nodes:
+            listed = sorted(left & inside[node])
+            left -= inside[node]
+            head = f"{label(graph, node)} ({len(listed)})"
+            rows += [
+                ("" if row else role, "" if row else head, wnid, ", ".join(words(wnid)).replace("_", " "))
+                for row, wnid in enumerate(listed)
+            ]
+        rows += [(role, "-", wnid, ", ".join(words(wnid)).replace("_", " ")) for wnid in sorted(left)]
+    return Table("Classes", ("role", "superclass (classes)", "wnid", "names"), tuple(rows))
+
+
+def _superclasses(parameters: Mapping[str, Any], role: str) -> tuple[str, ...]:
+    return tuple(parameters.get(f"superclasses_{role}") or ())
 
 
 def default_name(parameters: Mapping[str, Any]) -> str:
@@ -505,13 +496,13 @@ def _missing(inputs: _Given) -> tuple[str, ...]:
 
 def _obtained(inputs: _Given, selected: Mapping[str, Int64s]) -> dict[str, int]:
     """Return the figures of Table 1 as they come out."""
-    figures = {f"{role}.classes": len(getattr(inputs.classes, role)) for role in _ROLES}
+    figures = {f"{role}.classes": len(getattr(inputs.classes, role)) for role in ROLES}
     for name, positions in selected.items():
         source = inputs.sources[_RULES[name][1]]
         category = source.class_pairs()[1][positions]
         count = np.bincount(category, minlength=len(source.categories))
         index = source.categories.index()
-        for role in _ROLES[: 3 if name == "test" else 2]:
+        for role in ROLES[: 3 if name == "test" else 2]:
             wnids = [index[wnid] for wnid in getattr(inputs.classes, role) if wnid in index]
             figures[f"{name}.{role}_images"] = int(count[wnids].sum())
     return figures
@@ -562,7 +553,8 @@ _ROWS = 10_000
 def plan_imagenet_csv(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]) -> Plan:
     r"""Return the plan of a file for each part, ``p2_train.csv``, in the authors' layout.
 
-    No header; path and label, ``train/n02088632/n02088632_3640.JPEG,3``; lines that end in ``\r\n``.
+    No header; path and label, ``train/n02088632/n02088632_3640.JPEG,3``; lines that end in ``\r\n``. Of a user's images
+    the path is that of the source.
 
     Raises
     ------
@@ -593,26 +585,37 @@ def _labelled(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> l
         )
     (source,) = located.sources
     category = class_of_images(source)[located.position].tolist()
-    entries = {entry.name: entry for entry in manifest.header.classes}
-    if lacking := [name for code in dict.fromkeys(category) if (name := source.categories.names[code]) not in entries]:
+    labels = {
+        name: GROUPS.get(entry.role, entry.index)
+        for entry in manifest.header.classes
+        for name in (*entry.aliases, entry.name)
+    }
+    if lacking := [name for code in dict.fromkeys(category) if (name := source.categories.names[code]) not in labels]:
         raise ExportError(
             "An image of the part shows a class that has no role in the manifest",
             where=f"part {part}",
             found=lacking[0],
         )
-    labels = {entry.name: GROUPS.get(entry.role, entry.index) for entry in manifest.header.classes}
     names = source.images.file_names[located.position].tolist()
-    wnids = [source.categories.names[code] for code in category]
-    for name in (*dict.fromkeys(wnids), *names):
+    shown = [source.categories.names[code] for code in category]
+    if family(source.dataset) != "imagenet":
+        natives = source.images.native[located.position].tolist()
+        names = [name or native for name, native in zip(names, natives, strict=True)]
+    for name in (*dict.fromkeys(shown), *names):
         safe_name(name, f"part {part}")
-    return [(f"{source.part}/{wnid}/{name}", labels[wnid]) for wnid, name in zip(wnids, names, strict=True)]
+    if family(source.dataset) == "imagenet":
+        names = [f"{source.part}/{wnid}/{name}" for wnid, name in zip(shown, names, strict=True)]
+    elif formula := next((name for name in names if name[0] in "=+-@"), None):
+        expected = "a path that no spreadsheet takes for a formula"
+        raise ExportError("A path begins like a formula", where=f"part {part}", expected=expected, found=formula[:80])
+    return [(path, labels[name]) for path, name in zip(names, shown, strict=True)]
 
 
 def _chunks(rows: Sequence[tuple[str, int]]) -> Iterator[bytes]:
     """Yield the rows of a file, several thousand a chunk."""
     for start in range(0, len(rows), _ROWS):
-        # The authors' layout, byte for byte: no cell is escaped, and none can be taken for a formula, since each path
-        # begins with the name of a folder and each label is a number.
+        # The authors' layout, byte for byte: no cell is escaped, and none can be taken for a formula, since no path
+        # begins like one and each label is a number.
         text = io.StringIO(newline="")
         csv.writer(text).writerows(rows[start : start + _ROWS])
         yield text.getvalue().encode("utf-8")

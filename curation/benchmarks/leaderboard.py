@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
@@ -16,13 +17,16 @@ from curation.core.arguments import checked
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import LeaderboardError, UsageError
 from curation.core.pages import page, plain
-from curation.core.tables import Table, as_csv, html_table, latex_table, printable, table_lines
+from curation.core.tables import Table, as_csv, html_table, latex_table, number_lines, printable
 from curation.evaluation.leaderboard_rows import Metric, Row, check_numbers, read_rows
 from curation.evaluation.measures import place_of
+from curation.evaluation.tables import in_unit, shown_unit, sign_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_FACT = 98
+"""Characters of a line of what the rows of a group share."""
 _PLACES = {"%": 2, "share": 4, "ratio": 4}
 _SAME = 1e-9
 """Relative difference of a number between two machines."""
@@ -127,18 +131,31 @@ class Group:
         return " · ".join(filter(None, (self.key.protocol, self.key.part, self.key.variant)))
 
     @property
+    def units(self) -> list[str]:
+        """The unit in which tables show each number: one for shares and percentages."""
+        units = {metric.unit for metric in self.metrics.values()}
+        return [shown_unit(metric.unit, units) for metric in self.metrics.values()]
+
+    @property
+    def signs(self) -> list[str]:
+        """Arrow in the direction of better and unit of each number."""
+        return [sign_of(metric.better, unit) for metric, unit in zip(self.metrics.values(), self.units, strict=True)]
+
+    @property
     def heads(self) -> list[str]:
         """Rank, method, and a head for each number: name, arrow in the direction of better, unit."""
-        arrows = {"higher": "↑", "lower": "↓"}
-        numbers = [
-            f"{name} {arrows[metric.better]}{' %' if metric.unit == '%' else ''}"
-            for name, metric in self.metrics.items()
-        ]
-        return ["rank", "method", *numbers]
+        return ["rank", "method", *map(" ".join, zip(self.metrics, self.signs, strict=True))]
+
+    @property
+    def common_name(self) -> str:
+        """Name of the predictions of all rows where these differ in the score alone, else ``""``."""
+        names, scores = {row.row.name for row in self.rows}, [row.row.score for row in self.rows]
+        return names.pop() if len(names) == 1 and all(scores) and len(set(scores)) == len(scores) > 1 else ""
 
     def cells(self) -> list[list[str]]:
         """Return the rows as a table shows them; rows with the same name show their point, else their line."""
         occurrences = Counter(word for row in self.rows for word in (row.name, (row.name, row.point)))
+        common = self.common_name
         apart = [
             row.point if row.point and occurrences[row.name, row.point] == 1 else f"line {row.line}"
             for row in self.rows
@@ -146,10 +163,12 @@ class Group:
         return [
             [
                 "" if row.rank is None else str(row.rank),
-                f"{row.name} ({point})" if occurrences[row.name] > 1 else row.name,
+                f"{row.name} ({point})" if occurrences[row.name] > 1 else row.row.score if common else row.name,
                 *(
-                    shown_value(value, metric.unit)
-                    for value, metric in zip(row.values(self.metrics), self.metrics.values(), strict=True)
+                    shown_value(in_unit(value, metric.unit, unit), unit)
+                    for value, metric, unit in zip(
+                        row.values(self.metrics), self.metrics.values(), self.units, strict=True
+                    )
                 ),
             ]
             for row, point in zip(self.rows, apart, strict=True)
@@ -169,8 +188,10 @@ class Group:
     def facts(self) -> list[str]:
         """Return what the rows share, what they are ranked by, and `notes`."""
         key, metric = self.key, self.metrics[self.metric]
-        ranked_by = f"ranked by {self.metric}, {metric.better} is better, unit {metric.unit}"
-        return [fact for fact in (key.data, key.settings, key.evaluator, ranked_by, *self.notes()) if fact]
+        unit = self.units[list(self.metrics).index(self.metric)]
+        ranked_by = f"ranked by {self.metric}, {metric.better} is better, unit {unit}"
+        names = f"scores of {self.common_name}" if self.common_name else ""
+        return [fact for fact in (names, key.data, key.settings, key.evaluator, ranked_by, *self.notes()) if fact]
 
     def _as_data(self) -> dict[str, Any]:
         """Return the group as plain data."""
@@ -217,6 +238,7 @@ def ranked_groups(rows: Sequence[tuple[int, Row]], metric: str | None = None) ->
     for line, row in rows:
         check_numbers(row, measures_of(row.protocol), f"line {line}")
         by_key.setdefault(ComparisonKey.of(row), []).append((line, row))
+
     groups = [_group(number, key, by_key[key], metric) for number, key in enumerate(sorted(by_key), 1)]
     if metric is None or not groups:
         return groups
@@ -458,12 +480,14 @@ def latex(board: Leaderboard) -> str:
 
 
 def text(board: Leaderboard) -> str:
-    """Return a table a group for a terminal, below what its rows share."""
+    """Return a table a group for a terminal, below what its rows share: at most 100 characters in a line."""
     lines = []
     for group in board.groups:
-        title = f"Group {group.number}: {group.title}"
-        head, *rest = table_lines(Table(title, tuple(group.heads), tuple(map(tuple, group.cells()))))
-        lines += [head, *(f"  {printable(fact)}" for fact in group.facts()), *rest]
+        heads, signs = ("rank", "method", *group.metrics), ("", "", *group.signs)
+        table = Table(f"Group {group.number}: {group.title}", heads, tuple(map(tuple, group.cells())))
+        head, *rest = number_lines(table, signs, leading=2)
+        facts = [textwrap.wrap(printable(fact), _FACT, break_on_hyphens=False) for fact in group.facts()]
+        lines += [head, *(f"  {line}" for wrapped in facts for line in wrapped), *rest]
     return "\n".join(lines or ["The file holds no row."]) + "\n"
 
 

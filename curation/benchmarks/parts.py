@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -317,6 +318,18 @@ def images_with_roles(source: Source, classes: Sequence[ClassEntry], *roles: str
     return images_showing(source, in_roles(source, classes, *roles))
 
 
+def showing(source: Source, classes: Sequence[ClassEntry], shows: Sequence[str], never: Sequence[str] = ()) -> Int64s:
+    """Return the positions of the images that show a class in one of some roles, and none in others.
+
+    Parameters
+    ----------
+    shows, never : sequence of str
+        Roles; without a role in `shows`, images without annotations are among them.
+    """
+    chosen = ~images_with_roles(source, classes, *never)
+    return np.flatnonzero(chosen & images_with_roles(source, classes, *shows) if shows else chosen)
+
+
 def in_roles(source: Source, classes: Sequence[ClassEntry], *roles: str) -> Bools:
     """Return which categories of a source have one of some roles."""
     has_role = np.array([*(entry.role in roles for entry in classes), False], np.bool_)
@@ -378,6 +391,33 @@ def voc_classes(coco: Source | None = None) -> tuple[ClassEntry, ...]:
     return (*known, *(ClassEntry(name=name, role="unknown", index=-1) for name in sorted(others)))
 
 
+def used_classes(benchmark: BenchmarkFile, sources: Iterable[Source]) -> tuple[str, ...]:
+    """Return the classes that images of some sources show, by the names of the benchmark file, sorted."""
+    aliases = {alias: name for name, others in benchmark.classes.aliases.items() for alias in others}
+    used = {source.categories.names[number] for source in sources for number in np.unique(source.class_pairs()[1])}
+    return tuple(sorted({aliases.get(name, name) for name in used}))
+
+
+def require_classes(benchmark: BenchmarkFile, classes: Sequence[str], name: str, source: Source) -> None:
+    """Raise `ProtocolError` where a source has no category of a class: it may have it under another name."""
+    there = source.categories.names
+    by_lower = {each.casefold(): each for each in there}
+    for known in classes:
+        spellings = {known, *benchmark.classes.aliases.get(known, ())}
+        if spellings & {*there} or known in benchmark.classes.absent:
+            continue
+        near = by_lower.get(known.casefold()) or next(iter(get_close_matches(known, there)), None)
+        raise ProtocolError(
+            "A source has no category of a known class",
+            where=f"source {name}: class {known}",
+            expected=f"one of the categories {', '.join(there)}"[:300],
+            found="none of that name",
+            hint=f'[classes.aliases] {known} = ["{near}"]'
+            if near
+            else f'absent = ["{known}"] in [classes], if it has none',
+        )
+
+
 COUNTS = ("images", "annotated_images", "boxes", "non_crowd_boxes")
 """What ``[expect]`` may state of a part, as in ``"closed.images"``."""
 
@@ -392,6 +432,9 @@ def manifest_of_file(
     taxonomy: Taxonomy,
     algorithm_version: int,
     after: Paper | None,
+    figures: Sequence[Figure] = (),
+    notes: Sequence[str] = (),
+    **facts: Any,
 ) -> Manifest:
     """Return the manifest of a benchmark file.
 
@@ -401,6 +444,12 @@ def manifest_of_file(
         Where the file states none.
     after : Paper or None
         The paper that the rule follows, if any; the manifest names no paper as its own but that of the file.
+    figures : sequence of Figure
+        Counts of the rule, after those that the file expects.
+    notes : sequence of str
+        What a reader must know, between the note on the rule and those of the file.
+    **facts
+        Further fields of the header.
 
     Raises
     ------
@@ -415,12 +464,20 @@ def manifest_of_file(
         paper=stated.paper,
         taxonomy=stated.taxonomy or taxonomy,
         classes=tuple(classes),
-        sources=tuple(source_entry(name, source) for name, source in sources.items()),
+        sources=tuple(
+            source_entry(
+                name,
+                source,
+                exhaustive=tuple(entry.name for entry in classes) if stated.sources[name].exhaustive else (),
+            )
+            for name, source in sources.items()
+        ),
         protocol=stated.rule,
         algorithm_version=algorithm_version,
         parameters=parameters,
-        figures=tuple(figure_of(name, expected, by_name) for name, expected in stated.expect.items()),
-        notes=(rule_note(stated.rule, after), *stated.notes),
+        figures=(*(figure_of(name, expected, by_name) for name, expected in stated.expect.items()), *figures),
+        notes=(rule_note(stated.rule, after), *notes, *stated.notes),
+        **facts,
     )
 
 

@@ -145,6 +145,8 @@ def find_benchmark(name: str, *others: str) -> Benchmark:
 def benchmark_of_rule(name: str) -> Benchmark:
     """Return a rule as a benchmark whose one parameter is the benchmark file, which a manifest holds as text."""
     module, rule = f"{__package__}.rules.benchmark_file", rule_module(name)
+    decisions = Parameter(name="decisions", reader=f"{rule.__name__}:read_recorded", meaning="as --decisions FILE")
+    replays = hasattr(rule, "read_recorded")
     return Benchmark(
         name=name,
         paper=rule.PAPER,
@@ -156,7 +158,9 @@ def benchmark_of_rule(name: str) -> Benchmark:
             Parameter(
                 name="file", reader=f"{module}:read_benchmark_file", meaning="the benchmark file, given as BENCHMARK"
             ),
+            *([decisions] if replays else []),
         ),
+        recorded_decisions=f"{rule.__name__}:read_decisions_file" if replays else None,
         choose_slots=f"{module}:slots_of",
         build=f"{rule.__name__}:build" if hasattr(rule, "build") else None,
     )

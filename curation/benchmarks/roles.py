@@ -12,6 +12,7 @@ from curation.manifest.built_from import BuiltFrom
 from curation.manifest.disjoint import DISJOINT, SHOWN, Overlap, manifest_overlaps, source_overlaps
 from curation.manifest.header import Header
 from curation.manifest.manifest import Manifest
+from curation.sources.photos import CLASS_FOLDERS
 from curation.sources.source import Source
 
 
@@ -86,6 +87,10 @@ def _refuse(overlap: Overlap, slots: Sequence[str], sources: Mapping[str, Source
         hint = f"they hold the same {len(opened[0].images):,} images: {divide}"
     elif len(parts) > 1 and overlap.columns.is_one_folder(opened):
         hint = f"remove the shared images from one of the two parts: {' or '.join(parts)}"
+    elif all(_list_of(source) == CLASS_FOLDERS for source in opened):
+        hint = "remove one of the two photos of each pair"
+        if overlap.images.evidence == "id":
+            hint += "; if they are different photos under equal names, give each of the [sources] a dataset of its own"
     elif overlap.images.evidence == "file":
         last = overlap.right[-1] if overlap.right[-1] in slots else slots[-1]
         hint = f"give another file, or of a folder another part: --source {last}=PATH, --source {last}@PART=PATH"

@@ -128,14 +128,14 @@ def _files_below(
             yield from _files_below(entry.path, f"{prefix}{entry.name}/", suffixes, root, refused)
             continue
         has_suffix = os.path.splitext(entry.name)[1].lower() in suffixes  # noqa: PTH122 (a name, not a path)
-        if entry.is_symlink() and not _stays_below(entry.path, root):
+        if entry.is_symlink() and not stays_below(entry.path, root):
             if has_suffix or Path(entry.path).is_dir():
                 refused.append(f"{prefix}{entry.name}")
         elif has_suffix and entry.is_file():
             yield entry.path, f"{prefix}{entry.name}", _size_and_stamp(entry.stat())[1]
 
 
-def _stays_below(path: str, root: str) -> bool:
+def stays_below(path: str, root: str) -> bool:
     """Return whether the target of a link exists below a folder."""
     try:
         return Path(os.path.realpath(path, strict=True)).is_relative_to(root)

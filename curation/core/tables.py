@@ -192,6 +192,47 @@ def table_lines(table: Table, *, width: int | None = None) -> list[str]:
     return [*lines, ""]
 
 
+def number_lines(table: Table, signs: Sequence[str], *, leading: int, width: int | None = None) -> list[str]:
+    """Return the lines of a table of many numbers: below each other where they are too many for a line.
+
+    Every piece repeats the leading columns, which say what a row is. The title is that of the first piece alone.
+
+    Parameters
+    ----------
+    signs : sequence of str
+        Second line of each head, such as ``↑ %``.
+    leading : int
+    width : int, optional
+        Characters in a line, by default at most 100.
+
+    Examples
+    --------
+    >>> scores = Table("Scores", ("method", "UR", "WI"), (("ours", "81.20", "0.0310"), ("theirs", "79.00", "0.0450")))
+    >>> for line in number_lines(scores, ("", "↑ %", "↓"), leading=1)[:-1]:
+    ...     print(line)
+    Scores
+      method  UR     WI
+              ↑ %    ↓
+      ours    81.20  0.0310
+      theirs  79.00  0.0450
+    """
+    limit = width or min(_NOTEBOOK, _line_width())
+    rows = [table.columns, tuple(signs), *table.rows]
+    widths = [2 + max(len(row[column]) for row in rows) for column in range(len(table.columns))]
+    first = sum(min(size, 2 + _WHOLE[0]) for size in widths[:leading])
+    pieces: list[list[int]] = [[]]
+    for column in range(leading, len(widths)):
+        if pieces[-1] and first + sum(widths[number] for number in (*pieces[-1], column)) > limit:
+            pieces.append([])
+        pieces[-1].append(column)
+    lines = [printable(table.title)]
+    for piece in pieces:
+        columns = [*range(leading), *piece]
+        texts = [tuple(row[column] for column in columns) for row in rows]
+        lines += table_lines(Table("", texts[0], tuple(texts[1:])), width=limit)[1:]
+    return lines
+
+
 def _line_width() -> int:
     """Return how many characters a line holds where the output is read."""
     if type(sys.stdout).__module__.partition(".")[0] == "ipykernel":

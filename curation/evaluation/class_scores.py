@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,10 +13,12 @@ import numpy.typing as npt
 
 from curation.core.errors import PredictionError, UsageError
 from curation.evaluation.problem import LARGEST_SCORE, Bools, Floats, Int64s, Stray
+from curation.sources.identity import ImageIndex
 from curation.sources.imagenet import class_of_images, is_wnid, stem
 
 if TYPE_CHECKING:
     from curation.manifest.manifest import Manifest
+    from curation.sources.source import Source
 
 NEGATIVE, UNKNOWN = -1, -2
 """Labels of samples of no known class: seen as negatives in training, or never seen."""
@@ -312,8 +315,9 @@ def part_samples(manifest: Manifest, part: str, truth: Path | None = None) -> Pa
     Parameters
     ----------
     truth : Path, optional
-        A dataset root or a file with the class of each image (see `curation.sources.opening.open_path`);
-        not needed where all images have names such as ``n02088632_3640``, which tell their classes.
+        A dataset root or a file with the class of each image (see `curation.sources.opening.open_path`); not needed
+        where all images have names such as ``n02088632_3640``, which tell their classes, or where the manifest
+        remembers its sources.
 
     Raises
     ------
@@ -328,8 +332,8 @@ def part_samples(manifest: Manifest, part: str, truth: Path | None = None) -> Pa
     images = tuple(image.partition(":")[2] for image in manifest.ids(part))
     # Training images are named after their class: the truth of another part is not needed for them.
     names = _classes_by_name(images)
-    if names is None and truth is not None:
-        names = _classes_by_truth(manifest, part, truth)
+    if names is None:
+        names = _classes_by_truth(manifest, part, truth) if truth is not None else _classes_remembered(manifest, part)
     if names is None:
         return PartSamples(part, images, classes, None)
     return PartSamples(part, images, classes, labels_of_names(names, classes, f"part {part}"))
@@ -373,7 +377,13 @@ def rows_of_part(
                 hint="add image names (column or array 'image'), or choose another --part",
             )
         return np.arange(n), 0
-    return rows_by_name([native_name(text) for text in images], part.images, where, f"part {part.name}", stray)
+    names = [native_name(text) for text in images]
+    if any("/" in image for image in part.images):
+        # Ids that are paths: the shorter path is the end of the longer one.
+        paths = [re.sub(r"^[a-z][a-z0-9_]+:", "", text) for text in images]
+        positions = ImageIndex(part.images, part.images).resolve(names=paths).position.tolist()
+        names = [part.images[row] if row >= 0 else path for row, path in zip(positions, paths, strict=True)]
+    return rows_by_name(names, part.images, where, f"part {part.name}", stray)
 
 
 def rows_by_name(
@@ -482,7 +492,6 @@ def _classes_by_name(images: Sequence[str]) -> list[str] | None:
 
 def _classes_by_truth(manifest: Manifest, part: str, truth: Path) -> list[str]:
     """Return the class of each image: what the truth says, except for images named after it (``n02088632_3640``)."""
-    from curation.manifest.views import locate_images
     from curation.sources.opening import open_path
 
     by_name = {entry.name: entry for entry in manifest.header.sources if entry.name in manifest.part(part).sources}
@@ -498,9 +507,29 @@ def _classes_by_truth(manifest: Manifest, part: str, truth: Path) -> list[str]:
             for image, category in zip(source.image_ids.tolist(), class_of_images(source).tolist(), strict=True)
         }
         return [name if is_wnid(name) else class_at.get(image, "") for name, image in zip(names, ids, strict=True)]
-    located = locate_images(manifest, part, sources)
+    return _classes_in(manifest, part, sources)
+
+
+def _classes_remembered(manifest: Manifest, part: str) -> list[str] | None:
+    """Return the class of each image in the sources that the build remembers; None where they are not there."""
+    names, stored = manifest.part(part).sources, manifest.built_from
+    if stored is None or not all(name in stored.sources and Path(stored.sources[name]).exists() for name in names):
+        return None
+    return _classes_in(
+        manifest, part, manifest.open_sources({}, slots=[slot for slot in manifest.slots if slot.name in names])
+    )
+
+
+def _classes_in(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> list[str]:
+    """Return the class of each image of a part as its sources have it, by the name that it has in the manifest."""
+    from curation.manifest.views import class_positions, locate_images
+
+    located, entries = locate_images(manifest, part, sources), manifest.header.classes
+    names = np.empty(len(located), object)
     for number, source in enumerate(located.sources):
-        category = class_of_images(source)
-        for row in np.flatnonzero(located.source == number).tolist():
-            names[row] = source.categories.names[category[located.position[row]]]
-    return names
+        positions = class_positions(entries, source).tolist()
+        pairs = zip(positions, source.categories.names, strict=True)
+        labels = np.array([entries[place].name if place >= 0 else name for place, name in pairs], object)
+        rows = located.source == number
+        names[rows] = labels[class_of_images(source)[located.position[rows]]]
+    return names.tolist()

@@ -55,7 +55,8 @@ class Reading:
 
     def open(self, truth: Truth, part: str = "test") -> Source:
         """Return the source of a ground truth; `part` is what to call the part that a file holds."""
-        from curation.sources.opening import as_source
+        from curation.sources.object_rows import row_files
+        from curation.sources.opening import as_source, coco_file
 
         if isinstance(truth, Source):
             return truth
@@ -63,7 +64,8 @@ class Reading:
             as_source, part=self.image_set if truth.is_dir() or yolo_file(truth) else part, bad_boxes=self.bad_boxes
         )
         layouts = ("annotations", "labels")
-        if not truth.is_dir() or yolo_file(truth) or any((truth / name).is_dir() for name in layouts):
+        is_coco = yolo_file(truth) or coco_file(truth, self.image_set) or row_files(truth)
+        if not truth.is_dir() or is_coco or any((truth / name).is_dir() for name in layouts):
             return read(truth, dataset="coco")
         dataset = "voc2012" if truth.name.upper() == "VOC2012" else "voc2007"
         try:

@@ -19,7 +19,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from curation.core.errors import EvaluationError, UsageError
-from curation.core.figures import SERIES, SMALL, add_key, label_outer, plain, save_figure, set_title, small_multiples
+from curation.core.figures import (
+    PAGE,
+    SERIES,
+    SMALL,
+    add_key,
+    label_outer,
+    new_figure,
+    plain,
+    save_figure,
+    set_title,
+    small_multiples,
+)
 from curation.evaluation.class_scores import GROUPS, ClassScores
 from curation.evaluation.measures import sum_in_order
 from curation.evaluation.problem import Bools, Floats, Int64s
@@ -446,6 +457,67 @@ def oscr_figure(
         return figure
 
     return save_figure(draw, stem, ("group", "classifier", "threshold", "ccr", "fpr"), rows)
+
+
+def protocols_figure(
+    protocols: Mapping[str, Mapping[str, ClassScores]], stem: Path, *, variant: Variant = "exact", note: str = ""
+) -> list[Path]:
+    """Draw OSCR curves of several protocols in one figure: a column a protocol, a line a group, rates logarithmic.
+
+    As Fig. 2 of "Large-Scale Open-Set Classification Protocols for ImageNet" for P1, P2 and P3. A classifier has one
+    colour in all panels.
+
+    Parameters
+    ----------
+    protocols : mapping of name to classifiers
+        ``result.columns["scores"]`` of each evaluation.
+    stem, variant, note
+        See `oscr_figure`.
+
+    Returns
+    -------
+    list of Path
+        PNG, SVG, CSV.
+
+    Raises
+    ------
+    EvaluationError
+        A protocol has no curve.
+    """
+    curves = {
+        (group, protocol): {name: curve for name, data in each.items() if (curve := curve_of(data, group, variant))}
+        for group in GROUPS
+        for protocol, each in protocols.items()
+    }
+    groups = [group for group in GROUPS if any(curves[group, protocol] for protocol in protocols)]
+    for protocol in protocols:
+        if not any(curves[group, protocol] for group in groups):
+            raise EvaluationError("A curve needs known and other samples", where=f"{stem}: {protocol}"[:200])
+    names = list(dict.fromkeys(name for each in protocols.values() for name in each))
+    rows = [
+        (protocol, group, name, *point)
+        for (group, protocol), by_name in curves.items()
+        for name, curve in by_name.items()
+        for point in np.column_stack([curve.thresholds, curve.ccr, curve.fpr])[::-1].tolist()
+    ]
+
+    def draw() -> Figure:
+        figure = new_figure(PAGE, 2.1 * len(groups) + 0.6)
+        grid = figure.subplots(len(groups), len(protocols), squeeze=False, sharey=True)
+        for group, line in zip(groups, grid, strict=True):
+            for protocol, axis in zip(protocols, line, strict=True):
+                axis.set_title(f"{plain(protocol)}, {group} samples")
+                if curves[group, protocol]:
+                    _draw_curves(axis, curves[group, protocol], names, log=True)
+                else:
+                    axis.text(0.5, 0.5, f"no {group} samples", ha="center", transform=axis.transAxes, fontsize=SMALL)
+        axes = grid.ravel().tolist()
+        label_outer(axes, "false positive rate", "correct classification rate")
+        add_key(figure, axes)
+        set_title(figure, f"Open-set classification rate, {variant} variant", note)
+        return figure
+
+    return save_figure(draw, stem, ("protocol", "group", "classifier", "threshold", "ccr", "fpr"), rows)
 
 
 def score_histograms(classifiers: Mapping[str, ClassScores], stem: Path, *, note: str = "") -> list[Path]:

@@ -533,7 +533,7 @@ def tasks_of_file(path: Path) -> tuple[ClassRoles, ...]:
         ``unknown``, or a task knows no class.
     """
     if path.suffix.lower() == ".toml":
-        hint = f"curation build owod --tasks {path} … --out DIR, then evaluate with --manifest DIR"
+        hint = f"curation build {path} … --out DIR, then curation evaluate DIR"
         raise EvaluationError("--classes takes JSON", where=str(path), expected=_EXAMPLE, found="TOML", hint=hint)
     listed = read_class_file(path, _TaskFile, _EXAMPLE, what="task file").tasks
     if twice := repeated(record.name for record in listed):
@@ -676,7 +676,7 @@ def choose_tasks(tasks: tuple[ClassRoles, ...], wanted: Iterable[str]) -> tuple[
             where=tasks[0].origin,
             expected=", ".join(task.name for task in tasks)[:_SHOWN],
             found=repr(missing[0][:80]),
-            hint="--task takes a name; a task file goes to `curation build owod --tasks FILE`"
+            hint="--task takes a name; a file of tasks goes to `curation build FILE`"
             if missing[0].lower().endswith((".toml", ".json"))
             else None,
         )

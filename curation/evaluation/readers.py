@@ -277,6 +277,7 @@ def _require_classes(
     truth: GroundTruth,
     expected: str,
     task: str = "",
+    of_unknown: str = "",
     names: Mapping[int, str] | None = None,
 ) -> None:
     """Refuse detections whose label is below `least`: of no class that is known here, or unknown in the task.
@@ -300,7 +301,7 @@ def _require_classes(
     if labels[row] != DISAGREEING and not strange.all():
         advice = f"--on-error classes=drop leaves out detections of such classes, and counts them; {advice}"
     if labels[row] == _UNKNOWN:
-        advice = f"are they of a later task than {task}? --task chooses it; {advice}"
+        advice = f"{of_unknown}; {advice}"
     number = records.category_ids[row]
     name = (names or {}).get(number) if number is not None else None
     raise PredictionError(
@@ -558,6 +559,10 @@ def _task_labels(records: Records, columns: RawColumns, truth: TaskTruth, source
         other_classes=policy.other_classes,
         truth=truth.truth,
         task=task.name,
+        # A case of a taxonomy has no tasks.
+        of_unknown="detections of unknown objects have the class unknown"
+        if task.taxonomy
+        else f"are they of a later task than {task.name}? --task chooses it",
         names={number: name for name, number in numbers.items()},
         expected=f"unknown ({' or '.join(unknown)}), or a known class: {_list(truth.truth)}",
     )

@@ -45,10 +45,13 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 from curation.core.arguments import checked
 from curation.core.entry_points import entry_points, loaded
 from curation.core.errors import CurationWarning, ResultWarning, UsageError, warn_caller
+from curation.core.tables import Table as TextTable
+from curation.core.tables import grouped, number_lines
 from curation.core.wording import examples
 from curation.evaluation.measures import Data as Data
 from curation.evaluation.measures import Measure, Number, ranked, values_of
 from curation.evaluation.measures import Scored as Scored
+from curation.evaluation.tables import ARROWS, in_unit, shown_unit, sign_of
 from curation.evaluation.tables import Column as Column
 from curation.evaluation.tables import Table as Table
 from curation.evaluation.tables import Tidy as Tidy
@@ -73,8 +76,10 @@ FIELDS_GROUP = "curation.result_fields"
 """The group of entry points of a function that writes outcomes into fields of a FiftyOne dataset."""
 _SIGNS = {"share": "0 to 1"}
 _NO_OUTCOMES, _MATCHES = "No per-detection outcomes", "an evaluation that matches boxes"
+_MEASURES = "Measures"
+_MOST_LABELS = 60
+"""Characters of labels that fit into a line beside the names of measures and what they mean."""
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_]")
-_ARROWS = {"higher": "↑", "lower": "↓"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,24 +360,42 @@ class Result:
             }
         keys = dict.fromkeys(key for numbers in rows_by_label.values() for key in numbers)
         measures = {key: next(measure for measure in chosen if measure.matches(key)) for key in keys}
+        units = {measure.unit for measure in measures.values()}
+        shown_units = {key: shown_unit(measure.unit, units) for key, measure in measures.items()}
         columns = [
-            Column(key, measure.unit, f"{key} {_ARROWS[measure.better]}" if measure.better else key)
+            Column(
+                key, measure.unit, f"{key} {sign_of(measure.better, shown_units[key])}".strip(),
+                show=".2f" if shown_units[key] != measure.unit else "",
+            )
             for key, measure in measures.items()
-        ]
+        ]  # fmt: skip
         rows = [(label, *map(numbers.get, keys)) for label, numbers in rows_by_label.items()]
-        return Table("summary", (Column("scored", head=""), *columns), rows, title=self.report.protocol)
+        in_words = [
+            (label, *(in_unit(numbers.get(key), measures[key].unit, shown_units[key]) for key in keys))
+            for label, numbers in rows_by_label.items()
+        ]
+        return Table(
+            "summary", (Column("scored", head=""), *columns), rows, title=self.report.protocol, printed=in_words
+        )
 
     def lines(self, width: int | None = None, *, whole: bool = True) -> list[str]:
         """Return the tables for a terminal; unless `whole`, of a report without own tables the ranked measures."""
-        chosen = ranked(self.report.measures)
+        chosen, is_wide = ranked(self.report.measures), _is_wide(self)
         if whole or not chosen or self.report.tables is not None:
             every = (*self.tables, *_undefined_table(self, self.report.measures))
-            return [line for table in every if table.title for line in table.lines(width)]
+            return [
+                line for table in every if table.title
+                for line in (
+                    _method_lines(self, self.report.measures, width)
+                    if is_wide and table.title == _MEASURES else table.lines(width)
+                )
+            ]  # fmt: skip
         inputs = inputs_table(self.data)
         left_out = inputs.lines(width) if any(row[-1] for row in inputs.all_rows()) else []
         more = "--all prints every measure, and the tables of classes and inputs"
-        tables = [_measures_table(self, chosen), *_undefined_table(self, chosen)]
-        return [*left_out, *(line for table in tables for line in table.lines(width)), more]
+        lines = _method_lines(self, chosen, width) if is_wide else _measures_table(self, chosen).lines(width)
+        undefined = (line for table in _undefined_table(self, chosen) for line in table.lines(width))
+        return [*left_out, *lines, *undefined, more]
 
     def json_data(self) -> dict[str, Any]:
         """Return what JSON holds: the data, with the schema's name and every declared number in one list."""
@@ -537,14 +560,66 @@ def _measures_table(result: Result, measures: Sequence[Measure]) -> Table:
     numbers: dict[tuple[str, str, str], dict[str, str]] = {}
     for scored in result.scored:
         for measure, row in values_of(scored, measures):
-            meaning = f"{measure.name} {_ARROWS[measure.better]}" if measure.better else measure.name
+            meaning = f"{measure.name} {ARROWS[measure.better]}" if measure.better else measure.name
             line = measure.key_of(row.parameters), _SIGNS.get(measure.unit, measure.unit), meaning
             numbers.setdefault(line, {})[scored.label] = shown(row.value, measure.unit)
     rows = [
         (key, unit, *(row.get(label, "") for label in labels), meaning) for (key, unit, meaning), row in numbers.items()
     ]
     names = ("measure", "unit", *labels, "meaning (↑ higher, ↓ lower is better)")
-    return Table("", names, rows, title="Measures")
+    return Table("", names, rows, title=_MEASURES)
+
+
+def _is_wide(result: Result) -> bool:
+    """Return whether what was scored are several methods, or too many parts and variants for columns."""
+    labels = {scored.label for scored in result.scored}
+    return _has_several_methods(result) or sum(len(label) + 2 for label in labels) > _MOST_LABELS
+
+
+def _has_several_methods(result: Result) -> bool:
+    return any(len({_method(scored) for scored in entries}) > 1 for entries in grouped(result.scored, _place).values())
+
+
+def _method(scored: Scored) -> tuple[str, str]:
+    return scored.method if scored.of_several else "", scored.score
+
+
+def _place(scored: Scored) -> str:
+    return " · ".join(filter(None, (scored.task, scored.split, scored.case, scored.variant)))
+
+
+def _method_lines(result: Result, measures: Sequence[Measure], width: int | None) -> list[str]:
+    """Return a table a part and variant for a terminal: methods are its rows and measures its columns.
+
+    Where one method was scored, its parts and variants are the rows of one table.
+    """
+    several, lines = _has_several_methods(result), list[str]()
+    for title, entries in grouped(result.scored, _place if several else lambda _: "").items():
+        keys: dict[str, Measure] = {}
+        numbers: dict[str, dict[str, Number | None]] = {}
+        for scored in entries:
+            name = "/".join(filter(None, _method(scored))) if several else scored.label
+            for measure, row in values_of(scored, measures):
+                key = measure.key_of(row.parameters)
+                keys[key] = measure
+                numbers.setdefault(name, {})[key] = row.value
+        all_units = {measure.unit for measure in keys.values()}
+        units = {key: shown_unit(measure.unit, all_units) for key, measure in keys.items()}
+        rows = tuple(
+            (
+                name,
+                *(
+                    shown(in_unit(values[key], measure.unit, units[key]), units[key]) if key in values else ""
+                    for key, measure in keys.items()
+                ),
+            )
+            for name, values in numbers.items()
+        )
+        signs = [sign_of(measure.better, units[key]) for key, measure in keys.items()]
+        head = f"{': '.join(filter(None, (_MEASURES, title)))} (↑ higher, ↓ lower is better)"
+        table = TextTable(head, ("method" if several else "", *keys), rows)
+        lines += number_lines(table, ("", *signs), leading=1, width=width)
+    return lines
 
 
 def _undefined_table(result: Result, measures: Sequence[Measure]) -> Iterator[Table]:

@@ -436,6 +436,11 @@ def _score_columns(
         return (array,), array
     if requested is None and classes and set(classes) <= set(names):
         return tuple(classes), ""
+    if requested is None and classes and (named := [name for name in classes if name in names]):
+        lacking = [name for name in classes if name not in names]
+        raise _no_column(
+            f"The file has columns of {len(named)} of {len(classes)} known classes", columns, path, lacking
+        )
     for prefix in (requested,) if requested is not None else PREFIXES:
         pattern = re.compile(re.escape(prefix) + r"(0|[1-9][0-9]{0,5})", re.ASCII)
         numbers = sorted(int(match.group(1)) for name in names if (match := pattern.fullmatch(name)))
@@ -447,11 +452,13 @@ def _score_columns(
     raise _no_column("The file has no scores", columns, path)
 
 
-def _no_column(message: str, columns: Columns, path: Path) -> PredictionError:
+def _no_column(message: str, columns: Columns, path: Path, lacking: Sequence[str] = ()) -> PredictionError:
     return PredictionError(
         message,
         where=str(path) if columns.kind != "table" else f"{path}: header",
-        expected=f"an array {', '.join(SCORE_ARRAYS)}; columns score_0, score_1, ..., or one a class of a manifest",
+        expected=f"columns {', '.join(lacking)} too"[:300]
+        if lacking
+        else f"an array {', '.join(SCORE_ARRAYS)}; columns score_0, score_1, ..., or one a class of a manifest",
         found=", ".join(columns.names)[:200] or "nothing",
         hint="--key score=NAME, --key label=NAME and --key image=NAME name columns or arrays",
     )
@@ -567,7 +574,9 @@ def _labels(
             "No labels given",
             where=where,
             expected="a column or array of labels, or a part of a manifest with known classes",
-            hint="--labels FILE.npy; or --manifest MANIFEST --part PART --truth PATH",
+            hint="--labels FILE.npy; or "
+            + ("--manifest MANIFEST " if classes is None else "")
+            + "--part PART, with --truth PATH where the sources are no longer where the manifest was built",
         )
     return numbers, "file"
 

@@ -13,6 +13,7 @@ from curation.evaluation.measures import Scored
 if TYPE_CHECKING:
     import pandas as pd
 
+ARROWS = {"higher": "↑", "lower": "↓"}
 _FORMATS = {"share": ".4f", "%": ".2f", "ratio": ".4f", "mean": ".1f", "score": ".4g"}
 _DIGEST = 19
 
@@ -167,3 +168,26 @@ def shown(value: Any, unit: str = "", show: str = "") -> str:
         return value[:_DIGEST] if unit == "digest" else value
     form = show or _FORMATS.get(unit, "")
     return format(value, form).removesuffix("%") if form else str(value)
+
+
+def shown_unit(unit: str, units: Iterable[str]) -> str:
+    """Return the unit in which a table shows a measure: shares are percentages where others of the table are."""
+    return "%" if unit == "share" and "%" in units else unit
+
+
+def in_unit(value: Any, unit: str, shown_in: str) -> Any:
+    """Return a number in the unit in which a table shows it.
+
+    >>> in_unit(0.5, "share", shown_unit("share", ["%", "share"]))
+    50.0
+    """
+    return 100 * value if value is not None and (unit, shown_in) == ("share", "%") else value
+
+
+def sign_of(better: str | None, unit: str) -> str:
+    """Return the second line of a measure's head: an arrow in the direction of better, and the sign of percent.
+
+    >>> sign_of("lower", "%")
+    '↓ %'
+    """
+    return " ".join(filter(None, (ARROWS.get(better or "", ""), "%" * (unit == "%"))))

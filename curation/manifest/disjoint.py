@@ -228,7 +228,8 @@ class ImageColumns:
         if self.home[row] < 0:
             return text
         name = self._file_names[self.home[row]][self.position[row]]
-        is_told = name in ("", text) or PurePosixPath(name).stem == text.partition(":")[2]
+        native = text.partition(":")[2]
+        is_told = name in ("", text, native) or PurePosixPath(name).stem == native
         return text if is_told else f"{text} ({name})"
 
     @property

@@ -95,6 +95,9 @@ class AuthorsList:
         ManifestError
             The file is not UTF-8, or a line is empty or no single word.
         """
+        if self.path.suffix.lower() == ".parquet":
+            # Rows of images: their order is that of the table, and the list is sorted.
+            return tuple(sorted(only_list(read_list(self.path)).stems.decode().split("\n")[:-1]))
         words = _words(self.data, self.path)
         if len(words) != self.rows:
             message, counts = "A published list has empty lines", f"{len(words)} ids on {self.rows} lines"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from curation.core.files import path_meant
 from curation.manifest.header import VERSION, version_numbers
 from curation.manifest.manifest import (
     HEADER_FILE,
+    LIST_FOLDER,
     Manifest,
     StoredHeader,
     manifest_roots,
@@ -37,6 +39,26 @@ def manifest_folders(roots: list[Path] | None = None) -> dict[str, Path]:
             name = folder.relative_to(root)
             folders.setdefault(f"{name.parent.as_posix()}@{name.name}", folder)
     return dict(sorted(folders.items()))
+
+
+@cache
+def packaged_headers() -> tuple[StoredHeader, ...]:
+    """Return the headers of the manifests that come with this package."""
+    return tuple(read_stated(path.parent) for path in sorted(packaged_manifests().rglob(HEADER_FILE)))
+
+
+@cache
+def packaged_files() -> Mapping[str, str]:
+    """Return the dataset of each raw file that packaged manifests were made from, by its digest."""
+    return {
+        file.sha256: entry.dataset for header in packaged_headers() for entry in header.sources for file in entry.files
+    }
+
+
+@cache
+def packaged_lists() -> frozenset[str | None]:
+    """Return the digests of the lists of packaged manifests."""
+    return frozenset(part.sha256 for header in packaged_headers() for part in header.parts if part.images)
 
 
 def find_manifest(target: str) -> Path:
@@ -164,7 +186,11 @@ def available_manifests(folders: Sequence[Path] = ()) -> list[dict[str, Any]]:
             "version": header.version,
             "protocol": header.rule.protocol,
             "origin": header.origin,
+            "paper": f"{header.paper.venue} {header.paper.year}" if header.paper else "",
             "parts": ", ".join(part.name for part in header.parts),
+            "ids_inside": [
+                part.name for part in header.parts if (folder_of[name] / LIST_FOLDER / f"{part.name}.txt").is_file()
+            ],
             "folder": str(folder_of[name]),
             "packaged": folder_of[name].is_relative_to(packaged_manifests()),
             "digest": header.digest,

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -37,8 +37,10 @@ from curation.manifest.validation import check_header, check_lists, check_manife
 from curation.sources.source_specs import Reading, Sources, SourceSlot
 
 if TYPE_CHECKING:
+    import datasets
     import pandas as pd
 
+    from curation.manifest.part_dataset import PartDataset
     from curation.sources.source import Source
 
 
@@ -136,7 +138,7 @@ class Manifest:
         reading : Reading, optional
             Of what is given; the others are read as in the build.
         slots : sequence of SourceSlot, optional
-            Those that are needed; by default all.
+            Those that are needed, by default all; what is given for others is not read.
         allow_changed : bool
             Remembered files may have other bytes than in the build.
 
@@ -146,6 +148,8 @@ class Manifest:
             A remembered file was moved, cannot be read, or was changed.
         """
         needed, how = self.slots if slots is None else slots, reading or Reading()
+        idle, used = ({name for slot in some for name in (slot.name, slot.dataset)} for some in (self.slots, needed))
+        given = {key: value for key, value in given.items() if key.partition("@")[0] not in idle - used}
         return open_remembered(self.built_from, self.header, needed, given, how, allow_changed=allow_changed)
 
     @checked
@@ -161,17 +165,37 @@ class Manifest:
         """Return the ids of a part; a declared part raises `MissingListError` with the command that completes it."""
         if self.part(name).name in self.lists:
             return self.lists[name]
-        target = self.title.replace(" ", "@")
+        reason = "it is declared, and needs your raw data"
         if self.header.origin == "as_published":
-            reason, command = "the authors' list is not passed on, only its digest", f"import {target} --lists DIR"
-        else:
-            sources = " ".join(f"--source {entry.name}=PATH" for entry in self.header.sources)
-            reason, command = "it is declared, and needs your raw data", f"build {target} {sources}"
+            reason = "the authors' list is not passed on, only its digest"
         raise MissingListError(
             f"The list of part {name!r} is not in this manifest: {reason}",
             where=self.title,
-            hint=f"curation {command} --out DIR",
+            hint=self.completion() or None,
         )
+
+    def completion(self, target: str = "") -> str:
+        """Return the command that adds the lists that are not here; ``""`` where no reader takes the data.
+
+        Parameters
+        ----------
+        target : str
+            What the command names: a folder; by default name and version.
+
+        Examples
+        --------
+        >>> import curation
+        >>> curation.load("elephant/wr1-prob-published").completion()
+        'curation import elephant/wr1-prob-published@1.0.0 --lists DIR --out DIR'
+        """
+        target, header = target or self.title.replace(" ", "@"), self.header
+        if header.origin == "as_published":
+            return f"curation import {target} --lists DIR --out DIR"
+        if any(entry.note.startswith("no reader") for entry in header.sources):
+            return ""
+        words = [f"--source {entry.name}=PATH" for entry in header.sources]
+        words += ["--decisions FILE"] * str(header.rule.parameters.get("decisions", "")).startswith("sha256:")
+        return f"curation build {target} {' '.join(words)} --out DIR"
 
     @checked
     def frame(self, name: str | None = None) -> pd.DataFrame:
@@ -213,6 +237,103 @@ class Manifest:
         from curation.sources.photos import photos_of_ids
 
         return photos_of_ids(self.ids(name), root, self.sources_of_photos(sources))
+
+    @checked
+    def dataset(
+        self,
+        part: str,
+        root: Path | str | Mapping[str, Path],
+        sources: Sources | None = None,
+        *,
+        target: Literal["boxes", "coco", "label", "id"] | None = None,
+        transforms: Callable[..., Any] | None = None,
+    ) -> PartDataset:
+        """Return the photos of a part with their targets, as a map-style dataset for PyTorch's ``DataLoader``.
+
+        An item is a picture (``PIL.Image``, RGB) and its target, in the order of the list. Targets come from the
+        sources, as the part's label view leaves them; a class is its index in the manifest, -1 if it is unknown.
+
+        Parameters
+        ----------
+        root : Path, or mapping of str to Path
+            Folder of the photos, or one by namespace (see `photos`).
+        sources : mapping of str to path or annotations, optional
+            The raw datasets; those that the build remembered need not be given.
+        target : {"boxes", "coco", "label", "id"}, optional
+            ``boxes``, the default where the sources have boxes: a dictionary as torchvision's detectors take it, with
+            tensors ``boxes`` (float32, shape (n, 4), ``x1, y1, x2, y2`` in pixels), ``labels`` (int64), ``area``,
+            ``iscrowd`` and ``ignore``, and the text ``image_id``. ``coco``: a dictionary with ``image_id`` and
+            ``annotations``, as detectors of Hugging Face take it. ``label``, the default elsewhere: the one class of
+            the image. ``id``: the image id, for which no source is needed.
+        transforms : callable, optional
+            Takes picture and target, and gives what is wanted instead. Those of ``torchvision.transforms.v2`` move only
+            boxes that are ``tv_tensors.BoundingBoxes``: wrap ``target["boxes"]`` first.
+
+        Raises
+        ------
+        ManifestError
+            A source of the part is missing, or an image has no class or several where a label is wanted.
+        MissingFileError
+            A folder does not exist, or a photo is in none.
+        MissingExtraError
+            PyTorch is not installed, and the targets are tensors.
+
+        Examples
+        --------
+        >>> import curation
+        >>> images = [{"id": n, "file_name": f"{n}.jpg", "width": 9, "height": 9} for n in (1, 2)]
+        >>> box = {"bbox": [1, 2, 3, 4], "area": 12, "iscrowd": 0}
+        >>> boxes = [{"id": n, "image_id": n, "category_id": n, **box} for n in (1, 2)]
+        >>> classes = [{"id": 1, "name": "cat"}, {"id": 2, "name": "zebra"}]
+        >>> coco = {"images": images, "annotations": boxes, "categories": classes}
+        >>> sources = {"voc2007-test": {**coco, "images": images[:1], "annotations": boxes[:1]}, "coco": coco}
+        >>> manifest = curation.build("elephant", sources, ratios="1")
+        >>> from tempfile import mkdtemp
+        >>> from PIL import Image
+        >>> folder = mkdtemp()
+        >>> Image.new("RGB", (9, 9)).save(f"{folder}/1.jpg")
+        >>> picture, target = manifest.dataset("closed", folder, sources)[0]
+        >>> target["boxes"], target["labels"]
+        (tensor([[1., 2., 4., 6.]]), tensor([8]))
+        """
+        from curation.manifest.part_dataset import PartDataset, part_dataset
+
+        if target == "id":
+            ids = self.ids(part)
+            return PartDataset(ids, self.photos(part, root, sources), target, transforms)
+        return part_dataset(self, part, root, self._sources_of(part, sources), target, transforms)
+
+    @checked
+    def to_datasets(
+        self, part: str, root: Path | str | Mapping[str, Path], sources: Sources | None = None
+    ) -> datasets.Dataset:
+        """Return a part as a dataset of Hugging Face: pictures that are read when they are needed, and their labels.
+
+        Columns are ``image``, ``image_id`` and, where the sources have boxes, ``objects``: ``bbox`` (``x, y, w, h`` in
+        pixels), ``category`` (the index of the class, -1 if it is unknown), ``area``, ``iscrowd`` and ``ignore``;
+        elsewhere ``label``, the one class of the image. The package ``datasets`` turns photos as viewers show them.
+
+        Parameters
+        ----------
+        root, sources
+            See `dataset`.
+
+        Raises
+        ------
+        ManifestError, MissingFileError
+            See `dataset`.
+        MissingExtraError
+            The package ``datasets`` is not installed.
+        """
+        from curation.manifest.part_dataset import part_dataset, to_huggingface
+
+        opened = self._sources_of(part, sources)
+        return to_huggingface(part_dataset(self, part, root, opened, items=False), self.header.classes)
+
+    def _sources_of(self, part: str, sources: Sources | None) -> dict[str, Source]:
+        self.ids(part)
+        names = self.part(part).sources
+        return self.open_sources(sources or {}, slots=[slot for slot in self.slots if slot.name in names])
 
     def sources_of_photos(self, sources: Sources | None) -> tuple[Source, ...]:
         """Return the raw datasets that state file names: those that are given, else those that the build remembered."""

@@ -24,15 +24,21 @@ _LONGEST_VALUE = 600
 """Characters of a parameter that are shown: recorded decisions have tens of thousands."""
 
 
-def manifest_tables(manifest: Manifest) -> list[Table]:
-    """Return the tables of a manifest: identity, tasks, parts and their rules, classes, sources, figures, notes."""
+def manifest_tables(manifest: Manifest, classes: Table | None = None) -> list[Table]:
+    """Return the tables of a manifest: identity, tasks, parts and their rules, classes, sources, figures, notes.
+
+    Parameters
+    ----------
+    classes : Table, optional
+        The classes as the paper has them, in place of their names by role.
+    """
     header = manifest.header
     tables = [
         _identity(manifest),
         *([_tasks(header)] if header.tasks else []),
         part_table(header),
         _selections(header),
-        _classes(header),
+        classes or _classes(header),
         _sources(header),
         _rule(header),
     ]

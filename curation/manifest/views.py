@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from curation.core.errors import ManifestError
-from curation.manifest.header import UNKNOWN_ID, ClassEntry, ClassRole, LabelView, classes_in
-from curation.manifest.manifest import Manifest
-from curation.sources.source import Bools, Int32s, Source
+from curation.manifest.header import UNKNOWN_ID, ClassEntry, ClassRole, Header, LabelView, PartEntry, classes_in
+from curation.sources.source import Bools, Int32s, Objects, Source
 
 ROLES: tuple[str, ...] = get_args(ClassRole)
 """``known, negative, unknown, ignored, previous``: `PartObjects.role` indexes this tuple."""
@@ -22,6 +21,20 @@ EVERYTHING = LabelView(unknown="keep", ignored="keep", crowd="keep", difficult="
 
 FLAGS = ("difficult", "crowd")
 """Subsets that `PartObjects.counts` counts beside the roles."""
+
+
+class Listed(Protocol):
+    """What is read of a `curation.manifest.manifest.Manifest`, whose own methods come to this module."""
+
+    @property
+    def header(self) -> Header: ...  # noqa: D102
+
+    @property
+    def title(self) -> str: ...  # noqa: D102
+
+    def part(self, name: str) -> PartEntry: ...  # noqa: D102
+
+    def ids(self, name: str) -> tuple[str, ...]: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +113,7 @@ class PartObjects:
         return int(np.count_nonzero(np.bincount(self.image)))
 
 
-def view_objects(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> PartObjects:
+def view_objects(manifest: Listed, part: str, sources: Mapping[str, Source]) -> PartObjects:
     """Return the objects of a part as its label view leaves them.
 
     Parameters
@@ -123,7 +136,7 @@ def view_objects(manifest: Manifest, part: str, sources: Mapping[str, Source]) -
     return select_objects(classes_in(manifest.header, entry), entry.view, images)
 
 
-def locate_images(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> PartImages:
+def locate_images(manifest: Listed, part: str, sources: Mapping[str, Source]) -> PartImages:
     """Return where each image of a part lies in the sources (see `view_objects` for the errors)."""
     ids = manifest.ids(part)
     entry = manifest.part(part)
@@ -255,3 +268,28 @@ def _objects_of(classes: Sequence[ClassEntry], images: PartImages, number: int) 
         "difficult": objects.difficult[index],
         "depiction": depiction[index],
     }
+
+
+def picked(located: PartImages, field: str) -> Any:
+    """Return one image column of a part, in list order."""
+    columns = [getattr(source.images, field) for source in located.sources]
+    return _interleaved(columns, located.source, located.position)
+
+
+def _interleaved(columns: Sequence[Any], source: Int32s, position: Int32s) -> Any:
+    """Return ``columns[source[i]][position[i]]`` for every i."""
+    result = np.empty((len(source), *columns[0].shape[1:]), np.result_type(*columns))
+    for number, column in enumerate(columns):
+        chosen = source == number
+        result[chosen] = column[position[chosen]]
+    return result
+
+
+def raw_column(viewed: PartObjects, read: Callable[[Source, Objects], Any], subject: str = "An export") -> Any:
+    """Return one source column at the objects of a part; `subject` needs their boxes in pixels."""
+    located = viewed.images
+    columns = [
+        read(source, source.require_pixels(subject, located.position[located.source == number]))
+        for number, source in enumerate(located.sources)
+    ]
+    return _interleaved(columns, viewed.source, viewed.index)

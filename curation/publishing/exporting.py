@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from curation.core.canonical import sha256_of_bytes
-from curation.core.errors import ExportError, UsageError
+from curation.core.errors import ExportError, PresenceOnlyError, UsageError
 from curation.core.files import inside, read_bytes
 from curation.manifest.header import Header, SourceEntry
 from curation.manifest.manifest import Manifest
@@ -254,6 +254,20 @@ def write_export(
             "Several parts in this format are several files, and --out names one", where=str(out), hint="--out DIR"
         )
     opened = _sources(chosen, manifest, parts, sources, options, reading or Reading())
+    bare = [
+        name
+        for part in parts
+        for name in manifest.part(part).sources
+        if name in opened and opened[name].objects is None
+    ]
+    if bare and chosen in (COCO, VOC, YOLO):
+        raise PresenceOnlyError(
+            f"--format {form} needs boxes",
+            where=f"source {bare[0]}",
+            expected="annotations with boxes",
+            found="which class each image shows",
+            hint="--format imagenet-csv writes path and class of each image, --format txt the ids",
+        )
     request = ExportRequest(manifest, tuple(parts), opened, options, photos)
     if each and chosen.each in ("file", "folder"):
         plans = {part: chosen.plan(dataclasses.replace(request, parts=(part,))) for part in parts}
@@ -343,10 +357,7 @@ def _sources(
         # Tasks train on some files and test on others: one part's files do not tell whether classes have own ids.
         useful |= every
     chosen = [slot for slot in manifest.slots if slot.name in useful]
-    names_needed = {name for slot in chosen for name in (slot.name, slot.dataset)}
-    idle = {name for slot in manifest.slots for name in (slot.name, slot.dataset)} - names_needed
-    useful_given = {key: value for key, value in raw_sources.items() if key.partition("@")[0] not in idle}
-    sources = manifest.open_sources(useful_given, reading, slots=chosen)
+    sources = manifest.open_sources(raw_sources, reading, slots=chosen)
     if needed - set(sources):
         raise UsageError(
             "A source of the chosen parts is missing",

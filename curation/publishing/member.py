@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -16,12 +15,13 @@ import msgspec
 
 from curation.core.errors import CurationError, PublishError
 from curation.manifest.header import Header, SourceEntry
-from curation.manifest.manifest import HEADER_FILE, Manifest, packaged_manifests, read_stated
+from curation.manifest.locate import packaged_files
+from curation.manifest.manifest import Manifest
 from curation.manifest.validation import check_header
 from curation.manifest.verify import same_bytes, verify_sources
 from curation.review.decisions.decision import Decision, sort_key
 from curation.review.decisions.resolution import Rule, decisions_digest, recorded_digest, recorded_form, resolve
-from curation.sources.datasets import family
+from curation.sources.datasets import NOT_STATED, family
 from curation.sources.source import Source
 
 if TYPE_CHECKING:
@@ -89,10 +89,13 @@ def terms_of(entry: SourceEntry, licences: Mapping[str, str] | None = None) -> T
     PublishError
         The statement contradicts the licence of a known dataset, or the licence is not one of `STATED`.
     """
-    proved = next((dataset for file in entry.files if (dataset := _packaged_files().get(file.sha256))), "")
-    names = (proved, entry.dataset, entry.namespace)
-    known = next((TERMS[family(name)] for name in names if family(name) in TERMS), None)
-    licence = (licences or {}).get(entry.name)
+    proved = next((dataset for file in entry.files if (dataset := packaged_files().get(file.sha256))), "")
+    by_name = [TERMS[family(name)] for name in (entry.dataset, entry.namespace) if family(name) in TERMS]
+    # A build states no licence of data that it does not recognise; what may not be passed on stays so by name.
+    stated = (terms for terms in by_name if entry.licence != NOT_STATED or terms.labels == "no")
+    known = TERMS.get(family(proved)) or next(stated, None)
+    # A benchmark file may state the licence too.
+    licence = (licences or {}).get(entry.name) or (entry.licence if entry.licence in STATED else None)
     if licence is None or (known is not None and licence == known.annotations):
         return known or _UNKNOWN
     if known is not None and (proved or known.labels == "no"):
@@ -119,13 +122,6 @@ def terms_of(entry: SourceEntry, licences: Mapping[str, str] | None = None) -> T
         url=f"https://spdx.org/licenses/{licence}.html",
         reason="" if free else f"{licence} forbids commercial use or changes",
     )
-
-
-@cache
-def _packaged_files() -> Mapping[str, str]:
-    """Return the dataset of each raw file that packaged manifests were made from, by its digest."""
-    headers = (read_stated(path.parent) for path in sorted(packaged_manifests().rglob(HEADER_FILE)))
-    return {file.sha256: entry.dataset for header in headers for entry in header.sources for file in entry.files}
 
 
 def require_labels(entry: SourceEntry, terms: Terms) -> None:

@@ -16,8 +16,17 @@ from curation.core.errors import PublishError
 from curation.core.tables import grouped
 from curation.manifest.header import UNKNOWN_ID, ClassEntry, Header, PartEntry, classes_in, unknown_index
 from curation.manifest.manifest import Manifest
-from curation.manifest.views import ROLES, PartImages, PartObjects, locate_images, stated_pairs, view_objects
-from curation.publishing.formats.content import UNKNOWN_NAME, picked, raw_column
+from curation.manifest.views import (
+    ROLES,
+    PartImages,
+    PartObjects,
+    locate_images,
+    picked,
+    raw_column,
+    stated_pairs,
+    view_objects,
+)
+from curation.publishing.formats.content import UNKNOWN_NAME
 from curation.publishing.member import Member, PlannedTable
 from curation.review.decisions.decision import Decision
 from curation.sources.source import Int64s, Source

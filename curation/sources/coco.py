@@ -84,17 +84,18 @@ def read_coco(path: Path, *, dataset: str = "coco", part: str = "", bad_boxes: B
 
 def parse_coco(content: InputFile, *, dataset: str, part: str, bad_boxes: BadBoxes = "error") -> Source:
     """Return the source in a file that is in memory already (see `read_coco`)."""
-    space = namespace_of(dataset)
     # What is wrong with a file, and where, is said of its records all together.
     with suppress(CurationError, ValueError, LookupError, RecursionError):
-        return _source(content, *_in_pieces(content.data), dataset, part, space, bad_boxes)
+        return source_of_records(content, *_in_pieces(content.data), dataset, part, bad_boxes)
     decoded = decode_instances(content.data, content.name)
-    return _source(content, decoded, [decoded.annotations], dataset, part, space, bad_boxes)
+    return source_of_records(content, decoded, [decoded.annotations], dataset, part, bad_boxes)
 
 
-def _source(
-    content: InputFile, decoded: Instances, pieces: _Pieces, dataset: str, part: str, space: str, bad_boxes: BadBoxes
+def source_of_records(
+    content: InputFile | FileRecord, decoded: Instances, pieces: _Pieces, dataset: str, part: str, bad_boxes: BadBoxes
 ) -> Source:
+    """Return the source of records that are decoded already (see `read_coco`); pieces hold the annotations in order."""
+    space = namespace_of(dataset)
     if decoded.annotations and not decoded.categories:
         raise AnnotationFormatError(
             "The annotation file lists no categories",

@@ -30,7 +30,8 @@ _FAMILIES: Mapping[str, str] = {name: kind for kind, names in _STATED["families"
 _FACTS = {name: DatasetFacts(licence, media_redistributable=False) for name, licence in _STATED["licences"].items()}
 _FOLDERS: Mapping[str, int] = _STATED["folders_in_ids"]
 _NAMESPACES: Mapping[str, str] = _STATED["namespaces"]
-_OTHER = DatasetFacts("not stated", media_redistributable=False)
+NOT_STATED = "not stated"
+_OTHER = DatasetFacts(NOT_STATED, media_redistributable=False)
 
 COCO_CATEGORIES: tuple[tuple[int, str, str], ...] = tuple(map(tuple, _STATED["coco"]["categories"]))
 """``(category id, name, supercategory)`` of COCO's 80 classes in the order of its files."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Form = Literal[
     "imglist", "voc list", "id list", "class names", "csv", "json array", "json groups", "json lists", "class roles",
     "coco json", "map", "two files", "file and labels", "file and label vector", "frames",
-    "json lines", "data yaml",
+    "json lines", "data yaml", "parquet",
 ]  # fmt: skip
 
 LONGEST_LINE = 4096

@@ -20,15 +20,19 @@ from curation.core.errors import MissingFileError, UsageError
 from curation.core.files import missing_path
 from curation.core.reading import InputFile
 from curation.core.writing import add_input
+from curation.sources.class_folders import ClassFolders, class_folders, read_class_folders
+from curation.sources.class_folders import offered_parts as class_parts
 from curation.sources.coco import parse_coco, read_coco
 from curation.sources.cub200 import PARTS as CUB200_PARTS
 from curation.sources.cub200 import locate_cub200, read_cub200
-from curation.sources.datasets import family, is_listed, namespace_of
+from curation.sources.datasets import family, is_known, is_listed, namespace_of, users_name
 from curation.sources.fiftyone_view import FILE_NAME, coco_of_view, is_named, is_view, listed_categories, load_named
 from curation.sources.imagenet import read_imagenet
 from curation.sources.in_memory import coco_bytes, encoded_json
 from curation.sources.integrity import KIND
 from curation.sources.mtsd import locate_mtsd, mtsd_parts, read_mtsd
+from curation.sources.object_rows import SUFFIXES as ROW_SUFFIXES
+from curation.sources.object_rows import read_object_rows, row_files
 from curation.sources.openimages import is_box_file, offered_parts, read_openimages
 from curation.sources.published_list import read_listed
 from curation.sources.source import Source
@@ -50,9 +54,10 @@ def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
         A COCO JSON file; a COCO root (``annotations/instances_PART.json``); a VOC root (``Annotations`` and
         ``ImageSets/Main``, or a folder with ``VOC2007`` or ``VOCdevkit/VOC2007`` below it); one of ImageNet's layouts
         (see `curation.sources.imagenet`); the layouts of Open Images, CUB-200-2011 and MTSD (see the modules
-        of these names); a YOLO folder (``data.yaml``, see `curation.sources.yolo.read_yolo`); a table (``.csv``,
-        ``.tsv``); or a list of ids (``.txt``), without boxes or classes. A single file may be compressed by
-        gzip and begin with a byte order mark.
+        of these names); a YOLO folder (``data.yaml``, see `curation.sources.yolo.read_yolo`); class folders of your
+        own (see `curation.sources.class_folders`); rows of images and their objects (``.parquet``, ``.jsonl``) or a
+        folder of them (see `curation.sources.object_rows`); a table (``.csv``, ``.tsv``); or a list of ids (``.txt``),
+        without boxes or classes. A single file may be compressed by gzip and begin with a byte order mark.
     dataset, part : str
         For example ``voc2007`` and ``test``.
     bad_boxes : {"error", "drop"}
@@ -68,7 +73,7 @@ def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
     """
     add_input(path)
     kind = family(dataset)
-    if (instances := path / "annotations" / f"instances_{part}.json").is_file():
+    if instances := coco_file(path, part):
         path = instances
     elif yolo_file(path):
         return read_yolo(path, dataset, part, bad_boxes=bad_boxes)
@@ -76,6 +81,8 @@ def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
         return replace(read_listed(path, dataset=dataset, part=part), origin=path)
     if kind == "imagenet" and path.exists():
         return read_imagenet(path, dataset=dataset, part=part)
+    if row_files(path) or (path.is_file() and _suffix(path) in ROW_SUFFIXES):
+        return read_object_rows(path, dataset=dataset, part=part, bad_boxes=bad_boxes)
     if kind == "openimages" and (path.is_dir() or is_box_file(path)):
         return read_openimages(path, dataset=dataset, part=part, bad_boxes=bad_boxes)
     if path.is_dir():
@@ -83,6 +90,8 @@ def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
             return _FOLDERS[kind](path, dataset=dataset, part=part, bad_boxes=bad_boxes)
         if kind == "coco":
             raise _without_annotations(path, dataset, part)
+        if folders := _class_folders(path, dataset):
+            return read_class_folders(path, folders, dataset=dataset, part=part)
         return read_voc(path, dataset, part, bad_boxes=bad_boxes)
     if not path.exists():
         raise _missing(path, dataset)
@@ -94,10 +103,21 @@ def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
     raise UsageError("Unknown file type", where=str(path), expected=_EXPECTED)
 
 
+ROBOFLOW = "_annotations.coco.json"
+"""The annotations in each folder of an export of Roboflow: ``train``, ``valid``, ``test``."""
+
+
+def coco_file(root: Path, part: str) -> Path | None:
+    """Return the COCO JSON of a part in a folder laid out as COCO's, or as an export of Roboflow."""
+    names = (root / "annotations" / f"instances_{part}.json", root / part / ROBOFLOW, root / ROBOFLOW)
+    return next((file for file in names if file.is_file()), None)
+
+
 _FOLDERS: dict[str, Callable[..., Source]] = {"cub200": read_cub200, "mtsd": read_mtsd}
 _EXPECTED = (
-    "a COCO JSON file, a folder with annotations/instances_PART.json, a VOC folder (Annotations and ImageSets/Main), "
-    "a YOLO folder (data.yaml), a table (.csv, .tsv), or a list of ids (.txt); each may be compressed by gzip"
+    "a COCO JSON file, a folder with annotations/instances_PART.json or PART/_annotations.coco.json, a VOC folder "
+    "(Annotations and ImageSets/Main), a YOLO folder (data.yaml), class folders (CLASS/photo.jpg), rows of images and "
+    "objects (.parquet, metadata.jsonl), a table (.csv, .tsv), or a list of ids (.txt); text may be compressed by gzip"
 )
 
 
@@ -126,6 +146,9 @@ def _missing(path: Path, dataset: str) -> MissingFileError:
 
 def parts_at(path: Path, dataset: str) -> tuple[str, ...]:
     """Return the parts that a root or ``data.yaml`` offers; of VOC, those of `_PARTS`; none for other files."""
+    exported = sorted(file.parent.name for file in path.glob(f"*/{ROBOFLOW}"))
+    if exported or coco_file(path, ""):
+        return tuple(exported)
     if (path / "annotations").is_dir():
         names = [entry.stem.removeprefix("instances_") for entry in path.glob("annotations/instances_*.json")]
         if names or family(dataset) not in _PARTS_OF:
@@ -134,10 +157,28 @@ def parts_at(path: Path, dataset: str) -> tuple[str, ...]:
         return yolo_parts(yaml_file)
     if not path.is_dir():
         return ()
+    if family(dataset) != "imagenet" and (rows := row_files(path)):
+        return tuple(rows)
     if family(dataset) in _PARTS_OF:
         return _PARTS_OF[family(dataset)](path)
+    if folders := _class_folders(path, dataset):
+        return class_parts(folders)
     root = locate_voc(path, dataset)
     return tuple(part for part in _PARTS if (root / "ImageSets" / "Main" / f"{part}.txt").is_file())
+
+
+def _class_folders(path: Path, dataset: str) -> ClassFolders | None:
+    """Return the class folders at the path of a user's dataset; None for another layout."""
+    folders = None if family(dataset) == "voc" else class_folders(path)
+    if folders and is_known(dataset):
+        raise UsageError(
+            f"The dataset {dataset} is not read from class folders",
+            where=str(path),
+            expected="a name of your own, as class folders are your own dataset",
+            found=f"{len(folders.paths)} photos in class folders",
+            hint=f"in a benchmark file: dataset = {users_name(dataset)!r}".replace("'", '"'),
+        )
+    return folders
 
 
 _PARTS_OF: dict[str, Callable[[Path], tuple[str, ...]]] = {
@@ -366,6 +407,9 @@ def _part_of(slot: SourceSlot, path: Any) -> str:
     if slot.usual_part in offered:
         return slot.usual_part
     usual = slot.usual_part or slot.name
+    # A source that is named after no part is a whole root of class folders, whose ids tell the parts apart.
+    if path.is_dir() and not _use_of(usual) and not is_known(slot.dataset) and class_folders(path):
+        return ""
     if len(offered) > 1:
         likely = min(offered, key=lambda part: (not part.startswith(usual), part.startswith("train")))
         raise UsageError(

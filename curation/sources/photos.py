@@ -334,7 +334,7 @@ def decode_photo(data: bytes) -> Image:
         raise BrokenPhotoError(f"it cannot be decoded: {why.partition(' <_io.')[0]}") from None
 
 
-_VOC, _YOLO = "Annotations/*.xml", "labels/*.txt"
+_VOC, _YOLO, CLASS_FOLDERS = "Annotations/*.xml", "labels/*.txt", "*/* (names)"
 """Records of the layouts in which the name of an image is that of a file below the root."""
 MOST_PHOTOS = 50_000
 """Photos of a source that are looked for: a look at each costs time on a disk that is far away."""
@@ -352,8 +352,8 @@ def file_names(source: Source) -> list[str]:
 
 
 def folder_of(source: Source, path: Path | None) -> str:
-    """Return the VOC or YOLO folder that a source was read from, ``""`` for another layout or an unknown place."""
-    if path is None or all(file.name not in (_VOC, _YOLO) for file in source.files):
+    """Return the VOC, YOLO or class folder that a source was read from, ``""`` for another layout or place."""
+    if path is None or all(file.name not in (_VOC, _YOLO, CLASS_FOLDERS) for file in source.files):
         return ""
     return str((path if path.is_dir() else path.parent).resolve())
 

@@ -43,7 +43,7 @@ from curation.sources.entries import (
     name_classes,
 )
 from curation.sources.integrity import check_unique
-from curation.sources.records import read_json, read_list_table
+from curation.sources.records import read_json, read_list_table, read_parquet
 from curation.sources.source import Bools, FileRecord, Images, Source, texts
 from curation.sources.stems import ANY_FILE, FILE_NAME, cells_of, label_of, stems, suffix_widths, text_of
 from curation.sources.text_lines import (
@@ -66,7 +66,7 @@ MAX_BYTES = 1 << 30
 LIST_SUFFIXES = (".txt", ".list", ".lst", ".csv", ".tsv", ".json", ".jsonl", ".odgt", "")
 """Suffixes of files that may hold a list, beside `YAML_NAMES`."""
 YAML_NAMES = ("data.yaml", "dataset.yaml", "data.yml", "dataset.yml")
-_TABLES = (".parquet", ".arrow", ".feather", ".xlsx")
+_TABLES = (".arrow", ".feather", ".xlsx")
 """Suffixes of files that may hold a list and are refused."""
 _NO_LISTS = ("readme", "license", "licence", "makefile", "dockerfile", "notice", "authors", "requirements")
 _NEVER_EMPTY = (".json", ".csv", ".tsv")
@@ -109,7 +109,7 @@ def first_line(path: Path) -> str:
 
 def _may_be_list(name: str) -> bool:
     path = Path(name.lower().removesuffix(".gz"))
-    return path.name in YAML_NAMES or path.suffix in (*LIST_SUFFIXES, *_TABLES)
+    return path.name in YAML_NAMES or path.suffix in (*LIST_SUFFIXES, ".parquet", *_TABLES)
 
 
 def _accompanies_lists(name: str) -> bool:
@@ -155,7 +155,9 @@ def read_published(path: Path, root: Path | None = None) -> PublishedFile:
         if suffix in _NEVER_EMPTY:
             raise DamagedFileError("The file is empty", where=where, expected=f"a {suffix[1:]} file")
         raise EmptyListError("The list is empty", where=where, expected="at least one entry")
-    if path.name.lower() in YAML_NAMES:
+    if suffix == ".parquet":
+        read = read_parquet(path)
+    elif path.name.lower() in YAML_NAMES:
         read = _from_yaml(data, path, root or path.parent)
     elif data[:LONGEST_LINE].lstrip()[:1] in (b"{", b"["):
         read = read_json(data, where, suffix)

@@ -1,7 +1,7 @@
 """Lists of images in tables and in JSON.
 
-Tables are CSV, TSV and the like with or without a header. JSON is an array, an object of arrays at any depth, an array
-of objects, one object a line, COCO JSON, or classes.
+Tables are CSV, TSV and the like with or without a header, and Parquet. JSON is an array, an object of arrays at any
+depth, an array of objects, one object a line, COCO JSON, or classes.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -35,6 +36,7 @@ from curation.sources.entries import (
     column_of,
     name_classes,
 )
+from curation.sources.object_rows import image_columns
 from curation.sources.stems import FILE_NAME, normalised_lines, text_of
 from curation.sources.text_lines import require_utf8
 
@@ -135,6 +137,12 @@ def read_json_lines(data: bytes, where: str) -> dict[str, Any]:
     ]
     numbers, table = np.array(list(rows), np.int32), pyarrow.table(cells, header + nested)
     return {"form": "json lines"} | _lists_of(table, numbers, odd, len(odd), where, nested=nested, boxes=boxes)
+
+
+def read_parquet(path: Path) -> dict[str, Any]:
+    """Return the lists of a Parquet file; their lines are rows, from 1."""
+    table = image_columns(path)
+    return {"form": "parquet"} | _lists_of(table, np.arange(1, len(table) + 1, dtype=np.int32), [], 0, str(path))
 
 
 def _decoded(decoder: msgspec.json.Decoder[Any], lines: Sequence[bytes]) -> Iterator[tuple[int, Any]]:

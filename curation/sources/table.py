@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import PurePath
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from curation.core.columns import distinct
 from curation.core.errors import AnnotationFormatError, CurationError, DanglingIdError, UsageError
 from curation.core.ids import native_of
 from curation.core.tables import csv_header
-from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family, namespace_of
+from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family, is_known, namespace_of
 from curation.sources.integrity import check_image_name, check_label, check_unique
 from curation.sources.source import Categories, FileRecord, Images, Source
 
@@ -40,7 +40,8 @@ def parse_table(content: InputFile, *, dataset: str, part: str) -> Source:
     The table has a header. Its image column is called ``image``, ``image_id`` or ``file_name``. Classes are one a row
     (``class``, ``category``, ``label``, ``category_id``) or several in a cell (``classes``, ``categories``,
     ``labels``, ``category_ids``, ``category_ids_91``): numbers separated by blanks, names by ``;`` or ``|``. An empty
-    cell states that the image is in the dataset and shows no class.
+    cell states that the image is in the dataset and shows no class. The id of an image is the stem of its file; of a
+    user's table in which two files share a stem, ids are the paths.
 
     Parameters
     ----------
@@ -109,7 +110,9 @@ def rows_by_image(content: InputFile, dataset: str, part: str) -> tuple[pd.DataF
     chosen = _rows_of_part(table, part, {image_column, class_column}, content.name)
     rows, namespace = chosen.index.tolist(), namespace_of(dataset)
     names = enumerate(chosen[image_column].tolist())
-    natives = [_native(name, namespace, f"{content.name}: row {rows[row] + 2}") for row, name in names]
+    # Class folders number their photos alike, cat/001.jpg and dog/001.jpg: ids are then the paths, as of the folders.
+    by_path = not is_known(dataset) and _share_stems(table[image_column])
+    natives = [_native(name, namespace, f"{content.name}: row {rows[row] + 2}", by_path=by_path) for row, name in names]
     return chosen, natives, len(table)
 
 
@@ -236,11 +239,18 @@ def _is_file_name(text: str) -> bool:
     return text.lower().endswith(_IMAGE_SUFFIXES)
 
 
-def _native(text: str, namespace: str, where: str) -> str:
+def _share_stems(names: Iterable[str]) -> bool:
+    """Return whether two files of different paths have the same stem."""
+    paths = {name.replace("\\", "/") for name in names if _is_file_name(name)}
+    return len({PurePosixPath(path).stem for path in paths}) < len(paths)
+
+
+def _native(text: str, namespace: str, where: str, *, by_path: bool) -> str:
     name = text
     if _is_file_name(text):
-        last = text.replace("\\", "/").rpartition("/")[2]
-        name = last.rpartition(".")[0] or last
+        name = text.replace("\\", "/")
+        last = name.rpartition("/")[2]
+        name = name if by_path else last.rpartition(".")[0] or last
     native = native_of(_COCO_PREFIX.sub("", name) if namespace == "coco" else name, namespace)
     check_image_name(native, where)
     return native

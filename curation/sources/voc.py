@@ -132,7 +132,7 @@ def locate_voc(root: Path, dataset: str) -> Path:
     raise MissingFileError(
         "The folder is not a dataset root",
         where=str(root),
-        expected=f"annotations/instances_PART.json, or {expected}",
+        expected=f"annotations/instances_PART.json, class folders (CLASS/photo.jpg), or {expected}",
         found=content,
         hint=hint,
     )

@@ -1,5 +1,6 @@
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,18 @@ def test_several_tasks_each_with_its_detections(files: dict[str, Path], tmp_path
 def test_detections_without_the_class_unknown_are_scored_and_warned_of(files: dict[str, Path], shell: Shell) -> None:
     write(files["detections"], [row for row in results() if row["category_id"] != -1])
     assert 'no detection has class "unknown", so UR is 0' in shell.err(*arguments(files), status=0)
+    # Without unknown objects UR is undefined, and nothing says that it is 0.
+    known = truth()
+    known["annotations"] = [row for row in known["annotations"] if row["category_id"] < NUMBERS["truck"]]
+    write(files["truth"], known)
+    assert "UR is 0" not in shell.err(*arguments(files), status=0)
+    assert evaluate(files, shell)["t1/clean"]["UR"] is None
+
+
+def test_the_metrics_of_the_paper_stand_in_the_table(files: dict[str, Path], shell: Shell) -> None:
+    printed = shell.out(*arguments(files))
+    for name in ("UR", "UDR", "UDP", "AOSE", "WI", "mAP_both"):
+        assert re.search(rf"\b{name}\b", printed), printed
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""``curation init``: a task file with every class of the user's data, which builds as it stands."""
+"""``curation init tasks``: a file of tasks with every class of the user's data, which builds as it stands."""
 
 import json
 import shlex
@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 
-from curation.benchmarks.owod.tasks import starter_task_file
+from curation.benchmarks.rules.starting import StartOptions
+from curation.benchmarks.rules.tasks import start
 from curation.cli import main
 from curation.core.errors import ProtocolError
 from curation.manifest.manifest import read_manifest
-from tests.cli.test_build_owod import NAMES, SETTINGS, SOURCES, write_coco
+from tests.cli.test_build_owod import NAMES, SOURCES, write_coco
 from tests.extensions.audit.benchmark_world import make_source
 from tests.shell import Shell
 from tests.sources.test_voc import DOG, document
@@ -33,24 +33,21 @@ def written(path: Path = Path("tasks.toml")) -> dict[str, Any]:
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("words", [["init"], ["init", "tasks"]])
 @pytest.mark.parametrize("source", ["train.json", "train=train.json"])
-def test_every_class_is_in_it_once_and_it_builds_as_it_stands(
-    folder: Path, words: list[str], source: str, shell: Shell
-) -> None:
-    said = shell.out(*words, "--source", source)
-    assert "next: curation build owod --tasks tasks.toml --source train=train.json --source test=PATH" in said
-    groups = [task["classes"] for task in written()["tasks"]]
+def test_every_class_is_in_it_once_and_it_builds_as_it_stands(folder: Path, source: str, shell: Shell) -> None:
+    said = shell.out("init", "tasks", "--source", source, "--out", "tasks.toml")
+    assert "next: curation build tasks.toml --source train=train.json --source test=PATH" in said
+    groups = [task["classes"] for task in written()["classes"]["tasks"]]
     # Five classes in four tasks, in the order of the file.
     assert groups == [["star", "disc"], ["square"], ["triangle"], ["blob"]]
-    assert main(["build", "owod", "--tasks", "tasks.toml", *SOURCES, *SETTINGS, "--out", "m"]) == 0
+    assert main(["build", "tasks.toml", *SOURCES, "--out", "m"]) == 0
     assert {entry.name for entry in read_manifest(folder / "m").header.classes} == set(NAMES)
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--source", "validation=train.json"], "No such source"),
+        (["--source", "validation=train.json"], "a source to train on and one to test on"),
         (["--source", "train.json", "--source", "train=test.json"], "twice"),
         (["--source", "nothing.json"], "nothing.json"),
         (["--source", "train.json", "--n-tasks", "0"], "at least 1"),
@@ -64,7 +61,7 @@ def test_wrong_use(folder: Path, more: list[str], message: str, capsys: pytest.C
     (folder / "table.csv").write_text("image_id,class\n1,star\n")
     write_voc(folder / "voc", {"1": document(DOG)}, part="train")
     (folder / "voc/ImageSets/Main/val.txt").write_text("1\n")
-    assert main(["init", *more]) in (1, 2)
+    assert main(["init", "tasks", *more, *([] if "--out" in more else ["--out", "tasks.toml"])]) in (1, 2)
     assert message in capsys.readouterr().err
     assert not list(folder.glob("tasks.*"))
 
@@ -73,9 +70,9 @@ def test_a_folder_that_holds_both_parts_serves_as_it_is(folder: Path, shell: She
     stems = [f"pic {number}" for number in range(40)]
     write_voc(folder / "my voc", {stem: document(DOG) for stem in stems}, "\n".join(stems[:30]), part="train")
     (folder / "my voc/ImageSets/Main/val.txt").write_text("\n".join(stems[30:]))
-    said = shell.out("init", "--source", "my voc", "--source", "test@val=my voc", "--n-tasks", "1")
+    said = shell.out("init", "tasks", "--source", "my voc", "--source", "test@val=my voc", "--n-tasks", "1")
     words = shlex.split(said.rpartition("next: curation ")[2])
-    assert words[4:8] == ["--source", "train=my voc", "--source", "test@val=my voc"]
+    assert words[2:6] == ["--source", "train=my voc", "--source", "test@val=my voc"]
     assert "next: curation verify" in shell.out(*words)
 
 
@@ -83,7 +80,7 @@ def test_boxes_that_are_left_out_are_so_in_the_next_command_too(folder: Path, sh
     content = json.loads((folder / "test.json").read_text())
     content["annotations"][0]["bbox"] = [1, 1, -2, 3]
     (folder / "test.json").write_text(json.dumps(content))
-    said = shell.out("init", *SOURCES, "--n-tasks", "2", "--on-error", "boxes=drop")
+    said = shell.out("init", "tasks", *SOURCES, "--n-tasks", "2", "--on-error", "boxes=drop")
     assert "next: curation verify" in shell.out(*shlex.split(said.rpartition("next: curation ")[2]))
 
 
@@ -92,15 +89,12 @@ HOSTILE = ['a"b', "c\\d", "e # f", "[[tasks]]", "''' \"\"\"", "ünïcode 犬", "
 
 def test_hostile_names_come_back_as_they_are() -> None:
     names = [*HOSTILE, "x" * 200]
-    text = starter_task_file({"train": make_source({"i": names})}, name="my/own", n_tasks=3)
-    tasks = tomllib.loads(text)["tasks"]
+    lines = start({"train": make_source({"i": names})}, StartOptions(name="my/own", n_tasks=3))
+    tasks = tomllib.loads("\n".join(lines))["classes"]["tasks"]
     assert [name for task in tasks for name in task["classes"]] == names
     assert len(tasks) == 3
 
 
 def test_annotations_of_nothing_are_refused() -> None:
     with pytest.raises(ProtocolError, match="No class has an object"):
-        starter_task_file({"train": make_source({"i": []})}, name="my/own")
-
-
-texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
+        start({"train": make_source({"i": []})}, StartOptions(name="my/own"))

@@ -1,5 +1,6 @@
 """``curation evaluate … --append`` and ``curation leaderboard``, from files to tables."""
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -7,12 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+import curation
+from curation.benchmarks.findmeifyoucan.evaluation import OodOptions
 from curation.cli import main
 from tests.evaluation.leaderboard_cases import row_data, write_rows
 from tests.evaluation.ood_worlds import example_files
 from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table
 from tests.evaluation.osod3_world import write_world
 from tests.evaluation.owod_files import truth_file
+from tests.shell import Shell
 
 OPTIONS: dict[str, list[str]] = {
     "elephant": ["--variant", "all", "--set", "recalls=0.1,0.5"],
@@ -98,3 +102,88 @@ def test_the_table_and_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "cut off" in shown.err
     assert main(["leaderboard", str(path), "--metric", "AWI@0.3", "--out", str(page)]) == 0
     assert page.read_text().startswith("<!doctype html>")
+
+
+SCORES = ("msp", "energy", "gen", "knn", "mahalanobis", "ddu", "ash_s", "dice", "react", "dice_react", "vim", "lard")
+SPLITS = ("coco_near", "coco_far", "openimages_near", "openimages_far", "coco_farther", "openimages_farther")
+
+
+def write_splits(folder: Path) -> list[str]:
+    """Write truths and detections of six splits under twelve scores; return the command that evaluates them."""
+    rng = np.random.default_rng(0)
+
+    def records(images: range, mean: float) -> list[dict[str, Any]]:
+        return [
+            {"image_id": k, "bbox": [11, 12, 80, 80], "score": float(rng.uniform(0.4, 1)),
+             "scores": {name: float(rng.normal(mean, 1)) for name in SCORES}}
+            for k in images
+        ]  # fmt: skip
+
+    words = []
+    (folder / "id.json").write_text(json.dumps(records(range(100, 120), 2)))
+    for split in SPLITS:
+        truth = truth_file(folder, ["thing"], 9, [(k, "thing") for k in range(1, 10)])
+        truth = truth.rename(folder / f"{split}.json")
+        (folder / f"{split}-detections.json").write_text(json.dumps(records(range(1, 8), 0)))
+        words += ["--truth", f"{split}={truth}", "--detections", f"{split}={folder / split}-detections.json"]
+    return ["evaluate", "findmeifyoucan", *words, "--scores", str(folder / "id.json"), "--variant", "paper"]
+
+
+def test_twelve_methods_on_six_splits_fit_into_a_terminal(tmp_path: Path, shell: Shell) -> None:
+    path = tmp_path / "results.jsonl"
+    evaluated = shell.out(*write_splits(tmp_path), "--append", path).splitlines()
+    board = shell.out("leaderboard", path).splitlines()
+    metrics = list(lines_of(path)[0]["metrics"])
+    assert {entry["unit"] for entry in lines_of(path)[0]["metrics"].values()} == {"share", "%", "count"}
+    for lines, leading in ((evaluated, ["method"]), (board, ["rank", "method"])):
+        assert max(len(line) for line in lines if "results.jsonl" not in line) <= 100
+        heads = [number for number, line in enumerate(lines) if line.split() == [*leading, *metrics]]
+        assert len(heads) == len(SPLITS)
+        for number in heads:
+            # A share beside percentages is one of them.
+            assert lines[number + 1].split().count("%") == len(metrics) - 1
+            rows = [line.split() for line in lines[number + 2 : number + 2 + len(SCORES)]]
+            assert {row[len(leading) - 1] for row in rows} == set(SCORES)
+            assert {len(row) for row in rows} == {len(leading) + len(metrics)}
+    # An evaluation keeps the order of the splits; groups of a leaderboard that no manifest orders have any.
+    titles = [line.partition(" (")[0] for line in evaluated if line.startswith("Measures")]
+    assert titles == [f"Measures: {split} · paper" for split in SPLITS]
+    titles = [line.split(" · ")[1] for line in board if line.startswith("Group")]
+    assert sorted(titles) == sorted(SPLITS)
+    # Files are whole, a column a measure; CSV and JSON keep the units of the measures.
+    assert "AUROC $\\uparrow$ \\%" in shell.out("leaderboard", path, "--format", "latex")
+    [header, first, *_] = shell.out("leaderboard", path, "--format", "csv").splitlines()
+    values = dict(zip(header.split(","), next(csv.reader([first])), strict=True))
+    assert 0 < float(values["AUROC"]) <= 1
+    assert set(metrics) <= values.keys()
+
+
+def test_the_figure_of_the_measures_shows_what_the_table_says(tmp_path: Path, shell: Shell) -> None:
+    data = shell.data(*write_splits(tmp_path), "--out", tmp_path / "out", "--json")
+    with (tmp_path / "out/measures_paper.csv").open(newline="") as stream:
+        drawn = {(row["score"], row["split"], row["measure"]): float(row["value"]) for row in csv.DictReader(stream)}
+    told = {(row["score"], row["split"], row["measure"]): row["value"] for row in data["measures"]}
+    assert len(drawn) == len(SCORES) * len(SPLITS) * 6
+    assert drawn == {key: told[key] for key in drawn}
+
+
+def test_the_summary_of_a_result_is_in_one_unit_for_the_eye(tmp_path: Path) -> None:
+    files = example_files(tmp_path)
+    result = curation.evaluate.findmeifyoucan(
+        truth=files["truth"], detections=files["detections"], id_scores=files["id"], options=OodOptions(variant="paper")
+    )
+    assert "AUROC $\\uparrow$ \\%" in result.latex()
+    [value] = result.summary().frame()["AUROC"]
+    assert f"{100 * value:.2f}" in result.latex()
+    assert 0 < value < 1
+
+
+def test_more_measures_than_a_line_holds_continue_below(tmp_path: Path, shell: Shell) -> None:
+    names = [f"measure_{number:02}" for number in range(20)]
+    metrics = {name: {"value": 0.5, "unit": "ratio", "better": "lower"} for name in names}
+    path = write_rows(tmp_path / "rows.jsonl", row_data("ours", protocol="new", metrics=metrics))
+    lines = shell.out("leaderboard", path).splitlines()
+    assert max(map(len, lines)) <= 100
+    heads = [line.split() for line in lines if line.split()[:2] == ["rank", "method"]]
+    assert [name for head in heads for name in head[2:]] == names
+    assert sum(line.split()[:2] == ["1", "ours"] for line in lines) == len(heads) > 1

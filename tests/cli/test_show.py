@@ -1,6 +1,7 @@
 """``curation show``: the facts of a manifest, as text and as JSON."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -56,3 +57,18 @@ def test_hostile_text_cannot_steer_the_terminal(folder: Path, tmp_path: Path, sh
     assert "gone" in text
     assert "\x1b" not in text
     assert "\x07" not in text
+
+
+def test_classes_of_imagenet_stand_as_in_the_papers_table(shell: Shell) -> None:
+    text = shell.out("show", "imagenet/p2")
+    assert "known     n02087122 hunting dog (30)" in text
+    assert "negative  n02087122 hunting dog (31)" in text
+    assert "n02089867  Walker hound, Walker foxhound" in text
+    p3 = shell.out("show", "imagenet/p3")
+    # Known, negative and unknown classes of three superclasses, as Table 5 counts them.
+    for wnid, name, counts in (
+        ("n02084071", "dog", (58, 39, 19)), ("n01503061", "bird", (26, 17, 9)), ("n02120997", "feline", (4, 3, 1)),
+    ):  # fmt: skip
+        assert [int(n) for n in re.findall(rf"{wnid} {name} \((\d+)\)", p3)] == list(counts)
+    classes = json.loads(shell.out("show", "imagenet/p3", "--json"))["classes"]
+    assert all(f"  {entry['name']}  " in p3 for entry in classes)

@@ -14,19 +14,23 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from curation.benchmarks.elephant.evaluation import background_histogram, confusion_figure, error_bars, wilderness_curve
+from curation.benchmarks.elephant.figures import background_histogram, confusion_figure, error_bars, wilderness_curve
 from curation.benchmarks.elephant.measures import KINDS
+from curation.benchmarks.findmeifyoucan.evaluation import measures_figure
 from curation.benchmarks.findmeifyoucan.evaluation import ood_histograms as ood_histograms
-from curation.benchmarks.osod3.evaluation import threshold_figure
+from curation.benchmarks.osod3.evaluation import detectors_figure, threshold_figure
+from curation.benchmarks.osod3.evaluation import evaluate as evaluate_osod3
 from curation.core.figures import PAGE, SMALL
 from curation.evaluation.class_scores import class_scores
 from curation.evaluation.figures import impact_figure, precision_recall_curves, unknown_figure
 from curation.evaluation.measures import Measured
-from curation.evaluation.oscr import oscr_figure, score_histograms
+from curation.evaluation.oscr import oscr_figure, protocols_figure, score_histograms
+from curation.evaluation.result import Result
 from curation.signals.cooccurrence.cut import matrix_figure, normalized_cut
 from curation.signals.cooccurrence.graph import ClassGraph
 from curation.signals.similarity.neighbors import similarity_histograms
 from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table
+from tests.evaluation.osod3_world import write_world
 from tests.evaluation.owod_cases import example, measured
 from tests.evaluation.test_figures import CURVES, DIAGNOSIS, GAPS, INTERVALS, RESULT, bins
 
@@ -76,6 +80,18 @@ def curve(case: int) -> list[dict[str, Any]]:
     return [{"theta": k / 20, "AOSE": (20 - k) // 9 + case, "WI": k / 99, "WI_all_fp": 0.1} for k in range(20)]
 
 
+def detectors(folder: Path) -> dict[str, Result]:
+    files = write_world(folder)
+    result = evaluate_osod3(truth=files["gt"], detections=files["detections"], classes=files["classes"])
+    return {"FCOS": result, "Faster R-CNN": result}
+
+
+def ood_measures(n: int) -> Drawer:
+    values = {"AUROC": 0.9, "FPR95": 0.4, "nOSE": 12.0, "AP_U": 15.0, "P_U": None, "R_U": 20.0}
+    by_split = {f"openimages_farther {k}": values for k in range(n)}
+    return lambda folder: measures_figure(dict.fromkeys(map(str, range(12)), by_split), folder / "measures")
+
+
 def tasks(n: int) -> dict[str, Measured]:
     world = measured(example()[0])["clean"]
     return {f"t{number + 1}": world for number in range(n)}
@@ -120,6 +136,11 @@ FIGURES: dict[str, Drawer] = {
     **{f"tasks {n}": open_world(n) for n in (1, 3, 4)},
     "OSCR": lambda folder: oscr_figure({"a": SOFT, "b": SOFT}, folder / "oscr"),
     "OSCR scores": lambda folder: score_histograms(dict.fromkeys("abcd", SOFT), folder / "scores"),
+    "OSCR of protocols": lambda folder: protocols_figure(
+        {name: {"a": SOFT, "b": SOFT} for name in ("P1", "P2", "P3")}, folder / "protocols"
+    ),
+    "OSOD of detectors": lambda folder: detectors_figure(detectors(folder), folder / "detectors"),
+    **{f"OOD measures {n}": ood_measures(n) for n in (2, 6)},
     "OSOD": lambda folder: threshold_figure({"I": curve(0), "II": curve(1)}, folder / "osod", variant="clean"),
     "cut 12": cut_figures(12),
     "cut 80": cut_figures(80),

@@ -4,12 +4,14 @@ import json
 import random
 import shlex
 import shutil
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import curation
 from curation.cli import main
 from curation.core.ids import ilsvrc2012_classes
 from curation.manifest.manifest import read_manifest
@@ -448,16 +450,63 @@ def lists_of_others(folder: Path) -> None:
     write_lines(folder / "unknown.txt", ["n01580870", "n02419796", "n04322801"])
 
 
-def wilderness_of_ones_own(folder: Path) -> None:
-    """Draw a closed set, images of a factory, detections on both, and the benchmark file of the page."""
-    block = next(one for one in blocks_of("docs/own_benchmark.md") if one.language == "toml")
-    (folder / "parts.toml").write_text(block.text)
+def benchmarks_of_ones_own(folder: Path) -> None:
+    """Write every benchmark file of the page, and draw its sources and predictions."""
+    for text in data_of("docs/own_benchmark.md", "toml"):
+        if (own := tomllib.loads(text)).get("rule"):
+            (folder / f"{own['name'].rpartition('/')[2]}.toml").write_text(text)
+    for draw in (parts_of_ones_own, shapes_of_ones_own, livestock_of_ones_own, pets_of_ones_own, zoo_of_ones_own):
+        draw(folder)
+
+
+def parts_of_ones_own(folder: Path) -> None:
+    """Draw a closed set, images of a factory, and detections on both."""
     known, others = {"bolt": 1, "nut": 2}, {"Bolt": 1, "nut": 2, "cable": 3, "tool": 4}
     write_coco(folder / "parts.json", {n: [("bolt", "nut")[n % 2]] for n in range(1, 121)}, known)
     shown = {n: [[*others][n % 4], "cable"] for n in range(1, 301)}
     write_coco(folder / "factory.json", shown, others)
     write_results(folder / "parts.json", folder / "closed_results.json")
     write_results(folder / "factory.json", folder / "wild_results.json", cable=1, tool=2)
+
+
+def livestock_of_ones_own(folder: Path) -> None:
+    """Draw animals for training and testing, and detections."""
+    livestock = {
+        name: number for number, name in enumerate(("cow", "sheep", "goat", "hen", "duck", "goose", "animal"), 1)
+    }
+    for name, first in (("farm_train", 0), ("farm_test", 500)):
+        shown = {first + n: [[*livestock][n % 7], [*livestock][n % 5]] for n in range(1, 101)}
+        write_coco(folder / f"{name}.json", shown, livestock)
+    unknown = [name for name in livestock if name not in ("duck", "sheep")]
+    write_results(folder / "farm_test.json", folder / "farm_results.json", **dict.fromkeys(unknown, -1))
+
+
+def shapes_of_ones_own(folder: Path) -> None:
+    """Draw shapes, and detections."""
+    shapes(folder)
+    write_results(folder / "test.json", folder / "results.json", triangle=2, star=-1)
+
+
+def zoo_of_ones_own(folder: Path) -> None:
+    """Draw OOD images, decisions on them, and detections with scores."""
+    pair_of_ones_own(folder)
+    for name, images in (("zoo", "abcdef"), ("id", "xyz")):
+        box = {"category_id": 1, "bbox": [0, 5, 15, 15], "score": 0.9}
+        rows = [{"image_id": image, "ood_score": n / 10, **box} for n, image in enumerate(images)]
+        write_json(folder / f"{name}_results.json", rows)
+
+
+def pets_of_ones_own(folder: Path) -> None:
+    """Draw class folders, and scores of a classifier."""
+    classes = ("cat", "dog", "horse", "car", "truck", "chair")
+    for photo in (folder / "photos" / name / f"{n:03}.jpg" for name in classes for n in range(10)):
+        photo.parent.mkdir(parents=True, exist_ok=True)
+        photo.write_text(str(photo))
+    made = curation.build(folder / "pets.toml", sources={"images": folder / "photos"})
+    rows = [
+        f"{image},{0.6 if '/cat' in image else 0.3},{0.4 if '/cat' in image else 0.7}" for image in made.ids("test")
+    ]
+    write_lines(folder / "scores.csv", ["image,cat,dog", *rows])
 
 
 WORLDS: dict[str, Callable[[Path], None]] = {
@@ -483,7 +532,7 @@ WORLDS: dict[str, Callable[[Path], None]] = {
     "docs/openood.md": openood_files,
     "docs/openimages.md": photos_without_sizes,
     "docs/oscr.md": class_scores,
-    "docs/own_benchmark.md": wilderness_of_ones_own,
+    "docs/own_benchmark.md": benchmarks_of_ones_own,
     "docs/owod.md": shapes_with_tasks,
     "docs/owod_metrics.md": open_world_files,
     "docs/proposals.md": suspects,

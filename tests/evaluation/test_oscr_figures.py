@@ -3,8 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from curation.core.errors import EvaluationError
 from curation.evaluation.class_scores import class_scores
-from curation.evaluation.oscr import oscr_figure
+from curation.evaluation.oscr import oscr_figure, protocols_figure
 from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table
 
 SOFT = class_scores(LABELS, table(SOFTMAX), kind="probabilities")
@@ -36,3 +37,15 @@ def test_the_csv_holds_every_point_of_the_exact_curve(tmp_path: Path) -> None:
         for t in sorted({*right, *others}, reverse=True)
     ]
     assert unknown == [*expected, (1.0, len(right) / n_known)]
+
+
+@pytest.mark.usefixtures("unpainted")
+def test_a_figure_of_protocols_holds_the_curves_of_each(tmp_path: Path) -> None:
+    alone = read(oscr_figure({"soft": SOFT}, tmp_path / "one"))
+    together = read(protocols_figure({"P1": {"soft": SOFT}, "P2": {"soft": SOFT, "b": SOFT}}, tmp_path / "all"))
+    for protocol, classifier in (("P1", "soft"), ("P2", "soft"), ("P2", "b")):
+        rows = [row for row in together if (row["protocol"], row["classifier"]) == (protocol, classifier)]
+        assert [{**row, "classifier": "soft"} for row in rows] == [{"protocol": protocol, **row} for row in alone]
+    known = class_scores([0, 1], [[0.9, 0.1], [0.2, 0.8]], kind="probabilities")
+    with pytest.raises(EvaluationError, match="known and other samples"):
+        protocols_figure({"P1": {"soft": SOFT}, "P2": {"soft": known}}, tmp_path / "none")

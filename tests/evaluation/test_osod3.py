@@ -1,5 +1,6 @@
 """OSOD-III: the worked example, the golden case, an evaluator in loops, and what must not matter."""
 
+import csv
 import json
 from collections.abc import Sequence
 from fractions import Fraction
@@ -14,6 +15,8 @@ from curation.benchmarks.osod3.evaluation import (
     VARIANTS,
     Outside,
     TruthView,
+    detectors_figure,
+    evaluate,
     evaluate_case,
     open_set_classes,
     open_set_truth,
@@ -21,6 +24,7 @@ from curation.benchmarks.osod3.evaluation import (
     thresholds_of,
     truth_view,
 )
+from curation.core.errors import UsageError
 from curation.evaluation.measures import Measured, Value
 from curation.evaluation.readers import read_task_detections
 from curation.sources.opening import open_path
@@ -159,3 +163,20 @@ def test_mean_and_both_deviations() -> None:
     assert found["AP_known"]["std_sample"] == pytest.approx(np.sqrt(5 / 3))
     assert found["AP_unk"]["n"] == 3
     assert found["AP_unk"]["left_out"] == ["t4"]
+
+
+def test_one_figure_holds_the_curves_of_two_detectors(tmp_path: Path) -> None:
+    files = write_world(tmp_path)
+    given = {"truth": files["gt"], "classes": files["classes"]}
+    first = evaluate(**given, detections=files["detections"], variant="clean")
+    lower = [row | {"score": row["score"] / 2} for row in json.loads(files["detections"].read_text())]
+    (tmp_path / "lower.json").write_text(json.dumps(lower))
+    second = evaluate(**given, detections=tmp_path / "lower.json", variant="clean")
+    paths = detectors_figure({"FCOS": first, "Faster R-CNN": second}, tmp_path / "two", variant="clean")
+    with paths[-1].open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    for name, result in (("FCOS", first), ("Faster R-CNN", second)):
+        own = [float(row["AOSE"]) for row in rows if row["detector"] == name]
+        assert own == result.table("thresholds")["AOSE"].tolist()
+    with pytest.raises(UsageError, match="no curve of this variant"):
+        detectors_figure({"FCOS": first}, tmp_path / "none", variant="voc")

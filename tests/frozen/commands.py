@@ -17,7 +17,7 @@ from tests.docs.worlds import (
     ood_files,
     pair_of_ones_own,
     reviewed_manifest,
-    shapes_with_tasks,
+    shapes,
     voc_and_coco,
     write_coco,
     write_json,
@@ -126,12 +126,19 @@ def average_precision(folder: Path) -> Iterator[str]:
     yield "leaderboard rows.jsonl --json"
 
 
+EARLIER = """name = "mylab/shapes"
+dataset = "shapes"
+exhaustive = true
+tasks = [{ name = "t1", classes = ["circle", "square"] }, { name = "t2", classes = ["triangle"] },
+         { name = "t3", classes = ["star"] }]
+"""
+"""A task file of the earlier form, which is still read."""
+
+
 def open_world(folder: Path) -> Iterator[str]:
     """Build an open-world benchmark of one's own, export its views, and score them in every variant."""
-    shapes_with_tasks(folder)
-    # The sizes of lists are given on the command line here.
-    tasks = [line for line in (folder / "tasks.toml").read_text().splitlines() if not line.startswith(("val", "exem"))]
-    (folder / "tasks.toml").write_text("\n".join(tasks) + "\n")
+    shapes(folder)
+    (folder / "tasks.toml").write_text(EARLIER)
     sources = "--source train=train.json --source test=test.json"
     yield f"build owod --tasks tasks.toml {sources} --set val_size=10 --set exemplars=5 --out m"
     yield f"export m --part *-test --each --format coco {sources} --out views"
@@ -144,7 +151,7 @@ def open_world(folder: Path) -> Iterator[str]:
     yield f"export m --format owod {sources} --out authors"
     yield "export m --part all --format txt --out lists"
     yield f"init tasks {sources} --n-tasks 2 --name my/own --exhaustive --out own.toml --json"
-    yield f"build owod --tasks own.toml {sources} --set val=none --set exemplars=0 --name my/own --out own --json"
+    yield f"build own.toml {sources} --out own --json"
     yield "diff m own --ids --json"
     for name in ("m", "own"):
         yield f"audit {name} {sources} --set exemplars=5 --out audit-{name} --json"

@@ -21,9 +21,9 @@ from PIL import Image
 
 import curation
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.owod.tasks import start_tasks
 from curation.benchmarks.registry import find_benchmark, find_recipe
 from curation.benchmarks.roles import require_disjoint
+from curation.benchmarks.rules.starting import start_benchmark
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import CurationWarning, ProtocolError
 from curation.extensions.audit.run import audit
@@ -188,7 +188,7 @@ def test_init_and_build_refuse_proof_and_name_the_images(folder: Path, shell: Sh
     (folder / "tasks.toml").write_text(TASKS)
     given = ("--source", "train=train.json", "--source", "test=test.json")
     for words in (
-        ("init", *given, "--out", "new.toml"),
+        ("init", "tasks", *given, "--out", "new.toml"),
         ("build", "owod", "--tasks", "tasks.toml", *given, "--out", "m"),
     ):
         told = shell.err(*words)
@@ -203,7 +203,7 @@ def test_init_and_build_refuse_proof_and_name_the_images(folder: Path, shell: Sh
         ids = {image["id"] for image in left}
         boxes = [one for one in test["annotations"] if one["image_id"] in ids]
         write(folder / "test.json", {**test, "images": left, "annotations": boxes})
-        shell.out("init", *given, "--out", "new.toml")
+        shell.out("init", "tasks", *given, "--out", "new.toml")
         shell.out("build", "owod", "--tasks", "tasks.toml", *given, "--out", "m")
         assert "verified" in shell.out("verify", "m")
 
@@ -264,7 +264,7 @@ def test_init_and_audit_answer_alike_on_the_parts_of_one_folder(
     if (layout, kind) == ("voc without photos", "bytes"):
         expected = 0
     sources = [word for use in uses.values() for word in ("--source", f"{use}=root")]
-    by_init = shell.err("init", *sources, "--out", "new.toml", status=2 * expected)
+    by_init = shell.err("init", "tasks", *sources, "--out", "new.toml", status=2 * expected)
     by_audit = shell.out("audit", "root", status=expected)
     assert (
         ("may be in train" in by_init) == ("perhaps share 3 images" in by_audit) == (kind != "nothing" and not expected)
@@ -285,7 +285,7 @@ def test_init_and_audit_answer_alike_on_the_parts_of_one_folder(
     if (layout, kind) == ("yolo", "bytes"):
         for name in removed:
             (folder / "root" / name).with_suffix(".txt").unlink()
-    assert "may be" not in shell.err("init", *sources, "--out", "new.toml", "--force", status=0)
+    assert "may be" not in shell.err("init", "tasks", *sources, "--out", "new.toml", "--force", status=0)
     assert "no error and no warning" in shell.out("audit", "root")
 
 
@@ -466,7 +466,7 @@ def test_any_overlap_of_two_roles_is_refused_or_told_by_every_command(
         )
         made = Manifest(msgspec.structs.replace(made.header, parts=parts), lists, built_from=made.built_from)
     with told() as by_init:
-        start_tasks(paths, n_tasks=2)
+        start_benchmark("tasks", paths, n_tasks=2)
     with told() as by_build:
         curation.build("owod", paths, tasks=folder / "tasks.toml")
     by_verify = [one.found for one in curation.verify(made).findings if one.check == "disjoint"]

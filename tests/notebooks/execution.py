@@ -1,4 +1,8 @@
-"""Execute every notebook from a clean kernel: ``python -m tests.notebooks.execution [--write] [NAME …]``."""
+"""Execute every notebook from a clean kernel: ``python -m tests.notebooks.execution [--write] [NAME …]``.
+
+A notebook names what it takes in one cell, ``DATA = {"coco": None, …}``, and draws what is not given. With ``--data
+coco=PATH`` a run has it: the saved notebook holds ``None`` again, and its metadata say whose outputs it has.
+"""
 
 import argparse
 import os
@@ -15,19 +19,32 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "notebooks"
 LARGEST = 600_000
 """Characters of a saved notebook, its pictures included."""
-REAL_DATA = "CURATION_SHARED"
+GIVEN = "data_given"
+"""Of a notebook's metadata: the data that its saved outputs are of, by their names in the cell."""
 NOT_SAVED = "not-saved"
 """Tag of a cell that shows photos of others, which are not redistributed."""
 
 
-def execute(path: Path, changes: Mapping[str, str] = {}) -> nbformat.NotebookNode:
-    """Return the notebook with the outputs of a fresh run in the repository's root, some texts of its cells changed."""
+def execute(path: Path, changes: Mapping[str, str] = {}, data: Mapping[str, str] = {}) -> nbformat.NotebookNode:
+    """Return the notebook with the outputs of a fresh run in the repository's root.
+
+    Parameters
+    ----------
+    changes : mapping of str to str
+        Texts of its cells, and what stands in their place in the run.
+    data : mapping of str to str
+        Paths of the data that the notebook is given; the notebook that is returned does not name them.
+    """
     notebook = nbformat.read(path, as_version=4)
-    for old, new in changes.items():
+    sources = [cell.source for cell in notebook.cells]
+    for old, new in {**changes, **{f'"{name}": None': f'"{name}": {place!r}' for name, place in data.items()}}.items():
         (cell,) = (cell for cell in notebook.cells if cell.cell_type == "code" and old in cell.source)
         cell.source = cell.source.replace(old, new)
     client = NotebookClient(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}})
     client.execute()
+    for cell, source in zip(notebook.cells, sources, strict=True):
+        cell.source = source
+    notebook.metadata[GIVEN] = sorted(data)
     return notebook
 
 
@@ -72,11 +89,12 @@ def settled_streams(outputs: list[nbformat.NotebookNode]) -> list[nbformat.Noteb
 
 def save(path: Path, notebook: nbformat.NotebookNode) -> str:
     """Write the notebook back, and return what became of it in a few words."""
-    is_real = REAL_DATA in path.read_text(encoding="utf-8")
-    if is_real and not os.environ.get(REAL_DATA):
-        return f"ran; not saved, since its outputs are of real data ({REAL_DATA} is not set)"
+    before = set(nbformat.read(path, as_version=4).metadata.get(GIVEN, ()))
+    if lacking := before - set(notebook.metadata.get(GIVEN, ())):
+        words = " ".join(f"--data {name}=PATH" for name in sorted(lacking))
+        return f"ran; not saved, since its outputs are of data that this run lacks ({words})"
     text = nbformat.writes(settle(notebook)) + "\n"
-    if is_real and "image/jpeg" in text:
+    if notebook.metadata.get(GIVEN) and "image/jpeg" in text:
         raise ValueError(f"{path.name} would hold photos of others: tag their cell {NOT_SAVED}")
     if len(text) > LARGEST:
         raise ValueError(f"{path.name} would have {len(text):,} characters, more than {LARGEST:,}: show less")
@@ -89,14 +107,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="notebooks without .ipynb (default: all)")
     parser.add_argument("--write", action="store_true", help="save the outputs into the notebooks")
+    parser.add_argument("--data", action="append", default=[], metavar="NAME=PATH", help="data of the named notebooks")
     options = parser.parse_args()
+    data = dict(one.split("=", 1) for one in options.data)
     # A terminal's colours and widths must not reach the saved outputs.
     os.environ.update(COLUMNS="100", NO_COLOR="1")
     paths = [FOLDER / f"{name}.ipynb" for name in options.names] or sorted(FOLDER.glob("*.ipynb"))
     failed = 0
     for path in paths:
         try:
-            notebook = execute(path)
+            notebook = execute(path, data=data)
             print(f"{path.name}: {save(path, notebook) if options.write else 'ran'}")
         except (CellExecutionError, OSError, ValueError) as error:
             failed += 1

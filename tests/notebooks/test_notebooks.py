@@ -8,16 +8,13 @@ import nbformat
 import pytest
 
 import curation
-from tests.notebooks.execution import FOLDER, LARGEST, NOT_SAVED, REAL_DATA, execute, save, settle
+from tests.notebooks.execution import FOLDER, GIVEN, LARGEST, NOT_SAVED, execute, save, settle
 
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 SMALLER = {
-    "elephant": {'run_demo(work / "demo")': 'run_demo(work / "demo", sizes=(24, 20, 40))', '"abcdef"': '"ab"'},
+    "elephant": {'run_demo(work / "demo")': 'run_demo(work / "demo", sizes=(24, 20, 40))'},
     "fifteen_lines": {'run_demo(Path("demo"))': 'run_demo(Path("demo"), sizes=(24, 20, 40))'},
-    "imagenet": {
-        "EPOCHS = len(protocol.known), 30": "EPOCHS = len(protocol.known), 2",
-        "sample(300,": "sample(60,",
-    },
+    "imagenet": {"EPOCHS = len(protocol.known), 30": "EPOCHS = len(protocol.known), 2", "sample(300,": "sample(60,"},
     "osod3": {
         "group_classes(annotations, k=3)": "group_classes(annotations, k=3, restarts=2)",
         "in_four = group_classes(annotations, k=4)": (
@@ -39,10 +36,26 @@ def test_notebook_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The other tests have the other processors: threads that wait for theirs spend time of both.
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    monkeypatch.delenv("CURATION_SHARED", raising=False)
     notebook = execute(path, SMALLER.get(path.stem, {}))
     assert all(cell.execution_count for cell in notebook.cells if cell.cell_type == "code")
     if path.stem == "own_dataset":
         takes_every_step_by_the_public_interface_and_succeeds(notebook)
+
+
+@pytest.mark.slow
+@pytest.mark.shared
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", ["atlas", "owod", "wr1"])
+def test_what_published_lists_show_is_shown_again(name: str, shared: Path) -> None:
+    path = FOLDER / f"{name}.ipynb"
+    saved = nbformat.read(path, as_version=4)
+    again = settle(execute(path, data={"lists": str(shared / "data")}))
+    assert saved.metadata[GIVEN] == again.metadata[GIVEN] == ["lists"]
+    printed, printed_again = (
+        [out.text for cell in nb.cells for out in cell.get("outputs", ()) if "text" in out] for nb in (saved, again)
+    )
+    assert printed == printed_again
 
 
 def takes_every_step_by_the_public_interface_and_succeeds(notebook: nbformat.NotebookNode) -> None:
@@ -63,12 +76,6 @@ def code_of(path: Path) -> list[str]:
     return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
 
 
-
-
-
-
-
-
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_saved_outputs_are_small_and_of_no_machine(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
@@ -81,7 +88,17 @@ def test_saved_outputs_are_small_and_of_no_machine(path: Path) -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_no_photo_of_others_is_saved(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    assert REAL_DATA not in text or "image/jpeg" not in text
+    assert not json.loads(text)["metadata"].get(GIVEN) or "image/jpeg" not in text
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_data_are_named_in_one_cell_with_their_page_and_nothing_is_read_from_elsewhere(path: Path) -> None:
+    sources = code_of(path)
+    cells = [source for source in sources if re.search(r"^DATA = ", source, flags=re.MULTILINE)]
+    assert len(cells) == any(re.search(r"\bDATA[.[]", source) for source in sources)
+    for name, comment in re.findall(r'^    "(\w+)": None,(.*)$', "\n".join(cells), flags=re.MULTILINE):
+        assert re.search(r"# .*https?://", comment), name
+    assert not re.search(r"CURATION_SHARED|shared|_rebuilt|test_with_difficult", "\n".join(sources))
 
 
 def of_pieces(*pieces: tuple[str, str]) -> nbformat.NotebookNode:
@@ -95,8 +112,6 @@ def of_pieces(*pieces: tuple[str, str]) -> nbformat.NotebookNode:
     return new.new_notebook(cells=[cell], metadata={"language_info": {"name": "python", "version": "3.11.7"}})
 
 
-
-
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
     path = tmp_path / "one.ipynb"
@@ -104,29 +119,31 @@ def saved(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize("given", [True, False])
+def test_outputs_of_real_data_are_not_overwritten_with_drawn_ones(saved: Path, given: bool) -> None:
+    real = of_pieces(("stdout", "real"))
+    real.metadata[GIVEN] = ["coco"]
+    assert save(saved, real).startswith("ran and saved")
+    drawn = of_pieces(("stdout", "drawn"))
+    drawn.metadata[GIVEN] = ["coco"] if given else []
+    assert ("--data coco=PATH" in save(saved, drawn)) is not given
+    assert ("drawn" in saved.read_text()) is given
 
 
+def test_paths_of_data_are_given_to_a_run_and_not_saved(saved: Path, tmp_path: Path) -> None:
+    source = 'DATA = {\n    "coco": None,  # https://cocodataset.org\n}\nprint(len(DATA["coco"]))'
+    notebook = of_pieces()
+    notebook.cells[0].source = source
+    saved.write_text(nbformat.writes(notebook), encoding="utf-8")
+    run = execute(saved, data={"coco": "abc"})
+    assert run.cells[0].outputs[0].text == "3\n"
+    assert (run.cells[0].source, run.metadata[GIVEN]) == (source, ["coco"])
 
 
-@pytest.mark.parametrize("named", [True, False])
-def test_outputs_of_real_data_are_not_overwritten_with_drawn_ones(
-    saved: Path, named: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    saved.write_text(saved.read_text().replace('"1"', '"CURATION_SHARED"'))
-    monkeypatch.delenv("CURATION_SHARED", raising=False)
-    if named:
-        monkeypatch.setenv("CURATION_SHARED", "somewhere")
-    save(saved, of_pieces(("stdout", "drawn")))
-    assert ("drawn" in saved.read_text()) is named
-
-
-def test_photos_of_others_stop_the_saving_until_their_cell_is_tagged(
-    saved: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(REAL_DATA, "somewhere")
-    before = saved.read_text().replace('"1"', f'"{REAL_DATA}"')
-    saved.write_text(before)
+def test_photos_of_others_stop_the_saving_until_their_cell_is_tagged(saved: Path) -> None:
+    before = saved.read_text()
     photo = of_pieces(("stdout", "words"), ("", "picture"))
+    photo.metadata[GIVEN] = ["coco"]
     photo.cells[0].outputs[1].data = {"image/jpeg": "AAAA"}
     with pytest.raises(ValueError, match="would hold photos of others"):
         save(saved, photo)

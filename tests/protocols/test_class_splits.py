@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from curation.benchmarks.osod3.lists import rotation, split_classes
+from curation.benchmarks.rules.class_parts import rotation, split_classes
 from curation.core.errors import ProtocolError
 
 NAMES = [f"/m/{number:02}" for number in range(24)]

@@ -7,18 +7,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from curation.benchmarks.findmeifyoucan.pairs import (
-    BDD,
-    EXAMPLE,
-    VOC,
+from curation.benchmarks.findmeifyoucan.pairs import BDD, EXAMPLE, VOC, pair_of, read_pair
+from curation.benchmarks.rules.ood_pools import (
     OodPair,
     OodPool,
     decisions_of,
     disregarded,
     id_class_of,
     id_class_overlaps,
-    pair_of,
-    read_pair,
     read_recorded,
 )
 from curation.cli import main

@@ -8,7 +8,7 @@ import pytest
 
 from curation.benchmarks.building import complete, read_parameters
 from curation.benchmarks.findmeifyoucan.lists import AUTHORS_DECISIONS, START
-from curation.benchmarks.findmeifyoucan.pairs import BDD, VOC, read_recorded
+from curation.benchmarks.findmeifyoucan.pairs import BDD, VOC, overlap_counts, read_recorded
 from curation.benchmarks.registry import find_benchmark
 from curation.manifest.manifest import Manifest
 from curation.review.decisions.resolution import recorded_digest
@@ -233,3 +233,17 @@ def check_start_lists_with_the_published_counts_complete_the_bdd_splits(
     wrong, missed = completed(shared, sources, "bdd", sorted([*people, *rest[:1872]]), images)
     assert {one.name for one in missed} == {"coco-farther.images", "coco-farther.kept_images", "coco.removed_images"}
     assert len(wrong.ids("coco-farther")) == 1872
+
+
+@real_files("decisions")
+def check_the_overlap_counts_of_table_4_as_far_as_the_decisions_say_them(shared: Path) -> None:
+    counts = overlap_counts(shared / "data/findmeifyoucan/manual_selection.json")
+    by_reason: dict[str, int] = {}
+    for row in counts:
+        by_reason[row.reason.lower()] = by_reason.get(row.reason.lower(), 0) + row.lines
+    # Table 4: person 106, dining table 142, other 4.
+    assert by_reason == {"person": 106, "dining table": 134, "car": 4, "other": 8}
+    assert sum(by_reason.values()) == 106 + 142 + 4
+    assert sum(row.lines for row in counts if row.ood_set.endswith("(bdd)")) == 53
+    table = next(row for row in counts if row.reason == "Dining table")
+    assert (table.lines, table.images) == (134, 132)

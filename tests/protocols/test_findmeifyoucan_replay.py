@@ -1,12 +1,15 @@
 """Replay against a plain walk through the steps as the specification writes them."""
 
+import json
 import random
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.benchmarks.findmeifyoucan.pairs import Replayed, replay
+from curation.benchmarks.findmeifyoucan.pairs import overlap_counts
+from curation.benchmarks.rules.ood_pools import Replayed, replay
 from curation.core.errors import DecisionError
 from curation.review.decisions.decision import Decision
 
@@ -126,3 +129,18 @@ def test_a_near_image_outside_the_start_list_is_an_error() -> None:
     assert "a:77" in str(caught.value.found)
     # One that is removed by override too is not near, and so no error.
     run(decided("auto_override", "keep_near", 77), decided("auto_override", "remove", 77))
+
+
+def test_removals_are_counted_by_set_and_reason(tmp_path: Path) -> None:
+    path = tmp_path / "selection.json"
+    removals = {
+        "coco": {"person": [1, 2], "car": [3]},
+        "openimages": {"Person": ["a" * 16, "a" * 16], "Other": ["b" * 16]},
+    }
+    path.write_text(json.dumps({"UNFILTERED_IMAGES_TO_REMOVE": removals}))
+    # Of BDD100k's sets, persons alone are removed.
+    assert overlap_counts(path) == [
+        ("coco (voc)", "car", 1, 1), ("coco (voc)", "person", 2, 2),
+        ("openimages (voc)", "Other", 1, 1), ("openimages (voc)", "Person", 2, 1),
+        ("coco (bdd)", "person", 2, 2), ("openimages (bdd)", "Person", 2, 1),
+    ]  # fmt: skip

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.findmeifyoucan.lists import split_pool, start_by_rule
 from curation.benchmarks.findmeifyoucan.pairs import VOC
 from curation.benchmarks.parts import images_with
 from curation.benchmarks.registry import find_benchmark
+from curation.benchmarks.rules.near_far_lists import split_pool, start_by_rule
 from curation.core.errors import PresenceOnlyError
 from curation.review.decisions.resolution import recorded_form
 from curation.sources.source import Source

@@ -9,7 +9,8 @@ import msgspec
 import networkx as nx
 import pytest
 
-from curation.benchmarks.imagenet import RULES, ClassRule, Partition, declaration_of, partition, read_protocol
+from curation.benchmarks.imagenet import RULES, ClassRule, declaration_of, partition, read_protocol
+from curation.benchmarks.rules.hierarchy import RolePartition
 from curation.cli import main
 from curation.core.errors import ProtocolError
 from curation.core.ids import ilsvrc2012_classes
@@ -37,7 +38,7 @@ P3_BY_SUPERCLASS = [
 ]
 
 
-def sizes(found: Partition) -> tuple[int, int, int]:
+def sizes(found: RolePartition) -> tuple[int, int, int]:
     return len(found.known), len(found.negative), len(found.unknown)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from curation.benchmarks.owod.tasks import EXAMPLE, parse_tasks, read_task_file, read_task_settings
+from curation.benchmarks.rules.tasks import split_of_file
 from curation.core.errors import ProtocolError
 
 FULL = """
@@ -35,20 +36,18 @@ def write(folder: Path, text: str, name: str = "tasks.toml") -> Path:
 
 
 def test_everything_a_file_may_say(tmp_path: Path) -> None:
-    declared = parse_tasks(read_task_file(write(tmp_path, FULL)))
-    assert [(task.name, task.introduced) for task in declared.entries()] == [
-        ("t1", ("circle", "square")),
-        ("t2", ("star",)),
-    ]
-    assert [(entry.name, entry.role, entry.index, entry.aliases) for entry in declared.classes()] == [
+    stated = parse_tasks(read_task_file(write(tmp_path, FULL)))
+    split = split_of_file(stated)
+    assert [(task.name, task.introduced) for task in split.tasks] == [("t1", ("circle", "square")), ("t2", ("star",))]
+    assert [(entry.name, entry.role, entry.index, entry.aliases) for entry in split.classes] == [
         ("circle", "known", 0, ("disc",)),
         ("square", "known", 1, ()),
         ("star", "known", 2, ()),
         ("blob", "unknown", -1, ()),
         ("smudge", "ignored", -1, ()),
     ]
-    assert (declared.dataset_of("train"), declared.dataset_of("test")) == ("shapes", "shapes_test")
-    assert declared.exhaustive
+    assert (stated.dataset("train"), stated.dataset("test")) == ("shapes", "shapes_test")
+    assert all(table.exhaustive for table in stated.sources.values())
 
 
 def test_json_says_the_same_as_toml(tmp_path: Path) -> None:

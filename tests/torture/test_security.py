@@ -263,9 +263,9 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     for first, name in ((1, "train"), (100, "test")):
         sources += ["--source", f"{name}={coco(root / f'{name}.json', NAMES, first)}"]
     tasks = root / "tasks.toml"
-    printed = [told("init", *sources, "--n-tasks", 2, "--out", tasks)]
+    printed = [told("init", "tasks", *sources, "--n-tasks", 2, "--out", tasks)]
     manifest = out / "manifest"
-    build = ["build", "owod", "--tasks", tasks, *sources, "--set", "val_size=2", "--out", manifest]
+    build = ["build", tasks, *sources, "--out", manifest]
     printed.append(told(*build))
     for form, name in (("coco", "truth.json"), ("voc", "voc"), ("yolo", "yolo"), ("owod", "owod")):
         export = ["export", manifest, "--part", "t1-test", "--format", form, *sources]

@@ -71,7 +71,7 @@ VERBS = {
     "neighbors": Verb(f"{_NEAR} -k 2", before=f"{_NEAR} -k 3"),
     "audit": Verb("audit {in}/manifest --out {out}/audit", whole="audit", again=2),
     "cut": Verb(f"cut {COCO} -k 2 --set restarts=2 --on-error components=cut --out {{out}}/cut", whole="cut", again=2),
-    "init": Verb(f"init --source {COCO} --n-tasks 2 --out {{out}}/tasks.toml --force"),
+    "init": Verb(f"init tasks --source {COCO} --n-tasks 2 --out {{out}}/tasks.toml --force"),
     "publish": Verb(_PUBLISH, whole="r", again=2),
 }
 
@@ -81,8 +81,7 @@ READERS = {
     "open images": f"cut {{in}}/openimages --dataset openimages --part train {_CUT}",
     "mtsd": f"cut {{in}}/mtsd --dataset mtsd --part train {_CUT}",
     "cub200": _PROPOSE.replace("coco={in}/wilderness.json", "cub200@train={in}/cub200"),
-    "tasks": f"build owod --tasks {{in}}/tasks.toml --source train={COCO} --source test={{in}}/test.json "
-    "--out {out}/m",
+    "tasks": f"build {{in}}/tasks.toml --source train={COCO} --source test={{in}}/test.json --out {{out}}/m",
     "list of a benchmark": "identify {in}/list.txt",
     "lists": "audit {in}/lists",
     "selection": "review summary {in}/selection.yaml",
@@ -122,7 +121,7 @@ def write_world(folder: Path) -> None:
     np.savez(folder / "train.npz", features=rng.normal(size=(30, 4)), labels=np.arange(30) % 3)
     write_photos(folder / "photos", 5)
     run("similarity embed --photos {in}/photos --encoder colour --out {out}/store")
-    run(f"init --source {COCO} --n-tasks 2 --out {{out}}/tasks.toml")
+    run(f"init tasks --source {COCO} --n-tasks 2 --out {{out}}/tasks.toml")
     test = json.loads((folder / COCO.removeprefix("{in}/")).read_text())
     for image in test["images"]:
         image |= {"id": image["id"] + 10**6, "file_name": f"test-{image['file_name']}"}

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -23,6 +24,7 @@ from curation.benchmarks.findmeifyoucan.detections import (
     read_id_scores,
     read_ood_detections,
 )
+from curation.benchmarks.findmeifyoucan.layout import config_words
 from curation.benchmarks.findmeifyoucan.measures import (
     FPR_KEYS,
     THRESHOLD_RULES,
@@ -45,8 +47,10 @@ from curation.core.columns import distinct
 from curation.core.errors import EvaluationError, UsageError
 from curation.core.figures import (
     INK,
+    MARKERS,
     SERIES,
     SMALL,
+    add_key,
     bins_of,
     label_outer,
     plain,
@@ -55,16 +59,33 @@ from curation.core.figures import (
     small_multiples,
 )
 from curation.core.process import steps
-from curation.evaluation.inputs import POLICY, READING, Policy, Reading, Truth, by_name, file_records, manifest_record
+from curation.evaluation.inputs import (
+    POLICY,
+    READING,
+    Policy,
+    Reading,
+    Truth,
+    by_name,
+    detections_of,
+    file_records,
+    known_classes,
+    manifest_record,
+    remembered_truth,
+)
+from curation.evaluation.matching import assign
 from curation.evaluation.measures import Measure, Measured, Value, definitions
+from curation.evaluation.open_world import CLEAN
 from curation.evaluation.problem import Floats, GroundTruth, KnownClasses, class_names
 from curation.evaluation.resample import GENERATOR
 from curation.evaluation.result import Column, Figure, Report, Result, Scored, Tidy, stem_of, truth_digests
 from curation.evaluation.score_files import unlike_precision
+from curation.evaluation.tables import in_unit, sign_of
 from curation.evaluation.truth import Part, ground_truth
 from curation.evaluation.variants import select
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
+from curation.sources.object_rows import row_files
+from curation.sources.source import Source
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -78,6 +99,7 @@ ONLY = "ood"
 """Name of a split that nothing names."""
 MEASURES = fact(__package__, "measures", tuple[Measure, ...])
 UNKNOWN_IF = "score < threshold (strict)"
+BEST = "the highest confidence at which mAP50 on the ID test is highest: that of its last true positive"
 DEFINITIONS = definitions(MEASURES, **fact(__package__, "definitions", dict[str, str]))
 _SHOWN_DETAILS = (
     "threshold", "id_share_at_least_threshold", "images", "pct_images_without_predictions", "id_detections",
@@ -109,6 +131,14 @@ def detail(measured: Measured | None, name: str) -> float | None:
 
 
 def _drawings(result: Result) -> Iterator[Figure]:
+    for variant in dict.fromkeys(row.variant for row in result.scored):
+        values: dict[str, dict[str, dict[str, float | None]]] = {}
+        for row in result.scored:
+            if row.variant == variant and row.found is not None:
+                numbers = {value.measure: value.value for value in row.found.values if value.measure in _DRAWN}
+                values.setdefault(row.score or UNNAMED, {})[row.split] = numbers
+        if len({split for by_split in values.values() for split in by_split}) > 1:
+            yield Figure(f"measures_{variant}", partial(measures_figure, values, variant=variant))
     for number, (method, by_split) in enumerate(result.columns.items(), 1):
         is_drawn = any(all(map(len, pair)) for pair in by_split.values())
         thresholds = {
@@ -120,6 +150,62 @@ def _drawings(result: Result) -> Iterator[Figure]:
             partial(ood_histograms, by_split, thresholds, method) if is_drawn else None,
             f"no histogram of {method}: a split needs ID and OOD detections",
         )
+
+
+_DRAWN = ("AUROC", "FPR95", "nOSE", "AP_U", "P_U", "R_U")
+
+
+def measures_figure(
+    values: Mapping[str, Mapping[str, Mapping[str, float | None]]], stem: Path, *, variant: str = ""
+) -> list[Path]:
+    """Draw what OOD scores separate beside what they find, split by split: a panel a measure, a line a score.
+
+    Parameters
+    ----------
+    values : mapping of score to split to measure to float or None
+        AUROC and FPR95 as shares, nOSE, AP_U, P_U and R_U in percent, as a result has them; None where undefined.
+    stem : Path
+        Path without suffix.
+    variant : str
+        Of the open-set measures, for the title.
+
+    Returns
+    -------
+    list of Path
+        PNG, SVG, CSV.
+    """
+    splits = list(dict.fromkeys(split for by_split in values.values() for split in by_split))
+    units = {measure.base: measure.unit for measure in MEASURES}
+
+    def percent(score: str, split: str, name: str) -> float:
+        value = in_unit(values[score].get(split, {}).get(name), units[name], "%")
+        return math.nan if value is None else float(value)
+
+    rows = [
+        (score, split, name, by_measure.get(name))
+        for score, by_split in values.items()
+        for split, by_measure in by_split.items()
+        for name in _DRAWN
+    ]
+
+    def draw() -> matplotlib.figure.Figure:
+        figure, axes = small_multiples(len(_DRAWN), height=1.9, sharex=True)
+        for axis, name in zip(axes, _DRAWN, strict=True):
+            for number, score in enumerate(values):
+                axis.plot(
+                    range(len(splits)), [percent(score, split, name) for split in splits],
+                    color=SERIES[number % len(SERIES)], marker=MARKERS[number % len(MARKERS)], label=plain(score),
+                    linestyle=("-", "--", ":")[number // len(SERIES) % 3], linewidth=1.2, clip_on=False,
+                )  # fmt: skip
+            is_better = next(measure.better for measure in MEASURES if measure.base == name)
+            axis.set(title=f"{name} {sign_of(is_better, '%')}", xlim=(-0.3, len(splits) - 0.7))
+            axis.set_ylim(bottom=0)
+            axis.set_xticks(range(len(splits)), [plain(split, 24) for split in splits], rotation=90)
+        add_key(figure, axes[:1])
+        set_title(figure, "OOD scores over the splits", variant and f"open-set measures: variant {variant}")
+        return figure
+
+    return save_figure(draw, stem, ("score", "split", "measure", "value"), rows)
 
 
 def ood_histograms(
@@ -195,7 +281,7 @@ REPORT = Report(
     # 2: P_U is undefined without objects.
     algorithm=2,
     files=tuple(table.name for table in TABLES),
-    figures=("scores_*",),
+    figures=("scores_*", "measures_*"),
     tidy=TABLES,
     places=("split", "score", "variant"),
 )
@@ -214,7 +300,8 @@ class OodOptions:
     fpr : {"first", "nearest", "ood_positive"}
         rule behind FPR95; the result holds all three
     t_star : str
-        the detector's confidence cut: written to the result, and detections below it are left out
+        the detector's confidence cut: detections below it are left out; best: at the best mAP of the ID test, for
+        which --id-truth is needed, and the ID detections as --scores
     bootstrap : int
         replicates of confidence intervals
     seed : int
@@ -249,9 +336,10 @@ class _Split:
 
 def evaluate(
     *,
-    truth: Annotated[Mapping[str, Truth] | Truth, "[SPLIT=]FILE"],
+    truth: Annotated[Mapping[str, Truth] | Truth, "[SPLIT=]FILE"] = MappingProxyType({}),
     detections: Annotated[Mapping[str, Path] | Path, "[SPLIT=]FILE"],
     id_scores: Annotated[Mapping[str, Path] | Path, "[SPLIT=]FILE"],
+    id_truth: Path | None = None,
     classes: Path | None = None,
     reading: Reading = READING,
     policy: Policy = POLICY,
@@ -267,11 +355,14 @@ def evaluate(
     Parameters
     ----------
     truth : Path or Source, or mapping of str to such
-        COCO JSON, or a dataset root
+        COCO JSON, a dataset root, or the published dataset, of which SPLIT (coco-far) names a configuration (default:
+        the sources that the manifest remembers)
     detections : Path, or mapping of str to Path
         COCO results JSON with ood_score, or records by image
     id_scores : Path, or mapping of str to Path
         OOD scores of the detections on the ID test set: JSON, .npy, .csv, or their detections file
+    id_truth : Path, optional
+        ground truth of the ID test set, for --set t_star=best
     classes : Path, optional
         {"known": [...], "unknown": [...]}
     reading : Reading
@@ -297,12 +388,16 @@ def evaluate(
     parts = () if loaded is None else tuple(part.name for part in loaded.header.parts)
     files: dict[str, Path] = by_name(detections, "--detections", "split", parts, unnamed=ONLY)
     names = tuple(files)
+    if loaded is not None and isinstance(truth, Mapping) and not truth:
+        truth = {name: remembered_truth(loaded, [name]) for name in names}
     truths: dict[str, Truth] = by_name(truth, "--truth", "split", parts or names, wanted=names, shared=True)
     id_files: dict[str, Path] = by_name(id_scores, "--scores", "split", names, wanted=names, shared=True)
-    t_star, class_reading = (_t_star(options.t_star), _classes(classes, id_classes, official_compat=official_compat))
+    cuts = _cuts(options.t_star, id_truth, id_files, classes, reading, policy)
+    class_reading = _classes(classes, id_classes, official_compat=official_compat)
     splits = {}
     for name in steps(names, "reading splits"):
-        source = reading.open(truths[name])
+        t_star = cuts[name]
+        source = _of_split(reading, truths[name], name)
         part = ground_truth(source, NO_KNOWN, None if loaded is None else loaded.ids(name))
         read = read_ood_detections(files[name], part.truth, policy, classes=class_reading, t_star=t_star)
         read, ids = paired(read, read_id_scores(id_files[name], t_star=t_star, classes=class_reading))
@@ -310,7 +405,7 @@ def evaluate(
         methods = choose_methods(read, ids, score or None)
         remarks += _unlike(read, ids, methods)
         splits[name] = _Split(part, read, ids, methods, (*read.notes, *ids.notes, *remarks))
-    about = _about(loaded, splits, options, classes, class_reading, shared_ids)
+    about = _about(loaded, splits, options, cuts, {"classes": classes, "id_truth": id_truth}, class_reading, shared_ids)
     scored = [
         Scored(
             part=name,
@@ -325,7 +420,10 @@ def evaluate(
                 "fpr": options.fpr,
                 "official_compat": str(official_compat).lower(),
             },
-            operating_point={"t_star": str(options.t_star or None), "threshold": str(detail(measured, "threshold"))},
+            operating_point={
+                "t_star": _told(options.t_star, cuts[name]),
+                "threshold": str(detail(measured, "threshold")),
+            },
             found=measured._replace(notes=(*split.notes, *measured.notes)),
         )
         for name, split in splits.items()
@@ -351,12 +449,87 @@ def evaluate(
     )
 
 
+def _of_split(reading: Reading, truth: Truth, split: str) -> Source:
+    """Return the source of a split: of the published dataset, the configuration that the split names."""
+    configs = row_files(truth) if isinstance(truth, Path) else {}
+    fitting = [config for config in configs if set(config_words(split)) <= set(config_words(config))]
+    return (replace(reading, image_set=fitting[0]) if len(fitting) == 1 else reading).open(truth)
+
+
+def _told(text: str, cut: float | None) -> str:
+    return f"best, {cut:.7g}" if text == "best" else str(text or None)
+
+
+def _cuts(
+    text: str,
+    id_truth: Path | None,
+    id_files: Mapping[str, Path],
+    classes: Path | None,
+    reading: Reading,
+    policy: Policy,
+) -> dict[str, float | None]:
+    """Return the confidence cut of each split, None where none is asked for."""
+    if (text == "best") != (id_truth is not None):
+        raise UsageError(
+            "--set t_star=best and --id-truth need each other",
+            expected="--set t_star=best --id-truth FILE --scores ID-DETECTIONS",
+            found="--id-truth alone" if id_truth else "--set t_star=best alone",
+        )
+    if id_truth is None:
+        return dict.fromkeys(id_files, _t_star(text))
+    by_file = {path: best_t_star(id_truth, path, classes, reading, policy) for path in dict.fromkeys(id_files.values())}
+    return {name: by_file[path] for name, path in id_files.items()}
+
+
+def best_t_star(
+    truth: Truth, detections: Path, classes: Path | None = None, reading: Reading = READING, policy: Policy = POLICY
+) -> float:
+    """Return the highest confidence cut at which mAP on the ID test is highest (IoU 0.5, area under the curve).
+
+    A lower cut adds detections below all others, and AP is the area under the envelope of precision: it never falls,
+    and rises with each true positive. So mAP is highest from the least confidence of a true positive downwards.
+
+    Parameters
+    ----------
+    truth : Path or Source
+        Objects of the ID test set.
+    detections : Path
+        The detector's own, not yet cut: boxes, classes and confidences.
+    classes : Path, optional
+        The ID classes; by default the categories of the truth.
+
+    Raises
+    ------
+    UsageError
+        The file holds scores alone.
+    EvaluationError
+        No detection finds an object.
+    """
+    if detections.suffix.lower() in (".npy", ".npz", ".csv"):
+        raise UsageError(
+            "--set t_star=best needs the ID detections themselves",
+            where=str(detections),
+            expected="--scores FILE with image_id, bbox, category_id or category, score and ood_score or scores",
+        )
+    source = reading.open(truth)
+    part = ground_truth(source, known_classes(source, classes=classes))
+    read = detections_of(detections, part, policy).detections
+    correct = assign(part.truth, read, CLEAN).outcome == 1
+    if not correct.any():
+        raise EvaluationError(
+            "No detection finds an object of the ID test, so that no cut has a best mAP",
+            where=f"{detections}: {len(read)} detections",
+            expected="detections and truth of one ID test set",
+        )
+    return float(read.scores[correct].min())
+
+
 def _t_star(text: str) -> float | None:
     if not text:
         return None
     value = decimal_value(text)
     if not math.isfinite(value):
-        raise UsageError("--set t_star is not a number", expected="a confidence such as 0.39", found=text[:80])
+        raise UsageError("--set t_star is not a number", expected="a confidence such as 0.39, or best", found=text[:80])
     return value
 
 
@@ -373,7 +546,8 @@ def _about(
     manifest: Manifest | None,
     splits: Mapping[str, _Split],
     options: OodOptions,
-    classes: Path | None,
+    cuts: Mapping[str, float | None],
+    files: Mapping[str, Path | None],
     reading: ClassReading,
     shared_ids: str,
 ) -> dict[str, Any]:
@@ -383,7 +557,7 @@ def _about(
         "versions": {"python": platform.python_version(), "numpy": np.__version__},
         "known_classes_from": NO_KNOWN.origin,
         "manifest": manifest_record(manifest, parts=list(splits)),
-        "option_files": file_records({"classes": classes}),
+        "option_files": file_records(files),
         "inputs": {name: split.file for name, split in splits.items()},
         "variants": {variant.name: variant.meaning for variant in select(VARIANTS, options.variant)},
         "settings": {
@@ -391,6 +565,7 @@ def _about(
             "threshold": {"rule": rule, "meaning": THRESHOLD_RULES[rule], "unknown": UNKNOWN_IF},
             "fpr": {"rule": options.fpr, "meaning": DEFINITIONS[FPR_KEYS[options.fpr]]},
             "t_star": options.t_star or None,
+            **({"t_star_by_split": dict(cuts), "t_star_meaning": BEST} if options.t_star == "best" else {}),
             "t_star_reason": None if options.t_star else "not stated: the files are taken as cut already",
             "id_classes": reading.n_classes,
             "official_compat": reading.official_compat,

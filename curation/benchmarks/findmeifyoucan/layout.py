@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec.structs import replace
 
-from curation.core.errors import PublishError
+from curation.benchmarks.parts import compared, unread_entry
+from curation.core.canonical import sha256_of_lines
+from curation.core.errors import DuplicateIdError, MissingFileError, PublishError
+from curation.core.wording import counted, examples
+from curation.manifest.header import Figure, FileEntry, Header, PartEntry, Rule
+from curation.manifest.importing import LISTS, PROTOCOL
+from curation.manifest.manifest import Manifest
 from curation.manifest.views import locate_images
 from curation.publishing.member import Member, PlannedTable
+from curation.sources.object_rows import ORIGINS, read_object_rows, row_files
 from curation.sources.source import Source
 
 if TYPE_CHECKING:
@@ -17,7 +27,6 @@ if TYPE_CHECKING:
 
 _SHORT = {"openimages": "oi"}
 _DISTANCES = ("near", "far", "farther")
-ORIGINS = {"coco": "COCO", "openimages": "OpenImages"}
 SPLIT = "train"
 """The one split of every published config; nothing is for training all the same."""
 _ROWS = 1000
@@ -62,15 +71,14 @@ def findmeifyoucan_tables(member: Member) -> list[PlannedTable]:
     """
     header = member.manifest.header
     where = f"{header.name} {header.version}"
-    if header.rule.protocol != "findmeifyoucan":
+    if header.rule.protocol not in ("findmeifyoucan", "near-far"):
         raise PublishError(
             "The authors' layout is that of near, far and farther splits",
             where=where,
-            expected="a manifest of the benchmark findmeifyoucan",
+            expected="a manifest of the benchmark findmeifyoucan, or of the rule near-far",
             found=header.rule.protocol,
         )
-    splits = [part.name for part in header.parts if part.name.rpartition("-")[2] in _DISTANCES]
-    parts = [part for part in splits if part in member.manifest.lists]
+    parts = [part.name for part in _splits(header) if part.name in member.manifest.lists]
     if not parts:
         raise PublishError(
             "No near, far or farther split is available",
@@ -87,8 +95,7 @@ def findmeifyoucan_tables(member: Member) -> list[PlannedTable]:
 
 
 def _planned(member: Member, part: str) -> PlannedTable:
-    pool, _, distance = part.rpartition("-")
-    id_set = member.manifest.header.name.rpartition("/")[2].partition("-")[0]
+    distance = part.rpartition("-")[2]
     records, schema = _records(member, part, distance), published_schema()
 
     def rows() -> Iterator[pa.Table]:
@@ -98,8 +105,128 @@ def _planned(member: Member, part: str) -> PlannedTable:
             yield pa.Table.from_pylist(records[start : start + _ROWS], schema=schema)
 
     filled = tuple(name for name in schema.names if name != "image")
-    config = f"{_SHORT.get(pool, pool)}_{distance}_{id_set}"
+    config = _config(member.manifest.header, part)
     return PlannedTable(config, SPLIT, schema, rows, filled, not member.manifest.lists[part])
+
+
+def _splits(header: Header) -> list[PartEntry]:
+    return [part for part in header.parts if part.name.rpartition("-")[2] in _DISTANCES]
+
+
+def _config(header: Header, part: str) -> str:
+    pool, _, distance = part.rpartition("-")
+    id_set = header.name.rpartition("/")[2].partition("-")[0]
+    return f"{_SHORT.get(pool, pool)}_{distance}_{id_set}"
+
+
+def import_published(ours: Manifest, folder: Path) -> Manifest:
+    """Return the published splits as a manifest of their own, each compared with the one that our rule makes.
+
+    The figures hold the published counts beside the paper's: the images of a split, those that the start rule of COCO
+    lets in (the kept ones), and the others (the added ones). The notes name the images by which a split differs from
+    that of `ours`, where `ours` is built. The paper is named only where all of its figures are met.
+
+    Parameters
+    ----------
+    ours : Manifest
+        Of this benchmark, built or header-only.
+    folder : Path
+        The published dataset: configurations such as ``data/coco_far_voc/train.parquet``.
+
+    Raises
+    ------
+    MissingFileError
+        No configuration is that of a split.
+    DuplicateIdError
+        A split lists an image twice.
+    """
+    header, offered = ours.header, row_files(folder)
+    configs = {frozenset(config_words(config)): config for config in offered}
+    chosen = {part.name: configs.get(frozenset(config_words(_config(header, part.name)))) for part in _splits(header)}
+    present = {part: config for part, config in chosen.items() if config is not None}
+    if not present:
+        raise MissingFileError(
+            "The folder holds no configuration of a split",
+            where=str(folder),
+            expected=", ".join(_config(header, part) for part in chosen),
+            found=", ".join(offered)[:300] or "no Parquet file",
+            hint="another ID set has a manifest of its own: findmeifyoucan/voc and findmeifyoucan/bdd",
+        )
+    datasets = {entry.name: entry.dataset for entry in header.sources}
+    lists, files = dict[str, tuple[str, ...]](), list[FileEntry]()
+    for part, config in present.items():
+        source = read_object_rows(folder, dataset=datasets[ours.part(part).sources[0]], part=config)
+        lists[part] = tuple(sorted(source.image_ids.tolist()))
+        if len(offered[config]) > 1:
+            raise DuplicateIdError(
+                "A split has several files", where=str(folder), expected=f"one file of {config}",
+                found=", ".join(path.name for path in offered[config])[:300],
+            )  # fmt: skip
+        [file] = source.files
+        files.append(FileEntry(name=f"{config}.parquet", sha256=file.sha256, size=file.size, rows=len(lists[part])))
+    figures = list(_compared(ours, lists))
+    is_papers = all(figure.paper in (None, figure.obtained) for figure in figures) and len(present) == len(chosen)
+    parts = tuple(
+        replace(
+            part, order="code_point", images=len(lists[part.name]), sha256=sha256_of_lines(lists[part.name]),
+            annotated_images=None, boxes={}, subset_of="",
+            selection=f"The published configuration {present[part.name]}.",
+        )
+        for part in _splits(header) if part.name in lists
+    )  # fmt: skip
+    needed = {name for part in parts for name in part.sources}
+    sources = [unread_entry(entry.name, entry.dataset, entry.part) for entry in header.sources if entry.name in needed]
+    published = replace(unread_entry(LISTS, "findmeifyoucan", "published"), files=tuple(files))
+    imported = replace(
+        header, name=f"{header.name}-published", version="1.0.0", title=f"{header.title}, as published",
+        paper=header.paper if is_papers else None, origin="as_published", parts=parts, sources=(published, *sources),
+        rule=Rule(
+            protocol=PROTOCOL, algorithm_version=1,
+            parameters={part: f"{config}.parquet" for part, config in present.items()},
+        ),
+        figures=tuple(figures), notes=tuple(_differences(ours, lists)), supersedes=None, decisions=None, completes=None,
+    )  # fmt: skip
+    return Manifest(imported, lists)
+
+
+def config_words(config: str) -> list[str]:
+    """Return the words of a configuration or split: ``coco_far_voc`` is coco, far, voc; openimages is oi."""
+    return [_SHORT.get(word, word) for word in re.split("[_-]", config.lower())]
+
+
+def _compared(ours: Manifest, lists: Mapping[str, Sequence[str]]) -> Iterator[Figure]:
+    stated = {figure.name: figure for figure in ours.header.figures}
+
+    def figure(name: str, obtained: int) -> Iterator[Figure]:
+        if name in stated:
+            yield compared(name, obtained, stated[name].paper, stated[name].place, "the published split differs")
+
+    for part, ids in lists.items():
+        pool = part.rpartition("-")[0]
+        yield from figure(f"{part}.images", len(ids))
+        if (by_rule := ours.lists.get(f"{pool}-rule")) is not None:
+            n_kept = len(set(ids) & set(by_rule))
+            yield from figure(f"{part}.kept_images", n_kept)
+            yield from figure(f"{part}.added_images", len(ids) - n_kept)
+        if part.endswith("-near") and f"{pool}-far" in lists:
+            shared = set(ids) & set(lists[f"{pool}-far"])
+            yield from figure(f"{pool}.near_and_far_images", len(shared))
+
+
+def _differences(ours: Manifest, lists: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    for part, ids in lists.items():
+        if part not in ours.lists:
+            yield f"{part}: {ours.title} lacks the list; the published one is compared by its figures alone."
+            continue
+        published, own = set(ids), set(ours.lists[part])
+        if published == own:
+            yield f"{part}: the {counted(len(ids), 'image')} of {ours.title}."
+            continue
+        sides = {"in the published split alone": published - own, f"in {ours.title} alone": own - published}
+        texts = [
+            f"{counted(len(side), 'image')} {word} ({examples(sorted(side))})" for word, side in sides.items() if side
+        ]
+        yield f"{part}: {counted(len(published & own), 'image')} in both; {'; '.join(texts)}."
 
 
 def _records(member: Member, part: str, distance: str) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -35,6 +36,7 @@ from curation.evaluation.inputs import (
     Truth,
     by_name,
     manifest_record,
+    remembered_truth,
     require_manifest_for_ids,
 )
 from curation.evaluation.matching import assign, positives
@@ -304,7 +306,7 @@ def _retained_objects(truth: GroundTruth, rows: Bools) -> GroundTruth:
 
 def evaluate(
     *,
-    truth: Annotated[Mapping[str, Truth] | Truth, "[CASE=]FILE"],
+    truth: Annotated[Mapping[str, Truth] | Truth, "[CASE=]FILE"] = MappingProxyType({}),
     detections: Annotated[Mapping[str, Path] | Path, "[CASE=]FILE"],
     classes: Annotated[Mapping[str, Path] | Path | None, "[CASE=]FILE"] = None,
     manifest: Annotated[Mapping[str, str] | Manifest | str | None, "[CASE=]MANIFEST"] = None,
@@ -325,7 +327,7 @@ def evaluate(
     Parameters
     ----------
     truth : Path or Source, or mapping of str to such
-        COCO JSON, or a dataset root
+        COCO JSON, or a dataset root (default: the source that each manifest remembers)
     detections : Path, or mapping of str to Path
         COCO results JSON: category_id or category, `unknown` included
     classes : Path, or mapping of str to Path, optional
@@ -363,9 +365,11 @@ def evaluate(
     """
     files: dict[str, Path] = by_name(detections, "--detections", "case", unnamed=ONLY)
     names = list(files)
-    truths: dict[str, Truth] = by_name(truth, "--truth", "case", names, wanted=names, shared=True)
     require_manifest_for_ids(category_ids, manifest=manifest, classes=classes)
     chosen, manifests = _classes(classes, manifest, names)
+    if isinstance(truth, Mapping) and not truth:
+        truth = {case: remembered_truth(manifests.get(case), [part]) for case in names}
+    truths: dict[str, Truth] = by_name(truth, "--truth", "case", names, wanted=names, shared=True)
     # Scores are not bounded: the paper's unknown score is a sum of three.
     policy = Policy(stray=stray, other_classes=other_classes, negative_sizes=negative_sizes, any_scores=True)
     opening = reading.opener()
@@ -597,13 +601,18 @@ def _tables(result: Result) -> Iterator[Table]:
 
 def _drawings(result: Result) -> Iterator[Figure]:
     for variant in result.data["variants"]:
-        curves = {
-            scored.case: [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
-            for scored in result.scored
-            if scored.variant == variant and scored.found is not None
-            for table in (scored.found.tables["thresholds"],)
-        }
-        yield Figure(f"open_set_error_{variant}", partial(threshold_figure, curves, variant=variant))
+        draw = partial(threshold_figure, _curves(result, variant), variant=variant)
+        yield Figure(f"open_set_error_{variant}", draw)
+
+
+def _curves(result: Result, variant: str) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of the table ``thresholds`` of each case under a variant."""
+    return {
+        scored.case: [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+        for scored in result.scored
+        if scored.variant == variant and scored.found is not None
+        for table in (scored.found.tables["thresholds"],)
+    }
 
 
 _COLUMNS = ("theta", "AOSE", "WI", "WI_all_fp")
@@ -627,34 +636,76 @@ def threshold_figure(curves: Mapping[str, Sequence[Mapping[str, Any]]], stem: Pa
     list of Path
         PNG, SVG, CSV.
     """
-
-    def draw() -> Canvas:
-        figure, (errors, impact) = small_multiples(2, height=2.3)
-        for number, (case, rows) in enumerate(curves.items()):
-            thetas = [row["theta"] for row in rows]
-            # The numbers are counted at these thresholds, the marks, and change somewhere between them: no slopes.
-            style: dict[str, Any] = {
-                "color": SERIES[number % len(SERIES)],
-                "label": f"case {plain(case)}",
-                "drawstyle": "steps-post",
-                "marker": MARKERS[number % len(MARKERS)],
-                "markersize": 4 if len(rows) <= _MOST_MARKED else 0,
-                "clip_on": False,
-            }
-            errors.plot(thetas, [row["AOSE"] for row in rows], **style)
-            impact.plot(thetas, [float("nan") if row["WI"] is None else row["WI"] for row in rows], **style)
-        errors.set(title="Open-set errors (A-OSE)", ylabel="detections of known classes\non unknown objects")
-        whole_numbers(errors)
-        impact.set(title="Wilderness impact (WI)", ylabel="WI")
-        for axes in (errors, impact):
-            axes.set_xlabel("confidence threshold θ")
-            axes.set_ylim(0, 1.05 * max(axes.get_ylim()[1], 1e-9))
-        add_key(figure, [errors])
-        set_title(figure, "Open-set error over the confidence threshold", variant and f"variant {variant}")
-        return figure
-
     rows = [(case, *(row[name] for name in _COLUMNS)) for case, curve in curves.items() for row in curve]
-    return save_figure(draw, stem, ("case", *_COLUMNS), rows)
+    lines = [(f"case {plain(case)}", number, 0, curve) for number, (case, curve) in enumerate(curves.items())]
+    return save_figure(partial(_draw_thresholds, lines, variant), stem, ("case", *_COLUMNS), rows)
+
+
+def detectors_figure(results: Mapping[str, Result], stem: Path, *, variant: str = "clean") -> list[Path]:
+    """Draw A-OSE and WI over the confidence threshold for several detectors: colours are detectors, dashes cases.
+
+    Parameters
+    ----------
+    results : mapping of str to Result
+        By name of the detector, of one benchmark.
+    stem : Path
+        Path without suffix.
+    variant : str
+
+    Returns
+    -------
+    list of Path
+        PNG, SVG, CSV.
+
+    Raises
+    ------
+    UsageError
+        A result lacks the variant.
+    """
+    curves = {(name, case): rows for name, result in results.items() for case, rows in _curves(result, variant).items()}
+    if lacking := [name for name in results if not any(name == detector for detector, _ in curves)]:
+        raise UsageError(
+            "A result has no curve of this variant", where=lacking[0][:80], expected=f"--variant {variant}, or all",
+            found=", ".join(results[lacking[0]].data["variants"]),
+        )  # fmt: skip
+    cases, detectors = list(dict.fromkeys(case for _, case in curves)), list(results)
+    lines = [
+        (
+            plain(name) if len(cases) == 1 else f"{plain(name)}, case {plain(case)}",
+            detectors.index(name), cases.index(case), rows,
+        )
+        for (name, case), rows in curves.items()
+    ]  # fmt: skip
+    table = [(*key, *(row[name] for name in _COLUMNS)) for key, curve in curves.items() for row in curve]
+    return save_figure(partial(_draw_thresholds, lines, variant), stem, ("detector", "case", *_COLUMNS), table)
+
+
+def _draw_thresholds(lines: Sequence[tuple[str, int, int, Sequence[Mapping[str, Any]]]], variant: str) -> Canvas:
+    """Draw lines of a label, a colour, a kind of dashes, and rows of the table ``thresholds``."""
+    figure, (errors, impact) = small_multiples(2, height=2.3)
+    for label, colour, dashes, rows in lines:
+        thetas = [row["theta"] for row in rows]
+        # The numbers are counted at these thresholds, the marks, and change somewhere between them: no slopes.
+        style: dict[str, Any] = {
+            "color": SERIES[colour % len(SERIES)],
+            "label": label,
+            "linestyle": ("-", "--", ":", "-.")[dashes % 4],
+            "drawstyle": "steps-post",
+            "marker": MARKERS[colour % len(MARKERS)],
+            "markersize": 4 if len(rows) <= _MOST_MARKED else 0,
+            "clip_on": False,
+        }
+        errors.plot(thetas, [row["AOSE"] for row in rows], **style)
+        impact.plot(thetas, [float("nan") if row["WI"] is None else row["WI"] for row in rows], **style)
+    errors.set(title="Open-set errors (A-OSE)", ylabel="detections of known classes\non unknown objects")
+    whole_numbers(errors)
+    impact.set(title="Wilderness impact (WI)", ylabel="WI")
+    for axes in (errors, impact):
+        axes.set_xlabel("confidence threshold θ")
+        axes.set_ylim(0, 1.05 * max(axes.get_ylim()[1], 1e-9))
+    add_key(figure, [errors])
+    set_title(figure, "Open-set error over the confidence threshold", variant and f"variant {variant}")
+    return figure
 
 
 REPORT = Report(

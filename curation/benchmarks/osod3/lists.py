@@ -15,11 +15,9 @@ class lists, files ``category_t1.txt``, ``category_t2.txt``, …, come in by the
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -30,17 +28,23 @@ from curation.benchmarks.parts import (
     Part,
     Selection,
     compared,
-    hash_rank,
-    images_with_roles,
-    in_roles,
     make_part,
     manifest_of,
     rule_note,
+    showing,
     source_entry,
     unread_entry,
 )
+from curation.benchmarks.rules.class_parts import cut_classes, rotation, split_classes
+from curation.benchmarks.rules.superclass import (
+    PAPER,
+    TEST_VIEW,
+    TRAIN_VIEW,
+    hidden_boxes,
+    images_of_parts,
+    train_and_val,
+)
 from curation.core.canonical import sha256_of_lines
-from curation.core.columns import distinct
 from curation.core.errors import ProtocolError, UsageError
 from curation.manifest.header import (
     ClassEntry,
@@ -48,7 +52,6 @@ from curation.manifest.header import (
     Figure,
     LabelView,
     Origin,
-    Paper,
     ParameterValue,
     PartEntry,
     PartRole,
@@ -56,15 +59,10 @@ from curation.manifest.header import (
     Supersedes,
 )
 from curation.manifest.manifest import Manifest
-from curation.manifest.views import class_positions
-from curation.signals.cooccurrence.cut import SOLVER_VERSION, CutOptions, normalized_cut
-from curation.signals.cooccurrence.graph import UNIT, Cooccurrence, class_graph, count_cooccurrence
 from curation.sources.mtsd import OTHER_SIGN
-from curation.sources.source import Categories, Int64s, Source
+from curation.sources.source import Categories, Source
 
 FACTS = benchmark_facts(__package__)
-PAPER = fact(__package__, "paper", Paper)
-TRAIN_VIEW, TEST_VIEW = fact(__package__, "views", dict[str, LabelView]).values()
 CUB_IMAGES = fact(__package__, "cub_images", dict[str, int])
 CUB_CLASSES, PARTS = 200, 4
 MTSD_CLUSTERS = tuple(FACTS["mtsd_clusters"])
@@ -80,8 +78,6 @@ class Selected(NamedTuple):
 
 SELECTED: dict[PartRole, Selected] = {name: Selected(**facts) for name, facts in FACTS["open_images"].items()}
 
-Convention = Literal["part_known", "part_unknown"]
-AUTHORS_SEED = 100
 _CONCERNS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("superclass", "inner_nodes", "group_of", "depiction"), ("openimages",)),
     "rotation": ("openimages", "cub"),
@@ -110,41 +106,6 @@ def check_effects(parameters: Mapping[str, Any]) -> None:
                 expected=unused[param.name],
                 found=f"problem={parameters['problem']}",
             )
-
-
-def split_classes(classes: Sequence[str], *, parts: int = 4, seed: int = AUTHORS_SEED) -> tuple[tuple[str, ...], ...]:
-    """Return disjoint parts of equal size, each sorted.
-
-    *Rectifying Open-Set Object Detection* splits at random and publishes no generator: no split made here is the
-    authors' own. The classes are put into the order of ``sha256("{seed}:{class}")`` and cut into consecutive runs.
-
-    Raises
-    ------
-    ProtocolError
-        They are fewer than the parts, or cannot be divided evenly.
-    """
-    size, rest = divmod(len(classes), parts)
-    if not size or rest:
-        raise ProtocolError(
-            "The classes do not divide into equal parts",
-            expected=f"a multiple of {parts}, such as {parts}",
-            found=str(len(classes)),
-        )
-    shuffled = sorted(classes, key=lambda name: hashlib.sha256(f"{seed}:{name}".encode()).hexdigest())
-    return tuple(tuple(sorted(shuffled[start : start + size])) for start in range(0, len(shuffled), size))
-
-
-def rotation(
-    parts: Sequence[Sequence[str]], number: int, convention: Convention
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the known and the unknown classes of rotation `number` (from 1), in the order of the parts from it on.
-
-    Under ``part_known`` part `number` is known, the others are unknown (the authors' t1..t4 of Open Images); under
-    ``part_unknown`` it is unknown, the others are known (the authors' t1..t4 of CUB).
-    """
-    chosen = tuple(parts[number - 1])
-    others = tuple(name for part in (*parts[number:], *parts[: number - 1]) for name in part)
-    return (chosen, others) if convention == "part_known" else (others, chosen)
 
 
 _PAPER_CLASSES = {"animal": 96, "vehicle": 24}
@@ -215,7 +176,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         parts,
         origin="as_published" if parameters["published"] else "regenerated",
         sources=[source_entry(slot, sources[slot]) for slot in needed],
-        figures=(*figures, *_images_of_parts(sources[needed[0]], roles)),
+        figures=(*figures, *images_of_parts(sources[needed[0]], roles.every_unknown or roles.entries, roles.parts)),
         notes=(FACTS["notes"]["authors" if parameters["published"] else "ours"],),
     )
 
@@ -310,29 +271,6 @@ def _manifest(
     )
 
 
-def _images_of_parts(source: Source, roles: ProblemClasses) -> list[Figure]:
-    """Return how many training images show a class of each part: the parts are very unequal in the paper too."""
-    classes = roles.every_unknown or roles.entries
-    image, category = source.class_pairs()
-    position = class_positions(classes, source)[category]
-    counts = []
-    for part in map(set, roles.parts):
-        of_part = [not part.isdisjoint((entry.name, *entry.aliases)) for entry in classes]
-        counts.append(len(distinct(image[np.array([*of_part, False], np.bool_)[position]])))
-    words = " / ".join(f"{count:,}" for count in counts)
-    ratio = f"; the largest has {max(counts) / min(counts):.1f} times the smallest" if all(counts) else ""
-    return [
-        Figure(
-            name=f"part_{number}.train_images",
-            paper=None,
-            obtained=count,
-            place="training images that show a class of the part",
-            explanation=f"of {words}{ratio}",
-        )
-        for number, count in enumerate(counts, 1)
-    ]
-
-
 def _open_images(
     sources: Mapping[str, Source], parameters: Mapping[str, Any]
 ) -> tuple[ProblemClasses, list[Part], list[Figure]]:
@@ -340,10 +278,9 @@ def _open_images(
     roles, views = open_images_classes(train.categories, parameters), _views(parameters)
     parts = []
     for name, (slot, roles_shown, rule) in SELECTED.items():
-        positions = np.flatnonzero(images_with_roles(sources[slot], roles.entries, *roles_shown))
-        chosen = Selection(slot, sources[slot], positions)
+        chosen = Selection(slot, sources[slot], showing(sources[slot], roles.entries, roles_shown))
         parts.append(make_part(name, name, chosen, roles.entries, view=views[name], rule=rule))
-    return roles, parts, [_hidden(train, roles)]
+    return roles, parts, [hidden_boxes(train, roles.entries)]
 
 
 def _cub(
@@ -353,7 +290,7 @@ def _cub(
     roles = cub_classes(train.categories, parameters)
     test_rule = "All official test images: the same list in all four cases."
     tested = Selection("cub-test", test, np.arange(len(test.images)))
-    known = np.flatnonzero(~images_with_roles(train, roles.entries, "unknown"))
+    known = showing(train, roles.entries, (), ["unknown"])
     test_part = make_part("test", "test", tested, roles.entries, view=TEST_VIEW, rule=test_rule)
     rule = "Official training images of known classes"
     parts = [*_train_and_val(Selection("cub-train", train, known), roles, parameters, rule, per_class=True), test_part]
@@ -370,11 +307,9 @@ def _mtsd(
 ) -> tuple[ProblemClasses, list[Part], list[Figure]]:
     train, test = sources["mtsd-train"], sources["mtsd-val"]
     roles = mtsd_classes(train, test, parameters)
-    chosen = np.flatnonzero(
-        images_with_roles(train, roles.entries, "known") & ~images_with_roles(train, roles.every_unknown, "unknown")
-    )
+    chosen = showing(train, roles.every_unknown, ["known"], ["unknown"])
     rule = "Training images with a sign of a known class and none of either unknown cluster"
-    test_images = np.flatnonzero(images_with_roles(test, roles.every_unknown, "known", "unknown"))
+    test_images = showing(test, roles.every_unknown, ["known", "unknown"])
     parts = [
         *_train_and_val(Selection("mtsd-train", train, chosen), roles, parameters, rule, per_class=False),
         make_part(
@@ -386,7 +321,7 @@ def _mtsd(
     hidden = Figure(
         name="test.other_clusters_images",
         paper=None,
-        obtained=len(test_images) - int(images_with_roles(test, roles.entries, "known", "unknown").sum()),
+        obtained=len(test_images) - len(showing(test, roles.entries, ["known", "unknown"])),
         place="test images",
         explanation="images of the test list that show neither a known class nor one that is unknown in this case",
     )
@@ -396,15 +331,10 @@ def _mtsd(
 def _train_and_val(
     chosen: Selection, roles: ProblemClasses, parameters: Mapping[str, Any], rule: str, *, per_class: bool
 ) -> list[Part]:
-    """Return the training part and, by hash rank, the share of its images that validates."""
     share, seed = parameters["val_fraction"], parameters["seed"]
-    held, train_images = split_share(chosen.source, chosen.positions, float(share), f"{seed}/val/", per_class=per_class)
-    train, val = (Selection(chosen.slot, chosen.source, images) for images in (train_images, held))
-    share_rule = f"a share of {share}{' of each class' if per_class else ''} by hash rank (seed {seed})"
-    return [
-        make_part("train", "train", train, roles.entries, view=TRAIN_VIEW, rule=f"{rule}, less those of val."),
-        make_part("val", "val", val, roles.entries, view=TEST_VIEW, rule=f"{rule}: {share_rule}."),
-    ]
+    words = rule, f"a share of {share}{' of each class' if per_class else ''} by hash rank (seed {seed})"
+    views = {"train": TRAIN_VIEW, "val": TEST_VIEW}
+    return train_and_val(chosen, roles.entries, share, f"{seed}/val/", words, views, per_class=per_class)
 
 
 def _views(parameters: Mapping[str, Any]) -> dict[PartRole, LabelView]:
@@ -412,51 +342,6 @@ def _views(parameters: Mapping[str, Any]) -> dict[PartRole, LabelView]:
     treated = {"ignored": "inner_nodes", "crowd": "group_of", "depiction": "depiction"}
     chosen = {label: parameters[name] for label, name in treated.items()}
     return {name: msgspec.structs.replace(TRAIN_VIEW if name == "train" else TEST_VIEW, **chosen) for name in SELECTED}
-
-
-def _hidden(source: Source, roles: ProblemClasses) -> Figure:
-    """Return how many boxes of unknown classes lie on images with a known one."""
-    image, category = source.class_pairs()
-    known = images_with_roles(source, roles.entries, "known")
-    unknown = in_roles(source, roles.entries, "unknown")[category] & known[image]
-    n_images = len(distinct(image[unknown]))
-    return Figure(
-        name="train.hidden_unknown_boxes",
-        paper=None,
-        obtained=int(unknown.sum()),
-        place="training images",
-        explanation=f"boxes of unknown classes on {n_images} training images, unlabelled in training",
-    )
-
-
-def split_share(source: Source, images: Int64s, share: float, salt: str, *, per_class: bool) -> tuple[Int64s, Int64s]:
-    """Return a share of some images by hash rank, and the others, both in file order.
-
-    Parameters
-    ----------
-    share : float
-        From 0 to 0.5.
-    salt : str
-        Of the hash rank.
-    per_class : bool
-        Take the share of each class's images apart (images with one object); else of all.
-    """
-    ids = source.image_ids
-    groups = [images]
-    if per_class:
-        image, category = source.class_pairs()
-        of_image = np.full(len(source.images), -1, np.int64)
-        of_image[image[::-1]] = category[::-1]
-        groups = [images[of_image[images] == number] for number in np.unique(of_image[images]).tolist()]
-    held: list[int] = []
-    for group in groups:
-        # Rounded to the nearest image, and never the whole class.
-        size = min(int(share * len(group) + 0.5), max(0, len(group) - 1))
-        ranked = hash_rank(ids[group].tolist(), salt)
-        held += group[ranked[:size]].tolist()
-    chosen = np.zeros(len(source.images), np.bool_)
-    chosen[held] = True
-    return images[chosen[images]], images[~chosen[images]]
 
 
 def open_images_classes(categories: Categories, parameters: _Settings) -> ProblemClasses:
@@ -576,9 +461,13 @@ def mtsd_classes(train: Source, test: Source, parameters: _Settings) -> ProblemC
     signs = sorted({*train.categories.names, *test.categories.names} - {OTHER_SIGN})
     if len(signs) < len(_CLUSTERS):
         raise ProtocolError("There are too few sign classes to cut", expected="at least 3", found=str(len(signs)))
-    clusters, recorded = (_published_clusters if parameters["published"] else partial(_cut, (train, test)))(
-        signs, parameters
-    )
+    if parameters["published"]:
+        clusters, recorded = _published_clusters(signs, parameters)
+    else:
+        graph = (train, test) if parameters["graph_images"] == "all" else (train,)
+        settings = {name: parameters[name] for name in ("weighting", "components")}
+        (known, second, third), recorded = cut_classes(graph, signs, len(_CLUSTERS), **settings)
+        clusters = {"known": known, "unknown1": third, "unknown2": second}
     case = parameters["case"]
     unknown_clusters = ("unknown1", "unknown2") if case == "unknown12" else (case,)
     left_out = [name for cluster in _CLUSTERS[1:] if cluster not in unknown_clusters for name in clusters[cluster]]
@@ -629,37 +518,6 @@ def _published_clusters(signs: Sequence[str], parameters: _Settings) -> _Cluster
         )
     clusters = {name: tuple(sorted(part)) for name, part in zip(_CLUSTERS, published.parts, strict=True)}
     return clusters, {"published_digests": published.sha256}
-
-
-def _cut(sources: tuple[Source, Source], signs: Sequence[str], parameters: _Settings) -> _Clusters:
-    number = {name: position for position, name in enumerate(signs)}
-    images, pairs, total = np.zeros(len(signs), np.int64), np.zeros((len(signs), len(signs)), np.int64), 0
-    # A class that one of the sources lacks has no images there.
-    for source in sources if parameters["graph_images"] == "all" else sources[:1]:
-        counts = count_cooccurrence(source, [name for name in source.categories.names if name in number])
-        at = np.array([number[name] for name in counts.names], np.int64)
-        images[at] += counts.images
-        pairs[np.ix_(at, at)] += counts.pairs
-        total += counts.total
-    weighting = parameters["weighting"]
-    graph = class_graph(Cooccurrence(tuple(signs), images, pairs, total), weighting)
-    cut = normalized_cut(graph, 3, CutOptions(components=parameters["components"]))
-    known, second, third = cut.clusters
-    # Fractional weights are whole multiples of 1e-9, and so is what lies between clusters.
-    unit = UNIT if weighting in ("jaccard", "pmi") else 1
-    return {"known": known, "unknown1": third, "unknown2": second}, {
-        "cut_solver_version": SOLVER_VERSION,
-        "cut_ncut": f"{cut.value.numerator}/{cut.value.denominator}",
-        "cut_lower_bound": f"{cut.lower_bound:.6f}",
-        "cut_gap": f"{cut.gap:.6f}",
-        "cut_certificate": cut.certificate,
-        "cut_starts": len(cut.starts),
-        "cut_starts_that_reached_it": cut.reached,
-        "cut_between": ";".join(",".join(map(str, row)) for row in cut.between.tolist()),
-        "cut_between_unit": f"1/{unit}",
-        "cut_isolated": cut.isolated,
-        "cut_apart": cut.apart,
-    }
 
 
 def _roles(**names: Iterable[str | None]) -> dict[str, ClassRole]:

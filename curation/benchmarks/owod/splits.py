@@ -5,28 +5,23 @@ What they state is in ``owod.toml``; a custom split is a task file (`curation.be
 
 from __future__ import annotations
 
-import difflib
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
-import numpy as np
-
 from curation.benchmarks.benchmark import SourceSlot, benchmark_facts, fact
-from curation.benchmarks.owod.tasks import SOURCES, TaskFile, parse_tasks
+from curation.benchmarks.owod.tasks import parse_tasks
 from curation.benchmarks.parts import source_entry, unread_entry
 from curation.benchmarks.published import declared_tasks, drafts, task_classes
-from curation.benchmarks.roles import require_disjoint_sources
+from curation.benchmarks.rules.task_lists import KNOWN_VIEW, TRAIN_VIEW, TaskSplit
+from curation.benchmarks.rules.tasks import split_of_file
 from curation.core.errors import ProtocolError
-from curation.manifest.header import ClassEntry, LabelView, Paper, PartEntry, PartRole, SourceEntry, TaskEntry
-from curation.manifest.views import class_positions
+from curation.manifest.header import Paper, PartEntry, PartRole, SourceEntry, TaskEntry
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC, family
 from curation.sources.source import Source
 
 _ROOM = __package__
 PAPERS = fact(_ROOM, "papers", dict[str, Paper])
-TRAIN_VIEW, KNOWN_VIEW, TEST_VIEW = fact(_ROOM, "views", dict[str, LabelView]).values()
 TASKS = declared_tasks(_ROOM)
 """Tasks of each split, with the classes that they introduce."""
 
@@ -40,60 +35,39 @@ OFFICIAL_IMAGES = {COCO_TRAIN: 118_287, COCO_VAL: 5_000}
 CUSTOM = "custom"
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split(TaskSplit):
     """A benchmark over COCO, perhaps with VOC in its first task, or a user's own tasks.
 
     Attributes
     ----------
     name, title : str
-    classes : tuple of ClassEntry
     has_validation : bool
         Whether its authors set validation images apart.
-    train, test : str
-        Names of the sources that training and test lists are selected from.
-    first_train : tuple of str
-        Sources that are wholly the training list of task 1.
-    first_test : str
-        Source that comes first in the test list, as a whole; then the test list takes the images of each later task
-        in turn, instead of every annotated image.
     sizes : mapping of str to int
         Images of each list as published; ``tN-selection``: before validation images are taken out.
     place : str
         Where the paper states them.
     digests : mapping of str to str
         Of the published lists with namespaces, where the rule fixes their order.
-    declared : TaskFile or None
-        A user's own.
     """
 
     name: str
     title: str
     paper: Paper | None
-    tasks: tuple[TaskEntry, ...]
-    classes: tuple[ClassEntry, ...]
     has_validation: bool = True
     train: str = COCO_TRAIN
     test: str = COCO_VAL
-    first_train: tuple[str, ...] = ()
-    first_test: str = ""
     sizes: Mapping[str, int] = field(default_factory=dict)
     place: str = ""
     digests: Mapping[str, str] = field(default_factory=dict)
-    declared: TaskFile | None = None
-
-    @property
-    def slots(self) -> tuple[str, ...]:
-        """Names of all sources of images, in order."""
-        first_test = (self.first_test,) if self.first_test else ()
-        return (*self.first_train, self.train, *first_test, self.test)
 
     def dataset(self, slot: str) -> tuple[str, str]:
         """Return the dataset and part of a source; the part is ``""`` where any may be meant."""
         if slot == VAL_LIST:
             return self.dataset(self.train)[0], "val"
-        if self.declared is not None:
-            return self.declared.dataset_of(slot), ""
+        if self.stated is not None:
+            return self.stated.dataset(slot), ""
         dataset, _, part = slot.partition("-")
         return dataset, part
 
@@ -101,20 +75,19 @@ class Split:
         """Return the classes annotated exhaustively on every image of a source."""
         if slot == VAL_LIST:
             return ()
-        if self.declared is not None:
-            return tuple(entry.name for entry in self.classes) if self.declared.exhaustive else ()
+        if self.stated is not None:
+            return tuple(entry.name for entry in self.classes) if self.stated.sources[slot].exhaustive else ()
         return COCO_CLASSES if family(self.dataset(slot)[0]) == "coco" else VOC_CLASSES
 
-    def validation_rule(self, parameters: Mapping[str, Any]) -> str:
-        """Return ``hash``, ``published`` or ``none``."""
-        if parameters["val"] != "split":
-            return str(parameters["val"])
-        return "hash" if self.has_validation else "none"
+    def resolved(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters with ``hash``, ``published`` or ``none`` as ``val``."""
+        usual = "hash" if self.has_validation else "none"
+        return {**parameters, "val": usual if parameters["val"] == "split" else parameters["val"]}
 
     def manifest_name(self, sources: Mapping[str, Source]) -> str:
         """Return the name of the manifest; only the official files give a published benchmark's name."""
-        if self.declared is not None:
-            return self.declared.name
+        if self.stated is not None:
+            return self.stated.name
         name = f"owod/{self.name}"
         if self.train not in sources:
             name += "-test"
@@ -209,17 +182,10 @@ def split_of(parameters: Mapping[str, Any]) -> Split:
             expected="--tasks FILE, which says split=custom by itself",
         )
     if parameters["split"] == CUSTOM:
-        declared = parse_tasks(parameters["tasks"])
-        return Split(
-            name=CUSTOM,
-            title=declared.title or declared.name,
-            paper=None,
-            tasks=declared.entries(),
-            classes=declared.classes(),
-            train="train",
-            test="test",
-            declared=declared,
-        )
+        stated = parse_tasks(parameters["tasks"])
+        split = split_of_file(stated)
+        own = {each.name: getattr(split, each.name) for each in fields(split)}
+        return Split(name=CUSTOM, title=stated.title or stated.name, paper=None, **own)
     return SPLITS[parameters["split"]]
 
 
@@ -233,7 +199,7 @@ def choose_slots(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
             *split.dataset(slot),
             slot in needed,
             ("test images" if slot in needed else "training images") + ": COCO instances JSON, or a root",
-            usual_part=slot if split.declared is not None else "",
+            usual_part=slot if split.stated is not None else "",
         )
         for slot in split.slots
     ]
@@ -264,89 +230,3 @@ def check_given(split: Split, sources: Mapping[str, Source], parameters: Mapping
             found=f"--set val={parameters['val']}",
             hint="--set val=published",
         )
-
-
-def check_source(split: Split, slot: str, sources: Mapping[str, Source]) -> None:
-    """Raise `ProtocolError` unless a source's classes are the benchmark's and its ids its own."""
-    source, declared = sources[slot], split.declared is not None
-    positions = class_positions(split.classes, source)
-    used = np.flatnonzero(np.bincount(source.class_pairs()[1]))
-    strangers = [source.categories.names[category] for category in used.tolist() if positions[category] < 0]
-    where = f"source {slot}: {source.files[0].name if source.files else source.dataset}"
-    names = [entry.name for entry in split.classes]
-    if strangers:
-        more = f" and {len(strangers) - 5} more" if len(strangers) > 5 else ""
-        raise ProtocolError(
-            "A source shows classes that the benchmark does not name",
-            where=where,
-            expected="classes of a task, or listed as unknown or ignored in the task file"
-            if declared
-            else f"the {len(names)} classes of the split",
-            found=", ".join(repr(name[:40]) for name in strangers[:5]) + more,
-            hint=_hint_for(strangers, names, is_declared=declared),
-        )
-    if not len(used):
-        raise ProtocolError(
-            "A source shows no class at all",
-            where=where,
-            expected="annotations",
-            found=f"{len(source.images)} images and no object",
-            hint="give the annotation file itself: a list of ids, or a file without annotations, has no classes",
-        )
-    offered = list(dict.fromkeys(name for use in SOURCES if use in sources for name in sources[use].categories.names))
-    seen = {
-        index for use in SOURCES if use in sources for index in class_positions(split.classes, sources[use]).tolist()
-    }
-    if declared and (missing := [name for index, name in enumerate(names) if index not in seen]):
-        near = _nearest(missing[0], offered)
-        raise ProtocolError(
-            "The task file names a class that no source has",
-            where="--tasks",
-            expected=", ".join(offered)[:300],
-            found=", ".join(missing[:5]),
-            hint=f"did you mean {near[0]!r}?" if near else None,
-        )
-    for other in split.slots[: split.slots.index(slot)]:
-        if other not in sources or sources[other].namespace != source.namespace:
-            continue
-        shared = set(source.images.native.tolist()).intersection(sources[other].images.native.tolist())
-        if shared:
-            if declared:
-                require_disjoint_sources({name: sources[name] for name in (other, slot)})
-            raise ProtocolError(
-                "Two sources have images of the same id",
-                where=f"sources {other} and {slot}",
-                expected="each id names one image",
-                found=f"{len(shared)} ids in both, the first {min(shared)}",
-                hint="if they are different images: [datasets] train = ..., test = ... in the task file, two names; "
-                "else remove them from one of the two files"
-                if declared
-                else None,
-            )
-
-
-def _nearest(name: str, names: list[str]) -> list[str]:
-    """Return the name that is the same but for its case, else the most alike; none where none is."""
-    same = [offered for offered in names if offered.casefold() == name.casefold()]
-    return same or difflib.get_close_matches(name, names, n=1)
-
-
-def _hint_for(strangers: list[str], task_classes: list[str], *, is_declared: bool) -> str:
-    """Return what to do about classes that no task names; a user's own task file has a place for each of them."""
-    near = _nearest(strangers[0], task_classes)
-    cases = [
-        (stranger, known) for stranger in strangers for known in task_classes if stranger.casefold() == known.casefold()
-    ]
-    if is_declared and cases:
-        fixes = ", ".join(f"{json.dumps(stranger, ensure_ascii=False)} for {known!r}" for stranger, known in cases[:5])
-        return f"did you mean the same class? In the task file write {fixes[:400]}, as the annotations do"
-    alias = f"is {strangers[0]!r} an alias of {near[0]!r}?" if near else None
-    if not is_declared:
-        file = "is it another file? For data of your own: `curation init tasks`, and --tasks FILE"
-        return f"{alias} Or {file}" if alias else file
-    names = ", ".join(json.dumps(name[:200], ensure_ascii=False) for name in strangers[:20])
-    ways = (
-        f"in the task file, above the first [[tasks]]: unknown = [{names}] where their objects stay unknown for ever, "
-        f"or ignored = [{names}] where they are neither right nor wrong"
-    )
-    return f"{alias}; {ways}" if alias else ways

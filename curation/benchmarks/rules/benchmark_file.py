@@ -39,15 +39,23 @@ from curation.manifest.locate import load_manifest
 from curation.sources.datasets import users_name
 from curation.sources.source_specs import SourceSlot
 
-RuleName = Literal["wilderness", "lists", "split"]
+RuleName = Literal["wilderness", "tasks", "superclass", "hierarchy", "near-far", "lists", "split"]
 """Each rule is the module of this name beside this one, with `_` for `-` (see `rule_module`)."""
 RULES: tuple[RuleName, ...] = get_args(RuleName)
-EVALUATORS: dict[str, str] = {"wilderness": "elephant"}
+EVALUATORS: dict[str, str] = {
+    "wilderness": "elephant",
+    "tasks": "owod",
+    "superclass": "osod3",
+    "hierarchy": "imagenet",
+    "near-far": "findmeifyoucan",
+}
 """The evaluation of each rule's manifests."""
 ROLES: tuple[ClassRole, ...] = ("known", "negative", "unknown", "ignored")
 ClassName = Annotated[str, Meta(min_length=1, max_length=200)]
 ClassNames = tuple[ClassName, ...]
 _DEEPEST = 50
+_EARLIER = {"tasks": "owod --tasks ", "pools": "findmeifyoucan --set pair="}
+"""Options of `build` that read files of earlier forms, by a table that only they have."""
 _OWN = ("name", "paper", "expect", "published", "cases")
 """Keys that a file has itself: they are not inherited."""
 Parameters = TypeVar("Parameters", bound=msgspec.Struct)
@@ -73,7 +81,7 @@ class SourceTable(_Table, frozen=True):
     meaning : str
         One line for messages.
     licence : str
-        Terms of the user's own data, as a note of the source.
+        Of the user's own data, such as CC-BY-4.0.
     exhaustive : bool
         Whether every object of every class is annotated on every image.
     """
@@ -137,7 +145,10 @@ class Classes(_Table, frozen=True):
         ProtocolError
             A group contains itself.
         """
-        names: ClassNames = getattr(self, role)
+        return self.leaves(getattr(self, role))
+
+    def leaves(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return classes, a group's in its place; each once, in order. A `ProtocolError` as `of` raises it."""
         opened: set[str] = set()
         return tuple(dict.fromkeys(leaf for name in names for leaf in self._leaves(name, (), opened)))
 
@@ -249,7 +260,9 @@ class BenchmarkFile(_Table, frozen=True):
     def slots(self) -> tuple[SourceSlot, ...]:
         """The sources as a build takes them."""
         return tuple(
-            SourceSlot(name, self.dataset(name), table.part, table.required, table.meaning or self.role(name), name)
+            SourceSlot(
+                name, self.dataset(name), table.part, table.required, table.meaning or self.role(name), self.role(name)
+            )
             for name, table in self.sources.items()
         )
 
@@ -316,7 +329,8 @@ def rule_module(rule: str) -> Any:
     It holds ``PARAMETERS`` (the record of its parameters), ``PARTS``, ``PAPER`` (None if it follows no paper),
     ``build`` and ``start`` (what `init` writes), ``USUAL_SOURCES`` (names of sources for `init`) and ``score_words``
     (options of `evaluate MANIFEST`, of a rule in `EVALUATORS`). A function ``resolved(parameters, folder)`` replaces
-    what a user's file refers to by what it holds.
+    what a user's file refers to by what it holds. A rule that replays decisions has ``read_recorded`` and
+    ``read_decisions_file``.
     """
     return import_module(f"{__package__}.{rule.replace('-', '_')}")
 
@@ -340,13 +354,16 @@ def rule_of(text: str) -> str:
     tables = _whole(path, case)
     rule = tables.get("rule", "")
     if rule not in RULES and (rule or "published" not in tables):
-        near = get_close_matches(str(rule), RULES, cutoff=0.4)
+        hints = [f'rule = "{near}"' for near in get_close_matches(str(rule), RULES, cutoff=0.4)]
+        hints += [
+            f"a file of an earlier form: curation build {at}{path}" for key, at in _EARLIER.items() if key in tables
+        ]
         raise ProtocolError(
             "The benchmark file names no rule",
             where=str(path),
             expected=f"rule = one of {', '.join(RULES)}",
             found=repr(rule)[:80] if rule else "no key rule",
-            hint=f'rule = "{near[0]}"' if near else "docs/own_benchmark.md shows a file of each rule",
+            hint=[*hints, "docs/own_benchmark.md shows a file of each rule"][0],
         )
     return str(rule)
 
@@ -404,13 +421,12 @@ def parameter_text(benchmark: BenchmarkFile, form: type[Parameters]) -> str:
 
 def _stored(benchmark: BenchmarkFile, settings: msgspec.Struct) -> str:
     """Return a benchmark with its parameters in their usual form, but for those that have their default."""
-    fields = {field.name: field for field in msgspec.structs.fields(settings)}
-    values = {name: getattr(settings, name) for name in sorted(benchmark.parameters)}
-    written = {
-        name: _plain(value)
-        for name, value in values.items()
-        if value != fields[name].default and (value or not fields[name].default_factory)
+    usual = {
+        field.name: field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+        for field in msgspec.structs.fields(settings)
     }
+    given = {name: getattr(settings, name) for name in sorted(benchmark.parameters)}
+    written = {name: _plain(value) for name, value in given.items() if value != usual[name]}
     return _as_text(msgspec.structs.replace(benchmark, parameters=written))
 
 
@@ -556,8 +572,12 @@ def _explained(error: msgspec.ValidationError, path: Path, keys: Sequence[str], 
     place = {0: "", 1: f", line {', '.join(numbers)}"}.get(len(numbers), f", one of the lines {', '.join(numbers[:5])}")
     near = get_close_matches(key, keys) if "unknown" in message else []
     if "matching regex" in message:
-        forms = {"name": "lower-case letters, digits, . and _, joined by - and at most one /"}
-        message = (forms | {"sha256": "sha256: and 64 digits of 0 to 9 and a to f"}).get(key, "a to z, 0 to 9, _")
+        forms = {
+            "name": "lower-case letters, digits, . and _, joined by - and at most one /",
+            "cut": "whole, halves, sixths, or a pattern of the letters K, N and U, such as KKNU",
+            "sha256": "sha256: and 64 digits of 0 to 9 and a to f",
+        }
+        message = forms.get(key, "a to z, 0 to 9, _")
     problem = "an unknown key" if "unknown" in message else "no such key" if unknown else "a wrong value"
     where = f"{path}{place}" + (f", table [{'.'.join(names)}]" if names else "")
     return ProtocolError(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,13 +15,16 @@ from curation.benchmarks.roles import require_disjoint_sources
 from curation.benchmarks.rules.benchmark_file import RuleName, rule_module
 from curation.core.arguments import checked
 from curation.core.columns import distinct
-from curation.core.errors import UsageError
+from curation.core.errors import ProtocolError, UsageError
 from curation.core.wording import slug
+from curation.manifest.header import NAME
 from curation.sources.datasets import users_name
 from curation.sources.opening import open_slots
 from curation.sources.source import Source
 from curation.sources.source_specs import BadBoxes, Reading, SourceSlot
 
+_LONGEST_NAME = 200
+NAMES_ARE = f"printable names of 1 to {_LONGEST_NAME} characters without outer blanks, none of them 'unknown'"
 Given = Annotated[Mapping[str, Path] | Path, "[NAME[@PART]=]PATH"]
 
 
@@ -73,6 +77,9 @@ def start_benchmark(
     bad_boxes
         boxes that are not finite, negative or outside any image: refuse, or drop and count
     """
+    if not re.fullmatch(NAME, name) or len(name) > 100:
+        expected = "lower-case words joined by -, at most one /"
+        raise UsageError("The name cannot be that of a benchmark", where=f"--name {name[:80]}", expected=expected)
     module = rule_module(rule)
     usual: tuple[str, ...] = module.USUAL_SOURCES
     if rule == "lists":
@@ -95,7 +102,14 @@ def start_benchmark(
     return "\n".join(module.start(sources, options)).rstrip("\n") + "\n"
 
 
-def source_tables(sources: Mapping[str, Source], name: str, roles: Mapping[str, str] = {}) -> list[str]:
+def source_tables(
+    sources: Mapping[str, Source],
+    name: str,
+    roles: Mapping[str, str] = {},
+    *,
+    beside: Sequence[str] = (),
+    exhaustive: bool | None = None,
+) -> list[str]:
     """Return the lines of ``[sources]``; sources that number their images alike get a namespace each.
 
     Parameters
@@ -105,22 +119,36 @@ def source_tables(sources: Mapping[str, Source], name: str, roles: Mapping[str, 
         Of the benchmark: its last word is the namespace of the image ids.
     roles : mapping of str to str
         Key ``as`` of the sources whose name is not their role.
+    beside : sequence of str
+        Names of sources that the file needs, given or not.
+    exhaustive : bool, optional
+        Whether every object of every class is annotated; None where the rule does not ask.
     """
     word = namespace_word(name)
     seen: set[Any] = set()
-    is_shared = False
+    later = [key for key in beside if key not in sources]
+    is_shared = bool(later)
     for source in sources.values():
         natives = set(source.images.native.tolist())
         is_shared |= not seen.isdisjoint(natives)
         seen |= natives
     lines = ["# The sources of `--source NAME=PATH`; dataset is the first word of their image ids."]
-    if is_shared:
+    if later:
+        lines.append("# Each has a name of its own, since images of the one may be numbered as those of the other.")
+    elif is_shared:
         lines.append("# They number their images alike: each has a name of its own, which keeps the images apart.")
+    if exhaustive is not None:
+        lines.append("# exhaustive: whether every object of every class is annotated: the audit cannot know.")
     lines.append("[sources]")
-    for key, source in sources.items():
-        table = {"as": roles.get(key, ""), "dataset": f"{word}_{slug(key)}"[:32] if is_shared else word}
-        table |= {"part": source.part}
-        fields = ", ".join(f"{field} = {quoted(value)}" for field, value in table.items() if value)
+    for key in (*sources, *later):
+        table: dict[str, Any] = {"as": roles.get(key, ""), "dataset": word}
+        if is_shared:
+            table["dataset"] = f"{word}_{slug(key)}"[:32].replace("-", "_")
+        table["part"] = sources[key].part if key in sources else ""
+        given = {} if exhaustive is None else {"exhaustive": exhaustive}
+        values = {field: quoted(value) for field, value in table.items() if value}
+        values |= {field: str(value).lower() for field, value in given.items()}
+        fields = ", ".join(f"{field} = {value}" for field, value in values.items())
         lines.append(f"{quoted_key(key)} = {{ {fields} }}")
     return lines
 
@@ -177,3 +205,24 @@ def quoted(text: str) -> str:
 def quoted_key(text: str) -> str:
     """Return a TOML key, quoted where it has to be."""
     return text if text.replace("-", "").replace("_", "").isalnum() and text.isascii() else quoted(text)
+
+
+def is_usable(name: str) -> bool:
+    """Return whether a class may have this name in a benchmark file."""
+    as_written = name.isprintable() and name == name.strip()
+    return as_written and 0 < len(name) <= _LONGEST_NAME and name.casefold() != "unknown"
+
+
+def require_usable(labels: Iterable[str], files: str) -> None:
+    """Raise `ProtocolError` for a class whose name cannot stand in a file, and for two that differ in case alone."""
+    first: dict[str, str] = {}
+    for label in labels:
+        other = "" if (earlier := first.setdefault(label.casefold(), label)) == label else earlier
+        if other or not is_usable(label):
+            raise ProtocolError(
+                "A class of the annotation file cannot stand in a benchmark file under its name",
+                where=files,
+                expected=f"{NAMES_ARE}, each once, whatever its case",
+                found=repr(label[:80]) + (f" beside {other[:80]!r}" if other else ""),
+                hint="rename the category in the annotation file",
+            )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from difflib import get_close_matches
 from fractions import Fraction
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -17,8 +16,19 @@ import numpy as np
 from msgspec import Meta
 
 from curation.benchmarks.benchmark import fact
-from curation.benchmarks.parts import Part, Selection, all_images, hash_rank, images_with, make_part, manifest_of_file
-from curation.benchmarks.rules.benchmark_file import BenchmarkFile, class_entries, decimal_text, stated_in
+from curation.benchmarks.parts import (
+    Part,
+    Selection,
+    all_images,
+    hash_rank,
+    images_with,
+    make_part,
+    manifest_of_file,
+    require_classes,
+    showing,
+    used_classes,
+)
+from curation.benchmarks.rules.benchmark_file import ROLES, class_entries, decimal_text, stated_in
 from curation.benchmarks.rules.starting import (
     StartOptions,
     beginning,
@@ -112,13 +122,15 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     closed_name = closed_names[0]
     if strange := [name for name in benchmark.classes.aliases if name not in benchmark.classes.of("known")]:
         raise ProtocolError("An alias is of no known class", where=f"[classes.aliases] {strange[0]}")
-    classes = class_entries(benchmark, _other_classes(benchmark, sources))
+    classes = class_entries(benchmark, used_classes(benchmark, sources.values()))
     for name, source in sources.items():
-        _require_classes(benchmark, name, source)
+        require_classes(benchmark, benchmark.classes.of("known"), name, source)
     view = benchmark.views.get("test", LabelView())
     closed = closed_part(closed_name, sources[closed_name], classes, view, settings.strangers)
     chosen = [
-        Selection(name, source, _without_known(source, classes, annotated=settings.unannotated == "leave-out"))
+        Selection(
+            name, source, showing(source, classes, ROLES if settings.unannotated == "leave-out" else (), ["known"])
+        )
         for name, source in wild.items()
     ]
     selection = _WILDERNESS if settings.unannotated == "keep" else _ANNOTATED
@@ -268,7 +280,7 @@ def closed_part(
         )
     positions = all_images(source)
     if strangers == "leave-out":
-        positions = np.flatnonzero(~images_with(source, others))
+        positions = showing(source, classes, (), [role for role in ROLES if role != "known"])
         rule = "Images of the closed source that show no other class than known ones."
     elif others:
         rule += " Objects of other classes are unknown."
@@ -301,43 +313,6 @@ def wilderness_part(chosen: Sequence[Selection], classes: Sequence[ClassEntry], 
             hint="are the closed source and the others exchanged?",
         )
     return part
-
-
-def _other_classes(benchmark: BenchmarkFile, sources: Mapping[str, Source]) -> tuple[str, ...]:
-    """Return the used categories of all sources that the file does not name, by name."""
-    named = {alias for aliases in benchmark.classes.aliases.values() for alias in aliases}
-    used = {
-        source.categories.names[number] for source in sources.values() for number in np.unique(source.class_pairs()[1])
-    }
-    return tuple(sorted(used - named))
-
-
-def _require_classes(benchmark: BenchmarkFile, name: str, source: Source) -> None:
-    """Raise `ProtocolError` where a source has no category of a known class: it may have it under another name."""
-    there = source.categories.names
-    by_lower = {each.casefold(): each for each in there}
-    for known in benchmark.classes.of("known"):
-        spellings = {known, *benchmark.classes.aliases.get(known, ())}
-        if spellings & {*there} or known in benchmark.classes.absent:
-            continue
-        near = by_lower.get(known.casefold()) or next(iter(get_close_matches(known, there)), None)
-        raise ProtocolError(
-            "A source has no category of a known class",
-            where=f"source {name}: class {known}",
-            expected=f"one of the categories {', '.join(there)}"[:300],
-            found="none of that name",
-            hint=f'[classes.aliases] {known} = ["{near}"]'
-            if near
-            else f'absent = ["{known}"] in [classes], if it has none',
-        )
-
-
-def _without_known(source: Source, classes: Sequence[ClassEntry], *, annotated: bool) -> Int64s:
-    known = {spelling for entry in classes if entry.role == "known" for spelling in (entry.name, *entry.aliases)}
-    chosen = ~images_with(source, known)
-    if annotated:
-        chosen &= images_with(source, source.categories.names)
-    return np.flatnonzero(chosen)
 
 
 def ratio_size(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -157,8 +158,9 @@ def _manifest_lines(manifests: Sequence[dict[str, Any]]) -> list[Line]:
         {
             "manifest": f"{row['name']}@{row['version']}",
             "digest": row["digest"].removeprefix("sha256:")[:12],
+            "paper": re.sub(r"^arXiv \S+ ", "arXiv ", row["paper"]),
             "origin": row["origin"],
-            "parts": str(len(row["parts"].split(", "))),
+            "ids inside": f"{len(row['ids_inside'])} of {len(row['parts'].split(', '))}",
             "supersedes": row["supersedes"]["version"] if row["supersedes"] else "",
             "in": "curation" if row["packaged"] else row["folder"].removesuffix(f"{row['name']}/{row['version']}"),
         }

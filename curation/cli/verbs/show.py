@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from curation.benchmarks.registry import benchmarks
 from curation.cli.output import Answer
 from curation.cli.outputs import OUTPUT_FILE
 from curation.core.errors import UsageError
@@ -50,7 +51,9 @@ def run(
         raise UsageError(f"--{idle[0]} goes with --composition", hint="curation show MANIFEST --composition")
     loaded = load_manifest(manifest)
     if not composition:
-        return Answer(manifest_data(loaded), manifest_tables(loaded))
+        known = benchmarks().get(loaded.header.rule.protocol)
+        classes = known.class_table(loaded.header) if known and known.class_table else None
+        return Answer(manifest_data(loaded), manifest_tables(loaded, classes))
     parts = compose(loaded, open_slots(sources, loaded.slots, reading) if sources else {})
     if out:
         write_text(out, composition_csv(parts))

@@ -111,10 +111,11 @@ class _Task(msgspec.Struct, frozen=True):
 
 
 class _TaskFile(msgspec.Struct, frozen=True):
-    """The tasks, and classes that none of them introduces; a task file of `curation build` serves."""
+    """The tasks, and classes that none of them introduces; a benchmark file has both in its table ``classes``."""
 
-    tasks: tuple[_Task, ...]
+    tasks: tuple[_Task, ...] = ()
     unknown: tuple[str, ...] = ()
+    classes: _TaskFile | None = None
 
 
 def read_tasks(text: str) -> tuple[TaskClasses, ...]:
@@ -187,6 +188,7 @@ def classes_of(tasks: tuple[TaskClasses, ...]) -> tuple[ClassEntry, ...]:
 
 def _of_file(path: Path) -> tuple[TaskClasses, ...]:
     content = read_declaration(path, _TaskFile, UsageError, kind="task file", example=_EXAMPLE)
+    content = content.classes or content
     tasks = [
         msgspec.structs.replace(task, name=task.name or f"t{number}")
         for number, task in enumerate(content.tasks, start=1)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -11,13 +13,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from curation.core.columns import distinct
-from curation.core.errors import AnnotationFormatError, DamagedFileError, UsageError
+from curation.core.errors import AnnotationFormatError, CurationError, DamagedFileError, UsageError
 from curation.core.files import inside, missing_path
 from curation.core.ids import ImageId
 from curation.core.reading import InputFile
 from curation.core.wording import counted, short_repr
 from curation.extensions.audit.identity import Images, first_row_of_each, images_of
 from curation.manifest.header import LabelView
+from curation.sources.class_folders import class_folders
 from curation.sources.entries import CLASS_FILE, EmptyListError, PublishedFile, PublishedList
 from curation.sources.published_list import YAML_NAMES, files_below_folder, first_line, read_published
 from curation.sources.source import Bools, Int32s
@@ -231,8 +234,17 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
             raise UsageError("Too many lists to compare", where=str(folder), expected=f"at most {MAX_LISTS:,}")
     if not entries and not any(file.form in ("class roles", "class names", "map") for file in files.values()):
         reasons = "; ".join(f"{name}: {refusal.why}" for name, refusal in list(unread.items())[:3])
+        is_photos = False
+        with suppress(CurationError):
+            is_photos = not reasons and class_folders(folder) is not None
         raise UsageError(
-            "No list of images found", where=str(folder), expected=EXPECTED, found=reasons or "no such file"
+            "No list of images found",
+            where=str(folder),
+            expected=EXPECTED,
+            found=reasons or ("class folders" if is_photos else "no such file"),
+            hint=f"curation init hierarchy --source {shlex.quote(str(folder))}, and audit the benchmark that it makes"
+            if is_photos
+            else None,
         )
     names = sorted(entries)
     images = images_of([entries[name][1] for name in names], namespace)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from msgspec import Meta
 
+from curation.benchmarks.parts import Selection, make_part, manifest_of, source_entry
+from curation.benchmarks.rules.hierarchy import USES, RolePartition
 from curation.core.arguments import checked
-from curation.core.errors import UsageError
+from curation.core.errors import CurationError, UsageError
 from curation.core.ids import ImageId
+from curation.core.wording import slug
 from curation.extensions.audit.classes import TaskClasses, read_tasks
 from curation.extensions.audit.lists import read_lists
 from curation.extensions.audit.report import Report, RuleResult
@@ -26,13 +31,16 @@ from curation.extensions.audit.target import (
     folder_target,
     manifest_target,
 )
-from curation.manifest.built_from import built_from
+from curation.manifest.built_from import BuiltFrom, built_from
 from curation.manifest.header import LabelView
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import HEADER_FILE, Manifest
+from curation.sources.class_folders import class_folders, offered_parts, part_of_images, read_class_folders
 from curation.sources.datasets import is_known
 from curation.sources.opening import open_slots
+from curation.sources.photos import CLASS_FOLDERS, MOST_PHOTOS
 from curation.sources.published_list import LIST_SUFFIXES
+from curation.sources.source import Source
 from curation.sources.source_specs import Reading, Sources, SourceSlot
 
 StrPath = str | PathLike[str]
@@ -64,7 +72,7 @@ def audit(
     Parameters
     ----------
     target : Manifest, str or path
-        a manifest (folder or NAME@VERSION), or a folder of lists of images
+        a manifest (folder or NAME@VERSION), a folder of lists of images, or class folders below train, val and test
     sources : mapping of str to path or annotations, optional
         for a folder of lists any name; one such as coco-train2017 or voc2007-test says what it is. Rules without the
         data they need are undecidable
@@ -123,6 +131,8 @@ def audit(
         opened = open_slots(sources or {}, slots, reading)
     folders = {name: _existing(name, Path(folder)) for name, folder in (photos or {}).items()}
     if isinstance(subject, Manifest):
+        paths = _paths_of(subject, sources or {}, reading)
+        folders = {**_class_folders(opened, paths), **folders}
         declared = {"tasks": tasks, "role": roles, "view": views, "namespace": namespace}
         for name, value in {**declared, "group": groups, "group-column": group_column}.items():
             if value:
@@ -135,7 +145,7 @@ def audit(
             complete=exhaustive,
             exemplars=exemplars or _stated_exemplars(subject),
             photos=folders,
-            paths=_paths_of(subject, sources or {}, reading) | folders,
+            paths=paths | folders,
         )
         return replace(run_audit(target_of_rules, chosen), digest=subject.digest, fail_on=fail_on)
     # Bare ids belong to the sources if these share a namespace; otherwise their form decides.
@@ -190,9 +200,34 @@ def subject_of(target: StrPath) -> Manifest | Path:
     if path.is_dir() and not (path / HEADER_FILE).is_file():
         files = [entry for entry in path.iterdir() if entry.suffix.lower() in LIST_SUFFIXES[:-1]]
         # Folders written by `curation publish` and `pull` hold manifests, and tables that are not lists.
+        if all(entry.stem.upper().startswith("README") for entry in files) and (made := _folders_as_parts(path)):
+            return made
         if (files and (path / "publication.json") not in files) or not any(path.rglob(HEADER_FILE)):
             return path
     return load_manifest(str(target))
+
+
+def _folders_as_parts(root: Path) -> Manifest | None:
+    """Return class folders as a manifest whose parts are the folders train, val and test; None for another folder."""
+    with suppress(CurationError):
+        folders = class_folders(root)
+        if folders is None or len(offered_parts(folders)) < 2:
+            return None
+        source = read_class_folders(root, folders, dataset="photos", part="")
+        own = part_of_images(source)
+        classes = RolePartition(source.categories.names, (), ()).entries({})
+        parts = [
+            make_part(part, part, Selection("photos", source, np.flatnonzero(own == part)), classes, view=LabelView(),
+                      rule=f"Photos of the folder {part}.")
+            for part in USES if part in folders.parts
+        ]  # fmt: skip
+        made = manifest_of(
+            parts, name=f"folders/{slug(root.resolve().name) or 'root'}", title=str(root), paper=None, taxonomy="OSC",
+            classes=classes, sources=(source_entry("photos", source),), protocol="folders", algorithm_version=1,
+            parameters={}, notes=(), figures=(),
+        )  # fmt: skip
+        return replace(made, built_from=BuiltFrom({"photos": str(root.absolute())}))
+    return None
 
 
 def source_slots(subject: Manifest | Path, names: Collection[str]) -> tuple[SourceSlot, ...]:
@@ -218,6 +253,16 @@ def _paths_of(manifest: Manifest, sources: Mapping[str, Any], reading: Reading) 
     """Return where the sources of a manifest lie: as they are given, else as the build remembers them."""
     lying = built_from(sources, manifest.slots, reading) or manifest.built_from
     return {name: Path(path) for name, path in lying.sources.items()} if lying else {}
+
+
+def _class_folders(sources: Mapping[str, Source], paths: Mapping[str, Path]) -> dict[str, Path]:
+    """Return the class folders among the sources, which hold the photos; large ones have to be asked for."""
+    return {
+        name: paths[name]
+        for name, source in sources.items()
+        if name in paths and len(source.images) <= MOST_PHOTOS
+        and any(file.name == CLASS_FOLDERS for file in source.files)
+    }  # fmt: skip
 
 
 def _stated_exemplars(manifest: Manifest) -> int:

@@ -158,6 +158,8 @@ class AuditTarget:
         Position of each id among the images of each source, -1 where it has none.
     expects_tasks : bool
         Whether rules on tasks apply: False for a manifest of a benchmark that has none.
+    expects_boxes : bool
+        Whether test images need boxes: False for a manifest of your own images with one class each.
     entries : tuple of SourceEntry
         The sources that a manifest's header names; they say what is exhaustive without the raw files.
     photos : mapping of str to Path
@@ -191,6 +193,7 @@ class AuditTarget:
     sources: tuple[AuditedSource, ...]
     positions: Int32s
     expects_tasks: bool = True
+    expects_boxes: bool = True
     entries: tuple[SourceEntry, ...] = ()
     exemplars: int = DEFAULT_EXEMPLARS
     photos: Mapping[str, Path] = field(default_factory=dict)
@@ -682,6 +685,8 @@ def _with_role(
     return replace(updated, name=name, members=part.members[rows], lines=part.lines[rows], sha256="", played=played)
 
 
+_WITHOUT_BOXES = ("hierarchy", "folders")
+"""Rules of benchmarks of your own whose images have one class each."""
 _OPEN_WORLD = "OWOD"
 
 
@@ -749,6 +754,7 @@ def manifest_target(
         sources=audited,
         positions=np.array(positions, np.int32).reshape(len(audited), len(texts)),
         expects_tasks=bool(tasks) or header.taxonomy == _OPEN_WORLD,
+        expects_boxes=header.rule.protocol not in _WITHOUT_BOXES,
         entries=entries,
         exemplars=exemplars,
         photos=photos or {},

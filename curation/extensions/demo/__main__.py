@@ -122,7 +122,7 @@ def run_demo(out: Path, *, sizes: Sequence[int] = SIZES) -> None:
     CurationError
         A command failed.
     """
-    from curation.benchmarks.elephant.evaluation import wilderness_curve
+    from curation.benchmarks.elephant.figures import wilderness_curve
 
     if out.is_dir() and any(out.iterdir()):
         raise UsageError("The folder is not empty", where=str(out), hint="remove it, or choose another --out")

@@ -30,7 +30,7 @@ def run(
     Parameters
     ----------
     file
-        COCO JSON; with --detections also a folder of YOLO or VOC
+        COCO JSON, or class folders; with --detections also a folder of YOLO or VOC
     renumber
         write the file with new ids of images and annotations: mends files that were joined with repeated ids
     detections

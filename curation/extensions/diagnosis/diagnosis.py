@@ -24,7 +24,13 @@ from curation.evaluation.inputs import Reading
 from curation.evaluation.problem import Bools, Floats, GroundTruth, Int32s, Int64s, classes_of_source
 from curation.evaluation.readers import numbering_of
 from curation.evaluation.truth import Part, ground_truth
-from curation.extensions.diagnosis.inspection import Finding, Inspection, finding_lines, inspect_annotations
+from curation.extensions.diagnosis.inspection import (
+    Finding,
+    Inspection,
+    finding_lines,
+    inspect_annotations,
+    inspect_class_folders,
+)
 from curation.extensions.diagnosis.mends import (
     Columns,
     Id,
@@ -59,6 +65,7 @@ from curation.extensions.diagnosis.truth_file import (
     refusal,
     refused_truth,
 )
+from curation.sources.class_folders import class_folders
 from curation.sources.opening import parts_at
 from curation.sources.yolo import yolo_file, yolo_names, yolo_parts
 
@@ -335,7 +342,7 @@ def inspect(
     ----------
     path : Path or str
         COCO JSON, which may be broken in ways that every other command refuses: repeated ids, boxes without size; with
-        detections also a folder of YOLO or VOC
+        detections also a folder of YOLO or VOC, without them also class folders
     detections : Path or str, optional
         COCO results in any convention of boxes, ids and scores; or a table (.csv) or YOLO's label files
 
@@ -364,6 +371,8 @@ def inspect(
     """
     if detections is not None:
         return diagnose(path, detections)
+    if path.is_dir() and (folders := class_folders(path)):
+        return inspect_class_folders(path, folders)
     inspection = inspect_annotations(path)
     data, annotated = _decoded(path)
     if not isinstance(annotated, AnnotationFile):

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
+import numpy as np
 
 from curation.core.errors import AnnotationFormatError, DamagedFileError
 from curation.core.json_text import refuse_repeated_keys
 from curation.core.reading import InputFile
 from curation.core.tables import Table, table_lines
 from curation.core.wording import short_repr
+from curation.sources.class_folders import ClassFolders, offered_parts, read_class_folders
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -237,6 +239,17 @@ def inspect_annotations(path: Path) -> Inspection:
     }
     rows = tuple((name, images[number], boxes[number]) for number, name in facts.categories.items())
     return Inspection(str(path), file.sha256, counts, rows)
+
+
+def inspect_class_folders(path: Path, folders: ClassFolders) -> Inspection:
+    """Count the photos of class folders, by part where they have parts, and what is left out of them."""
+    source = read_class_folders(path, folders, dataset="custom", part="")
+    per_class = np.bincount(source.class_pairs()[1], minlength=len(source.categories)).tolist()
+    parts = {f"images_of_{part}": folders.parts.count(part) for part in offered_parts(folders)}
+    counts = {"images": len(source.images), **parts, "classes": len(source.categories), "boxes": 0}
+    rows = tuple((name, images, 0) for name, images in zip(source.categories.names, per_class, strict=True))
+    notes = tuple(f"Left out: {count:,} {reason}." for reason, count in folders.dropped.items())
+    return Inspection(str(path), source.files[0].sha256, counts | dict.fromkeys(_PROBLEMS, 0), rows, notes=notes)
 
 
 def _decoded(file: InputFile, form: type[_File[_Row]], path: Path) -> _File[_Row]:

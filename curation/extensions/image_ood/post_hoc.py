@@ -93,6 +93,19 @@ def mahalanobis(features: Floats, train: Floats, labels: Int64s) -> Floats:
     return best
 
 
+def latent_mahalanobis(latents: Floats, train_latents: Floats, labels: Int64s) -> Floats:
+    """Return LaRD as FMIYC's text defines it: Mahalanobis distance of the latents of a layer, pooled over each box.
+
+    Nothing is fitted to OOD data: the code's PCA, whose size is chosen by AUROC on the OOD test sets, is left out.
+
+    Parameters
+    ----------
+    latents, train_latents : ndarray, shapes (n, C) and (N, C)
+        Mean of each channel over the cells of a box, ``maps.mean(axis=(2, 3))`` of what ROIAlign gives.
+    """
+    return mahalanobis(latents, train_latents, labels)
+
+
 def gaussian_density(features: Floats, train: Floats, labels: Int64s, *, weighted: bool = False) -> Floats:
     """Return DDU: the log-density of class-wise Gaussians, covariances over n - 1 (Mukhoti et al. 2023).
 
@@ -308,6 +321,8 @@ class PostHocInputs:
     labels : ndarray of int64, shape (N,), or None
         Class labels of the training features.
     layer : LastLayer or None
+    latents, train_latents : ndarray of float64, shapes (n, C) and (N, C), or None
+        Of an inner layer, pooled over each box.
     files : mapping of str to dict
         Name and digest of each file, by role.
     """
@@ -318,11 +333,12 @@ class PostHocInputs:
     train: Floats | None = None
     labels: Int64s | None = None
     layer: LastLayer | None = None
+    latents: Floats | None = None
+    train_latents: Floats | None = None
     files: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        rows = self.features if self.logits is None else self.logits
-        return 0 if rows is None else len(rows)
+        return next((len(rows) for rows in (self.logits, self.features, self.latents) if rows is not None), 0)
 
 
 class Method(NamedTuple):
@@ -351,6 +367,7 @@ METHODS: dict[str, Method] = {
     "react": Method("energy of clipped activations", react),
     "dice_react": Method("energy of clipped activations in the sparse last layer", dice_react),
     "vim": Method("energy minus the virtual logit", vim),
+    "lard_text": Method("LaRD by the paper's text: mahalanobis of pooled latents, without PCA", latent_mahalanobis),
 }
 
 
@@ -401,7 +418,8 @@ def compute(inputs: PostHocInputs, name: str, *, k: int = NEIGHBOURS) -> Floats:
             f"{name} needs more inputs",
             expected=", ".join(method.needs),
             found="missing: " + ", ".join(missing),
-            hint="--test FILE has logits and features, --train FILE features and labels, --layer FILE weight and bias",
+            hint="--test FILE has logits, features and latents, --train FILE these and labels, --layer FILE "
+            "weight and bias",
         )
     try:
         # Features that overflow show in the result, which is checked.
@@ -425,9 +443,10 @@ def read_inputs(test: Path, train: Path | None = None, layer: Path | None = None
     Parameters
     ----------
     test : Path
-        ``logits`` (n, K), ``features`` (n, D), or both; optionally ``image_ids`` (n,). One row a detection.
+        ``logits`` (n, K), ``features`` (n, D), ``latents`` (n, C), or several of them; optionally ``image_ids`` (n,).
+        One row a detection.
     train : Path, optional
-        ``features`` (N, D), and ``labels`` (N,) whole numbers.
+        ``features`` (N, D) or ``latents``, and ``labels`` (N,) whole numbers.
     layer : Path, optional
         ``weight`` (K, D) and ``bias`` (K,). With it, logits follow from features where the file has none.
 
@@ -438,25 +457,33 @@ def read_inputs(test: Path, train: Path | None = None, layer: Path | None = None
     PredictionError
         It is no ``.npz`` of plain arrays, an array is missing, not finite or of a shape that does not fit the others.
     """
-    rows = _Arrays.read(test, "logits", "features", "image_ids")
-    trained = None if train is None else _Arrays.read(train, "features", "labels")
+    rows = _Arrays.read(test, "logits", "features", "latents", "image_ids")
+    trained = None if train is None else _Arrays.read(train, "features", "latents", "labels")
     head = None if layer is None else _Arrays.read(layer, "weight", "bias")
     logits, features, images = rows.floats("logits", 2), rows.floats("features", 2), rows.take("image_ids", 1, "Uiu")
-    if logits is None and features is None:
-        raise rows.lack("logits (n, K) or features (n, D)")
-    fitted = labels = last = None
+    latents = rows.floats("latents", 2)
+    if logits is None and features is None and latents is None:
+        raise rows.lack("logits (n, K), features (n, D) or latents (n, C)")
+    fitted = labels = last = fitted_latents = None
     if trained is not None:
         fitted, labels = trained.floats("features", 2), trained.take("labels", 1, "iu")
-        if fitted is None or not len(fitted):
-            raise trained.lack("features (N, D) of the training set")
+        fitted_latents = trained.floats("latents", 2)
+        if not len(next((array for array in (fitted, fitted_latents) if array is not None), ())):
+            raise trained.lack("features (N, D) or latents (N, C) of the training set")
     if head is not None:
         weight, bias = head.floats("weight", 2), head.floats("bias", 1)
         if weight is None or bias is None:
             raise head.lack("weight (K, D) and bias (K,) of the last layer")
         last = LastLayer(weight, bias)
     # What has to agree on a number: arrays, and the axis that states it.
-    _require_equal("rows", test, {"logits": (logits, 0), "features": (features, 0), "image_ids": (images, 0)})
-    _require_equal("training rows", train, {"features": (fitted, 0), "labels": (labels, 0)})
+    _require_equal(
+        "rows", test,
+        {"logits": (logits, 0), "features": (features, 0), "latents": (latents, 0), "image_ids": (images, 0)},
+    )  # fmt: skip
+    _require_equal(
+        "training rows", train, {"features": (fitted, 0), "latents": (fitted_latents, 0), "labels": (labels, 0)}
+    )
+    _require_equal("channels", test, {"latents": (latents, 1), "training latents": (fitted_latents, 1)})
     weight, bias = last or (None, None)
     _require_equal(
         "dimensions", test,
@@ -470,6 +497,8 @@ def read_inputs(test: Path, train: Path | None = None, layer: Path | None = None
         fitted,
         None if labels is None else labels.astype(np.int64),
         last,
+        latents,
+        fitted_latents,
         {role: read.file for role, read in (("test", rows), ("train", trained), ("layer", head)) if read is not None},
     )
     return replace(inputs, logits=last.logits(features)) if logits is None and features is not None and last else inputs
@@ -576,14 +605,14 @@ def score_files(
     Parameters
     ----------
     test
-        logits (n, K) and features (n, D), a row a detection
+        logits (n, K), features (n, D), latents (n, C), a row a detection
     train
-        features (N, D) and labels (N,) of the training set
+        features (N, D) or latents, and labels (N,), of the training set
     layer
         weight (K, D) and bias (K,) of the last layer
     method
-        msp, energy, gen, knn, mahalanobis, ddu, ash, dice, react, dice_react, vim (repeatable; default: all that
-        the files allow; one that is impossible is reported and does not stop the others)
+        msp, energy, gen, knn, mahalanobis, ddu, ash, dice, react, dice_react, vim, lard_text (repeatable; default:
+        all that the files allow; one that is impossible is reported and does not stop the others)
     detections
         put the scores into the records of this file, whose order is that of the rows
     k

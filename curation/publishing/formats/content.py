@@ -12,7 +12,7 @@ import numpy.typing as npt
 from curation.core.errors import ExportError
 from curation.manifest.header import UNKNOWN_ID, ClassEntry, Header, PartEntry, classes_in, unknown_index
 from curation.manifest.manifest import Manifest
-from curation.manifest.views import PartImages, PartObjects, locate_images, view_objects
+from curation.manifest.views import PartImages, PartObjects, locate_images, picked, raw_column, view_objects
 from curation.sources.source import Bools, Floats, Int32s, Int64s, Objects, Source, Texts
 
 UNKNOWN_NAME = "unknown"
@@ -300,21 +300,6 @@ def _gathered_images(manifest: Manifest, parts: Sequence[str], located: Sequence
     )
 
 
-def picked(located: PartImages, field: str) -> Any:
-    """Return one image column of a part, in list order."""
-    columns = [getattr(source.images, field) for source in located.sources]
-    return _interleaved(columns, located.source, located.position)
-
-
-def _interleaved(columns: Sequence[Any], source: Int32s, position: Int32s) -> Any:
-    """Return ``columns[source[i]][position[i]]`` for every i."""
-    result = np.empty((len(source), *columns[0].shape[1:]), np.result_type(*columns))
-    for number, column in enumerate(columns):
-        chosen = source == number
-        result[chosen] = column[position[chosen]]
-    return result
-
-
 def _concatenated_objects(viewed: Sequence[PartObjects], kept_crowd: Sequence[bool]) -> ContentObjects:
     starts = np.cumsum([0, *(len(view.images) for view in viewed)])
 
@@ -333,16 +318,6 @@ def _concatenated_objects(viewed: Sequence[PartObjects], kept_crowd: Sequence[bo
 def _is_open_images(viewed: PartObjects) -> Bools:
     is_open_images = np.array([source.dataset == OPEN_IMAGES for source in viewed.images.sources], np.bool_)
     return np.asarray(is_open_images[viewed.source], np.bool_)
-
-
-def raw_column(viewed: PartObjects, read: Callable[[Source, Objects], Any], subject: str = "An export") -> Any:
-    """Return one source column at the objects of a part; `subject` needs their boxes in pixels."""
-    located = viewed.images
-    columns = [
-        read(source, source.require_pixels(subject, located.position[located.source == number]))
-        for number, source in enumerate(located.sources)
-    ]
-    return _interleaved(columns, viewed.source, viewed.index)
 
 
 def _original_names(source: Source, objects: Objects) -> Texts:

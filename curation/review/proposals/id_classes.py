@@ -39,6 +39,7 @@ class _File(msgspec.Struct):
     known: tuple[str, ...] = ()
     id_classes: tuple[str, ...] = ()
     aliases: dict[str, tuple[str, ...]] = {}
+    classes: _File | None = None
 
 
 def name_key(name: str) -> str:
@@ -56,8 +57,8 @@ def read_id_classes(path: Path) -> tuple[IdClass, ...]:
     Parameters
     ----------
     path : Path
-        ``.json`` or ``.toml`` with ``known`` or ``id_classes`` (names) and optional ``aliases`` (name to names); any
-        other suffix: one name a line, ``name = alias = alias`` for aliases.
+        ``.json`` or ``.toml`` with ``known`` or ``id_classes`` (names) and optional ``aliases`` (name to names), or
+        with these in a table ``classes``; any other suffix: one name a line, ``name = alias = alias`` for aliases.
 
     Raises
     ------
@@ -68,6 +69,7 @@ def read_id_classes(path: Path) -> tuple[IdClass, ...]:
     """
     if path.suffix.lower() in (".json", ".toml"):
         read = read_declaration(path, _File, ProposalError)
+        read = read.classes or read
         names = (*read.known, *read.id_classes)
         if unknown := read.aliases.keys() - set(names):
             raise ProposalError("Aliases of an unknown class", where=str(path), found=min(unknown)[:80])

@@ -12,7 +12,7 @@ state is whole numbers, so that nothing drifts.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb, factorial
@@ -52,7 +52,9 @@ class Cooccurrence:
     total: int
 
 
-def count_cooccurrence(source: Source, classes: Sequence[str] | None = None) -> Cooccurrence:
+def count_cooccurrence(
+    source: Source, classes: Sequence[str] | None = None, aliases: Mapping[str, str] = {}
+) -> Cooccurrence:
     """Return how often the classes of a source share an image; repeated objects in one image change nothing.
 
     Parameters
@@ -61,14 +63,16 @@ def count_cooccurrence(source: Source, classes: Sequence[str] | None = None) -> 
         Boxes, crowd ones included, or a table of image and class.
     classes : sequence of str, optional
         Count these alone; default all classes of the source. Images are not restricted.
+    aliases : mapping of str to str
+        The class of a category by another name.
 
     Raises
     ------
     CutError
         A class is named twice or unknown to the source, or the source has two categories of one name.
     """
-    position = _positions(source, classes)
-    names = tuple(sorted(position))
+    spelled = [aliases.get(name, name) for name in source.categories.names]
+    names = _counted_names(source, spelled, classes)
     if len(names) > MOST_CLASSES:
         raise CutError(
             "There are too many classes for a table of pairs",
@@ -76,29 +80,27 @@ def count_cooccurrence(source: Source, classes: Sequence[str] | None = None) -> 
             found=f"{len(names):,}",
             hint="name the classes to count",
         )
-    number = np.full(len(source.categories), -1, np.int64)
-    for index, name in enumerate(names):
-        number[position[name]] = index
+    position = {name: index for index, name in enumerate(names)}
+    number = np.array([position.get(name, -1) for name in spelled], np.int64)
     image, category = source.class_pairs()
     class_of = number[category]
     keys = distinct(image[class_of >= 0].astype(np.int64) * max(len(names), 1) + class_of[class_of >= 0])
     return _counted(names, keys // max(len(names), 1), keys % max(len(names), 1), len(source.images))
 
 
-def _positions(source: Source, classes: Sequence[str] | None) -> dict[str, int]:
+def _counted_names(source: Source, spelled: Sequence[str], classes: Sequence[str] | None) -> tuple[str, ...]:
     index = source.categories.index()
     if len(index) < len(source.categories):
         twice = next(name for name in index if source.categories.names.count(name) > 1)
         raise CutError("Two categories share a name", where=source.title, found=twice)
-    if classes is None:
-        return index
-    chosen = list(classes)
-    if strange := next((name for name in chosen if name not in index), None):
-        expected = ", ".join(index)[:200]
+    known = dict.fromkeys(spelled)
+    chosen = list(known if classes is None else classes)
+    if strange := next((name for name in chosen if name not in known), None):
+        expected = ", ".join(known)[:200]
         raise CutError("The source has no such class", where=source.title, expected=expected, found=f"{strange!r:.80}")
     if len(set(chosen)) < len(chosen):
         raise CutError("A class is named twice", found=next(name for name in chosen if chosen.count(name) > 1))
-    return {name: index[name] for name in chosen}
+    return tuple(sorted(chosen))
 
 
 def _add(pairs: Int64s, keys: Int64s) -> None:

@@ -26,7 +26,8 @@ from curation.core.ids import ilsvrc2012_classes
 from curation.manifest.header import Header, roles_at
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
-from curation.signals.hierarchy.wordnet import Wordnet
+from curation.signals.hierarchy.hierarchy import above, ancestors, descendants
+from curation.signals.hierarchy.wordnet import Wordnet, open_wordnet
 from curation.sources.datasets import family
 from curation.sources.entries import MOST_CLASS_NAMES, PublishedFile, PublishedList
 from curation.sources.published_list import read_published
@@ -167,6 +168,49 @@ def _placed_list(names: tuple[str, ...], nodes: dict[str, str], absent: dict[str
         {name: nodes[name] for name in names if name in nodes},
         {name: absent[name] for name in names if name in absent},
     )
+
+
+_SPECIFIC = 7
+"""Synsets with so many above them hold classes that look alike, such as vehicles or furniture."""
+_FEWEST = 4
+
+
+def wordnet_groups(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the super-classes that WordNet has for class names, each with its classes and smaller groups.
+
+    A class that has others below it is in no group. General super-classes such as *artifact*, and those of fewer than
+    four classes, are left out. The largest group comes first.
+
+    Examples
+    --------
+    >>> wordnet_groups(["dog", "cat", "horse", "zebra", "bird", "truck", "bolt"])
+    {'vertebrate': ('bird', 'placental'), 'placental': ('cat', 'dog', 'horse', 'zebra')}
+    """
+    graph, (found,) = placed(open_wordnet(), [names], DATASETS)
+    names_of: dict[str, list[str]] = {}
+    for name, node in found.nodes.items():
+        names_of.setdefault(node, []).append(name)
+    tree = above(graph, names_of)
+    leaves = {node for node in names_of if not (descendants(tree, [node]) - {node}) & names_of.keys()}
+    below = {node: frozenset(descendants(tree, [node]) & leaves) for node in sorted(tree)}
+    # Of nodes with the same classes the lowest one, which has the most nodes above it.
+    by_depth = sorted(tree, key=lambda node: (-len(ancestors(tree, [node])), node))
+    nodes: dict[frozenset[str], str] = {}
+    for node in by_depth:
+        if len(ancestors(tree, [node])) > _SPECIFIC and sum(len(names_of[leaf]) for leaf in below[node]) >= _FEWEST:
+            nodes.setdefault(below[node], node)
+    labels: dict[frozenset[str], str] = {}
+    for classes, node in nodes.items():
+        word = tree.nodes[node]["lemmas"].split(" ")[0].replace("_", " ").lower()
+        labels[classes] = tree.nodes[node]["name"] if word in {*names, *labels.values()} else word
+    groups = {}
+    for classes in sorted(nodes, key=lambda classes: (-len(classes), labels[classes])):
+        inner = [other for other in nodes if other < classes]
+        inner = [other for other in inner if not any(other < between for between in inner)]
+        alone = classes.difference(*inner)
+        own = [name for leaf in alone for name in names_of[leaf]]
+        groups[labels[classes]] = (*sorted(own), *sorted(labels[other] for other in inner))
+    return groups
 
 
 ILSVRC = "ilsvrc2012"

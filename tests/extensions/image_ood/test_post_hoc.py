@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.benchmarks.findmeifyoucan.measures import separability
-from curation.core.errors import EvaluationError
+from curation.core.errors import EvaluationError, PredictionError
 from curation.evaluation.separability import energy, softmax
 from curation.extensions.image_ood.post_hoc import (
     METHODS,
@@ -27,6 +28,7 @@ from curation.extensions.image_ood.post_hoc import (
     mahalanobis,
     possible,
     react,
+    read_inputs,
     sparse_layer,
     vim,
     virtual_logit,
@@ -139,7 +141,8 @@ CASE = drawn()
 
 
 def test_what_is_at_hand_decides_what_is_possible() -> None:
-    assert possible(CASE) == tuple(METHODS)
+    assert possible(CASE) == tuple(name for name in METHODS if name != "lard_text")
+    assert possible(replace(CASE, latents=CASE.features, train_latents=CASE.train)) == tuple(METHODS)
     assert possible(PostHocInputs(logits=CASE.logits)) == ("msp", "energy", "gen")
     assert "mahalanobis" not in possible(replace(CASE, labels=None))
     assert "knn" in possible(replace(CASE, labels=None, layer=None))
@@ -150,3 +153,28 @@ def test_what_lies_far_from_training_is_less_in_distribution(name: str) -> None:
     near = replace(CASE, features=CASE.train, logits=None)
     far = replace(CASE, features=CASE.train[:, ::-1] * np.array([1, 3] * 4), logits=None)  # type: ignore[index]
     assert separability(compute(near, name), compute(far, name))["AUROC"] > 0.9
+
+
+def test_lard_by_its_text_is_mahalanobis_of_pooled_latents(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    maps, train_maps = rng.normal(size=(6, 3, 4, 4)), rng.normal(size=(40, 3, 4, 4))
+    latents, train, labels = maps.mean(axis=(2, 3)), train_maps.mean(axis=(2, 3)), np.arange(40) % 2
+    np.savez(tmp_path / "test.npz", latents=latents)
+    np.savez(tmp_path / "train.npz", latents=train, labels=labels)
+    inputs = read_inputs(tmp_path / "test.npz", tmp_path / "train.npz")
+    assert (len(inputs), possible(inputs)) == (6, ("lard_text",))
+    precision = np.linalg.inv(np.mean([np.cov(train[labels == k].T, bias=True) for k in (0, 1)], axis=0))
+    distances = [
+        min(
+            (row - train[labels == k].mean(axis=0)) @ precision @ (row - train[labels == k].mean(axis=0))
+            for k in (0, 1)
+        )
+        for row in latents
+    ]
+    assert compute(inputs, "lard_text") == pytest.approx(-np.array(distances))
+    np.savez(tmp_path / "other.npz", latents=latents[:, :2])
+    with pytest.raises(PredictionError, match="number of channels"):
+        read_inputs(tmp_path / "other.npz", tmp_path / "train.npz")
+    np.savez(tmp_path / "flat.npz", latents=np.zeros(6))
+    with pytest.raises(PredictionError, match="wrong shape"):
+        read_inputs(tmp_path / "flat.npz")

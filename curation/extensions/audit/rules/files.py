@@ -29,7 +29,7 @@ _BY_DESIGN = 0.2
 """Share of images with several labels from which on these are the form of a list, a line a label."""
 _FEW = 10
 _LEAST_CLASSES = 3
-_TABLES = {"csv", "json lines"}
+_TABLES = {"csv", "json lines", "parquet"}
 _LABEL = "of labels"
 """Name of the column whose values are the labels of images."""
 

@@ -1,0 +1,684 @@
+"""The rule ``hierarchy``: known, negative and unknown classes of images with one class each.
+
+After Large-Scale Open-Set Classification Protocols for ImageNet (WACV 2023). Training and validation images show known
+and negative classes, test images known, negative and unknown ones. Classes are named as in the sources, as groups, or
+as super-classes: synsets of WordNet, whose leaves among the classes of the sources are meant.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from difflib import get_close_matches
+from fractions import Fraction
+from itertools import combinations, cycle
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from curation.benchmarks.benchmark import fact
+from curation.benchmarks.parts import Selection, all_images, hash_rank, make_part, manifest_of_file
+from curation.benchmarks.rules.benchmark_file import BenchmarkFile, decimal_text, stated_in
+from curation.benchmarks.rules.starting import StartOptions, beginning, listed, quoted, quoted_key, source_tables
+from curation.core.errors import HierarchyError, ProtocolError, UsageError
+from curation.core.wording import examples, plain_name
+from curation.evaluation.class_scores import NEGATIVE, UNKNOWN
+from curation.manifest.header import ClassEntry, ClassRole, Header, LabelView, Paper
+from curation.manifest.manifest import Manifest
+from curation.manifest.views import class_positions
+from curation.signals.hierarchy.class_lists import Placed, placed
+from curation.signals.hierarchy.hierarchy import ancestors, label, leaves_under, node_of
+from curation.signals.hierarchy.wordnet import open_wordnet
+from curation.sources.class_folders import part_of_images
+from curation.sources.imagenet import class_of_images
+from curation.sources.source import Int64s, Source
+
+if TYPE_CHECKING:
+    from curation.signals.hierarchy.hierarchy import Graph
+
+PartName = Literal["train", "val", "test"]
+ROLES: tuple[ClassRole, ...] = ("known", "negative", "unknown")
+SEEN: tuple[ClassRole, ...] = ("known", "negative")
+"""Roles of the classes that training and validation images show."""
+USES: tuple[PartName, ...] = ("train", "val", "test")
+IMAGES = "images"
+"""Role of a source whose images are distributed to all three parts."""
+CUTS = {
+    "whole": "each superclass is wholly known, negative or unknown",
+    "halves": "the sorted leaves of the known superclass: the first len // 2 are known, the rest negative",
+    "sixths": "of each mixed superclass's sorted leaves, counted from 0: even places are known, odd multiples of 3 "
+    "unknown, other odd ones negative (K N K U K N)",
+}
+"""Cuts by name. Any pattern of the letters K, N and U is a cut too, repeated along each superclass's sorted leaves."""
+SIXTHS = "KNKUKN"
+Cut = Annotated[str, Meta(pattern=rf"^({'|'.join(CUTS)}|[KNU]{{2,100}})\Z")]
+_USUAL = {"train": Decimal("0.7"), "val": Decimal("0.1"), "test": Decimal("0.2")}
+_USUAL_OF_TRAIN = {"train": Decimal("0.8"), "val": Decimal("0.2")}
+_SHOWN = 20
+
+
+class HierarchyParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[parameters]`` of the rule.
+
+    Attributes
+    ----------
+    parts : {"shares", "source"}
+        Whether the images of a source are distributed by the shares, or keep the parts of its folders ``train``,
+        ``val`` and ``test``.
+    train, val, test : Decimal, optional
+        Shares of each class's images, which sum to 1; of a source that has a test part beside it, `train` and `val`.
+    cut : str
+        How the classes of each known group or super-class are cut: ``whole``, ``halves``, ``sixths``, or a pattern
+        such as ``KKNU``, repeated along its sorted classes.
+    salt : str
+        Of the hash rank; by default the name of the benchmark.
+    """
+
+    parts: Literal["shares", "source"] = "shares"
+    train: Decimal | None = None
+    val: Decimal | None = None
+    test: Decimal | None = None
+    cut: Cut = "whole"
+    salt: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse shares that no split can have."""
+        shares = [share for share in (self.train, self.val, self.test) if share is not None]
+        if not all(share.is_finite() and 0 <= share <= 1 for share in shares) or 0 in (self.train, self.test):
+            raise ValueError("shares are decimals from 0 to 1; only that of val may be 0")
+
+
+PARAMETERS = HierarchyParameters
+USUAL_SOURCES = (IMAGES, *USES)
+
+
+def score_words(_: Header) -> list[str]:
+    """Return the options of `evaluate MANIFEST`."""
+    return ["--scores", "FILE", "--part", "test"]
+
+
+PARTS = (
+    ("train", "images of known and negative classes"),
+    ("val", "other images of the same classes"),
+    ("test", "images of known, negative and unknown classes"),
+)
+PAPER = fact("curation.benchmarks.imagenet", "paper", Paper)
+
+
+@dataclass(frozen=True, slots=True)
+class RolePartition:
+    """The classes by role, each sorted; a known class's label is its place, the others' `NEGATIVE` and `UNKNOWN`."""
+
+    known: tuple[str, ...]
+    negative: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+    def labels(self) -> dict[str, int]:
+        """Return the label of every class."""
+        return (
+            dict.fromkeys(self.negative, NEGATIVE)
+            | dict.fromkeys(self.unknown, UNKNOWN)
+            | {name: label for label, name in enumerate(self.known)}
+        )
+
+    def entries(self, aliases: Mapping[str, tuple[str, ...]]) -> tuple[ClassEntry, ...]:
+        """Return the classes with their roles: known ones indexed from 0 in sorted order, the others -1."""
+        return tuple(
+            ClassEntry(name=name, role=role, index=index if role == "known" else -1, aliases=aliases.get(name, ()))
+            for role in ROLES
+            for index, name in enumerate(getattr(self, role))
+        )
+
+
+def partition_classes(
+    known: Sequence[Sequence[str]], negative: Sequence[str], unknown: Sequence[str], cut: str, *, hint: str
+) -> RolePartition:
+    """Return the classes by role.
+
+    Parameters
+    ----------
+    known : sequence of sequences of str
+        The sorted classes of each known super-class, which `cut` distributes.
+    hint : str
+        What to do about a class in two roles.
+
+    Raises
+    ------
+    ProtocolError
+        A class would be in two roles.
+    """
+    by_letter: dict[str, list[str]] = {"K": [], "N": [*negative], "U": [*unknown]}
+    for leaves in known:
+        half = len(leaves) // 2
+        patterns = {"whole": "K", "halves": "K" * half + "N" * (len(leaves) - half), "sixths": SIXTHS}
+        for leaf, letter in zip(leaves, cycle(patterns.get(cut, cut)), strict=False):
+            by_letter[letter].append(leaf)
+    roles = {role: tuple(sorted(set(names))) for role, names in zip(ROLES, by_letter.values(), strict=True)}
+    for role, other in combinations(ROLES, 2):
+        if both := sorted(set(roles[role]) & set(roles[other])):
+            raise ProtocolError(
+                f"Classes would be {role} and {other} at once", found=f"{len(both)}, the first {both[0]}", hint=hint
+            )
+    return RolePartition(*roles.values())
+
+
+def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
+    """Return the manifest of a benchmark file of this rule: parts train, val and test.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source
+        One in the role ``images``, or one each in the roles ``train``, ``test`` and perhaps ``val``; each image shows
+        one class.
+    parameters : mapping
+        ``file``: the benchmark file as `read_benchmark_file` returns it.
+
+    Raises
+    ------
+    ProtocolError
+        The sources do not fit the file; the message says which class, source or share.
+    """
+    benchmark = stated_in(parameters["file"])
+    settings = benchmark.parameters_as(HierarchyParameters)
+    for key, table in (("views", benchmark.views), ("classes.tasks", benchmark.classes.tasks)):
+        if table:
+            raise ProtocolError("The rule hierarchy does not have this table", where=f"[{key}]", hint="remove it")
+    pools = _pools(benchmark, settings, sources)
+    names = dict.fromkeys(name for source in sources.values() for name in source.categories.names)
+    roles, left = roles_of(benchmark, settings.cut, tuple(sorted(names)))
+    classes = roles.entries(benchmark.classes.aliases)
+    made = [
+        make_part(part, part, Selection(slot, sources[slot], positions), classes, view=LabelView(), rule=selection)
+        for part, slot, positions, selection in _distribute(benchmark, settings, pools, classes)
+    ]
+    if left:
+        note = f"Classes of the sources without a role, left out ({len(left)}): {', '.join(left[:_SHOWN])}."
+        benchmark = msgspec.structs.replace(benchmark, notes=(*benchmark.notes, note))
+    return manifest_of_file(
+        benchmark, made, sources, classes, parameters, taxonomy="OSC", algorithm_version=1, after=PAPER
+    )
+
+
+class _Pool(NamedTuple):
+    """Images that parts are taken of: those of a source, or of one of its folders."""
+
+    slot: str
+    source: Source
+    positions: Int64s
+    origin: str
+
+
+def _pools(benchmark: BenchmarkFile, settings: HierarchyParameters, sources: Mapping[str, Source]) -> dict[str, _Pool]:
+    """Return the images by what they are used for: ``images``, or ``train``, ``test`` and perhaps ``val``."""
+    uses = [benchmark.role(name) for name in sources]
+    if uses != [IMAGES] and not (len(set(uses)) == len(uses) and {"train", "test"} <= {*uses} <= {*USES}):
+        raise ProtocolError(
+            "The rule hierarchy needs one source, or a training and a test source",
+            where="[sources]",
+            expected="one table [sources.images]; or [sources.train], [sources.test] and perhaps [sources.val]; a "
+            'table of another name has as = "images", "train", "val" or "test"',
+            found=", ".join(f"{name} as {use}" for name, use in zip(sources, uses, strict=True)),
+        )
+    if settings.parts == "shares" or uses != [IMAGES]:
+        if settings.parts == "source":
+            message = "Sources that are parts have no parts of their own"
+            raise ProtocolError(message, where="[parameters] parts", found='"source"', hint='parts = "shares"')
+        return {
+            use: _Pool(name, source, all_images(source), f"source {name}")
+            for use, (name, source) in zip(uses, sources.items(), strict=True)
+        }
+    [(name, source)] = sources.items()
+    own = part_of_images(source)
+    offered = [part for part in USES if (own == part).any()]
+    if "train" not in offered or len(offered) == 1:
+        raise ProtocolError(
+            "The source has no parts to keep",
+            where=f"source {name}: {source.files[0].name if source.files else ''}",
+            expected="a folder train, and a folder test or val (valid), each with class folders",
+            found=", ".join(offered) or "no such folders",
+            hint='parts = "shares" in [parameters]',
+        )
+    # As in the paper: without a test part, the validation images test, and val is a share of the training images.
+    uses_of = {part: part for part in offered} if "test" in offered else {"train": "train", "test": "val"}
+    return {use: _Pool(name, source, np.flatnonzero(own == part), f"folder {part}") for use, part in uses_of.items()}
+
+
+def _distribute(
+    benchmark: BenchmarkFile, settings: HierarchyParameters, pools: Mapping[str, _Pool], classes: Sequence[ClassEntry]
+) -> Iterator[tuple[PartName, str, Int64s, str]]:
+    """Yield each part: its name, the source, the positions of its images, and how they are selected."""
+    shares = _shares(settings, pools)
+    salt = settings.salt or benchmark.name
+    shown = {use: _class_of(pool, classes) for use, pool in pools.items()}
+    split_use = IMAGES if IMAGES in pools else "train"
+    chosen = _split(pools[split_use], shown[split_use], shares, salt) if shares else {}
+    for part in USES:
+        if part not in chosen and part not in pools:
+            continue
+        use = split_use if part in chosen else part
+        pool, wanted = pools[use], ROLES if part == "test" else SEEN
+        rows = chosen.get(part, np.arange(len(pool.positions)))
+        # Known classes come first, then negative ones: those of a part are the first of them.
+        entries = [entry for entry in classes if entry.role in wanted]
+        rows = rows[np.isin(shown[use][rows], np.arange(len(entries)))]
+        selection = f"Images of {', '.join(wanted[:-1])} and {wanted[-1]} classes in {pool.origin}"
+        if part in chosen:
+            selection += f": a share of {decimal_text(shares[part])} of each class, by the rank of sha256(salt + id)"
+        _require_images(part, pool, shown[use][rows], entries, benchmark.classes.absent, shares)
+        yield part, pool.slot, pool.positions[rows], f"{selection}."
+
+
+def _shares(settings: HierarchyParameters, pools: Mapping[str, _Pool]) -> dict[PartName, Decimal]:
+    """Return the share of each part that is split off; none where every part has images of its own."""
+    usual: Mapping[str, Decimal] = {} if "val" in pools else _USUAL if IMAGES in pools else _USUAL_OF_TRAIN
+    stated = {part: share for part in USES if (share := getattr(settings, part)) is not None}
+    shares = dict(stated or usual)
+    if shares.keys() != usual.keys() or sum(shares.values()) != bool(usual):
+        raise ProtocolError(
+            "The shares do not fit the sources",
+            where=f"[parameters] {', '.join(stated)}",
+            expected="no shares: every part has images of its own"
+            if not usual
+            else "shares that sum to 1, such as " + ", ".join(f"{part} = {share}" for part, share in usual.items()),
+            found=", ".join(f"{part} = {decimal_text(share)}" for part, share in stated.items()),
+        )
+    return {part: shares[part] for part in USES if shares.get(part)}
+
+
+def quotas(size: int, shares: Sequence[Decimal]) -> list[int]:
+    """Return whole numbers that sum to a size and follow shares that sum to 1, by largest remainder.
+
+    >>> quotas(12, [Decimal("0.7"), Decimal("0.1"), Decimal("0.2")])
+    [9, 1, 2]
+    """
+    exact = [Fraction(share) * size for share in shares]
+    counts = [int(part) for part in exact]
+    by_remainder = sorted(range(len(exact)), key=lambda part: counts[part] - exact[part])
+    for part in by_remainder[: size - sum(counts)]:
+        counts[part] += 1
+    return counts
+
+
+def _split(pool: _Pool, shown: Int64s, shares: Mapping[PartName, Decimal], salt: str) -> dict[PartName, Int64s]:
+    """Return rows of a pool for each part: of each class so many as its share, in the order of the hash rank."""
+    order = hash_rank(pool.source.image_ids[pool.positions].tolist(), salt)
+    order = order[np.argsort(shown[order], kind="stable")]
+    rows: dict[PartName, list[Int64s]] = {part: [] for part in shares}
+    for of_class in np.split(order, np.flatnonzero(np.diff(shown[order])) + 1):
+        ends = np.cumsum(quotas(len(of_class), [*shares.values()]))[:-1]
+        for part, piece in zip(shares, np.split(of_class, ends), strict=True):
+            rows[part].append(piece)
+    return {part: np.concatenate(pieces) for part, pieces in rows.items()}
+
+
+def _class_of(pool: _Pool, classes: Sequence[ClassEntry]) -> Int64s:
+    """Return the position in `classes` of each image's class, shape (n,); -1 for a class without a role."""
+    positions = class_positions(classes, pool.source)[class_of_images(pool.source)[pool.positions]]
+    return positions.astype(np.int64)
+
+
+def _require_images(
+    part: PartName,
+    pool: _Pool,
+    shown: Int64s,
+    entries: Sequence[ClassEntry],
+    absent: Collection[str],
+    shares: Mapping[PartName, Decimal],
+) -> None:
+    """Raise `ProtocolError` where a class of the part has no image in it; of val, where the part is empty."""
+    counts = np.bincount(shown, minlength=len(entries))
+    lacking = [entry.name for entry, n in zip(entries, counts.tolist(), strict=False) if not n]
+    if part == "val" and counts.any():
+        return
+    if not (lacking := [name for name in lacking if part == "val" or name not in absent]):
+        return
+    names = ", ".join(map(quoted, lacking[:_SHOWN]))
+    used = {*lacking, *(entry.name for entry in entries)}
+    others = {plain_name(name): name for name in pool.source.categories.names if name not in used}
+    near = get_close_matches(plain_name(lacking[0]), others, 1, 0.8)
+    if part == "val" and shares:
+        merged = {**shares, "train": shares["train"] + shares["val"], "val": Decimal(0)}
+        hint = f"in [parameters] {', '.join(f'{name} = {decimal_text(merged[name])}' for name in merged)}"
+    elif part == "val":
+        hint = "add photos, or remove the part val, so that it is a share of the training images"
+    elif near:
+        hint = f"[classes.aliases] {quoted_key(lacking[0])} = [{quoted(others[near[0]])}]"
+    else:
+        hint = f"in [classes] ignored = [{names}] in place of their roles, or absent = [{names}] beside them"
+    raise ProtocolError(
+        f"Classes have no image in the part {part}" if part != "val" else "The part val has no images",
+        where=f"source {pool.slot}" + (f", {pool.origin}" if pool.origin != f"source {pool.slot}" else ""),
+        expected=f"images of each of the {len(entries)} classes" if part != "val" else f"images of {names}"[:300],
+        found=f"no images of {names}"[:300] if part != "val" else "shares that leave no image of any class to val"
+        if shares else "none",
+        hint=hint,
+    )  # fmt: skip
+
+
+class _SuperClass(NamedTuple):
+    """A super-class that a role lists, by its place in the role."""
+
+    role: str
+    place: int
+    text: str
+    node: str
+
+
+def roles_of(benchmark: BenchmarkFile, cut: str, names: Sequence[str]) -> tuple[RolePartition, tuple[str, ...]]:
+    """Return the classes of each role, and the classes of the sources that have none.
+
+    A name is a class of the sources, a group of such names, or a super-class of WordNet. A super-class takes the
+    classes at or below it that no role names; where one super-class is inside another, the inner one decides.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The classes of the sources.
+
+    Raises
+    ------
+    ProtocolError
+        A name is none of these, a class has two roles, no class is known or unknown, or a class has no place in
+        WordNet where super-classes are used.
+    """
+    classes = benchmark.classes
+    alias_of = {alias: name for name, several in classes.aliases.items() for alias in several}
+    there = dict.fromkeys(alias_of.get(name, name) for name in names)
+    roles = (*ROLES, "ignored")
+    # A list for each name of a role: a cut is made in each group and each super-class.
+    members: dict[str, list[list[str]]] = {role: [] for role in roles}
+    unresolved: list[tuple[str, int, str]] = []
+    for role in roles:
+        for place, listed_name in enumerate(getattr(classes, role)):
+            texts = classes.leaves((listed_name,))
+            members[role].append([text for text in texts if text in there or text in classes.absent])
+            unresolved += [(role, place, text) for text in texts if text not in members[role][-1]]
+    named = [name for role in roles for group in members[role] for name in dict.fromkeys(group)]
+    if repeated := [name for name in dict.fromkeys(named) if named.count(name) > 1]:
+        raise ProtocolError("A class is listed twice", where="[classes]", found=", ".join(repeated[:3]))
+    if strange := [name for name in classes.aliases if name not in there]:
+        raise ProtocolError("An alias is of no class", where=f"[classes.aliases] {strange[0]}", found=strange[0])
+    if strange := [name for name in _synsets(benchmark) if name not in {*there, *named}]:
+        near = get_close_matches(strange[0], there, 1)
+        raise ProtocolError(
+            "A synset is of no class",
+            where=f"[classes.synsets] {strange[0]}",
+            expected=f"one of {', '.join(there)}"[:300],
+            hint=f"did you mean {near[0]}?" if near else "remove the line",
+        )
+    if unresolved or classes.synsets:
+        _add_super_classes(benchmark, unresolved, [*there], {*named}, members)
+    hint = "in place of one of the super-classes, list its classes"
+    known = [sorted(group) for group in members["known"]]
+    negative, unknown = ([name for group in members[role] for name in group] for role in ("negative", "unknown"))
+    partition = partition_classes(known, negative, unknown, cut, hint=hint)
+    with_role = {*partition.labels(), *(name for group in members["ignored"] for name in group)}
+    roleless = [name for name in there if name not in with_role]
+    for role in ("known", "unknown"):
+        if not getattr(partition, role):
+            raise ProtocolError(
+                f"No class is {role}",
+                where=f"[classes] {role}",
+                expected=f"classes of the sources, such as {', '.join((roleless or [*there])[:5])}",
+                found=f"{role} = [{', '.join(map(quoted, getattr(classes, role)[:5]))}]",
+                hint=f"{role} = [{', '.join(map(quoted, roleless[:5]))}]" if roleless else None,
+            )
+    return partition, tuple(name for name in there if name not in partition.labels())
+
+
+def _add_super_classes(
+    benchmark: BenchmarkFile,
+    unresolved: Sequence[tuple[str, int, str]],
+    names: Sequence[str],
+    named: Collection[str],
+    members: Mapping[str, list[list[str]]],
+) -> None:
+    """Add to the lists of each role those of some classes that are not named and lie at or below its super-classes."""
+    graph, place_of = place_in_wordnet(benchmark, names)
+    nodes = [
+        _SuperClass(role, place, text, _node(graph, benchmark, role, text, names)) for role, place, text in unresolved
+    ]
+    free = [name for name in names if name not in named] if nodes else []
+    if repeated := [each for each in nodes if [other.node for other in nodes].count(each.node) > 1]:
+        found = ", ".join(f"{each.text} ({each.role})" for each in repeated[:3])
+        raise ProtocolError("A super-class is listed twice", where="[classes]", found=found)
+    leaves = {place_of.nodes[name] for name in free if name in place_of.nodes}
+    below = {each: {*leaves_under(graph, each.node, leaves), each.node} for each in nodes}
+    above = {each: ancestors(graph, [each.node]) - {each.node} for each in nodes}
+    used: set[_SuperClass] = set()
+    for name in free:
+        owners = [each for each in nodes if place_of.nodes.get(name) in below[each]]
+        used.update(owners)
+        deciding = [each for each in owners if not any(each.node in above[other] for other in owners)]
+        if len({each.role for each in deciding}) > 1:
+            raise ProtocolError(
+                "A class lies below super-classes of several roles",
+                where="[classes]",
+                expected="one of them inside the other",
+                found=f"{name} below {' and '.join(f'{each.text} ({each.role})' for each in deciding)}",
+                hint=f"list {quoted(name)} itself in one role",
+            )
+        for each in deciding[:1]:
+            members[each.role][each.place].append(name)
+    if unplaced := [name for name in free if name not in place_of.nodes]:
+        first = unplaced[0]
+        sense = next(iter(placed(open_wordnet(), [[_first_sense(first)]])[1][0].nodes), "dog.n.01")
+        raise ProtocolError(
+            "Classes without a role have no place in WordNet, so that no super-class can decide about them",
+            where="[classes.synsets]",
+            expected="a synset of each of them",
+            found=f"{examples(unplaced)}; {first}: {place_of.absent[first]}",
+            hint=f'[classes.synsets] {quoted_key(first)} = "{sense}"; or ignored = [{quoted(first)}] leaves it out',
+        )
+    for each in nodes:
+        if each not in used:
+            near = get_close_matches(each.text, names, 1)
+            raise ProtocolError(
+                "No class that is not listed itself lies at or below a super-class",
+                where=f"[classes] {each.role}: {each.text}",
+                expected=f"one of the classes {', '.join(names)}"[:300] + ", a group, or a synset above some of them",
+                found=f"{each.text}, the synset {label(graph, each.node)}",
+                hint=f"did you mean {near[0]}?" if near else f"remove {quoted(each.text)}",
+            )
+
+
+def place_in_wordnet(benchmark: BenchmarkFile, names: Sequence[str]) -> tuple[Graph, Placed]:
+    """Return WordNet, and the synset of each class: as ``[classes.synsets]`` says, else by its name if that is clear.
+
+    Raises
+    ------
+    ProtocolError
+        A value of ``[classes.synsets]`` is no synset.
+    """
+    maps = (benchmark.classes.synsets,) if isinstance(benchmark.classes.synsets, str) else ()
+    stated = _synsets(benchmark)
+    texts = [stated.get(name, name) for name in names]
+    wordnet = open_wordnet()
+    _, (found,) = placed(wordnet, [texts], maps)
+    if wrong := [name for name in names if name in stated and stated[name] not in found.nodes]:
+        raise ProtocolError(
+            "A synset of the benchmark file is not in WordNet",
+            where=f"[classes.synsets] {wrong[0]}",
+            expected="a noun synset such as dog.n.01 or n02084071",
+            found=f"{stated[wrong[0]]!r:.80}: {found.absent[stated[wrong[0]]]}"[:300],
+            hint=f"curation hierarchy find {shlex.quote(wrong[0])}",
+        )
+    pairs = list(zip(names, texts, strict=True))
+    nodes = {name: found.nodes[text] for name, text in pairs if text in found.nodes}
+    absent = {name: found.absent[text] for name, text in pairs if text in found.absent}
+    return wordnet.all_nouns(), Placed(tuple(names), nodes, absent)
+
+
+def _synsets(benchmark: BenchmarkFile) -> Mapping[str, str]:
+    """Return the synsets that the file states class by class."""
+    return {} if isinstance(benchmark.classes.synsets, str) else benchmark.classes.synsets
+
+
+def _node(graph: Graph, benchmark: BenchmarkFile, role: str, text: str, names: Sequence[str]) -> str:
+    try:
+        return node_of(graph, text)
+    except HierarchyError as error:
+        near = get_close_matches(text, [*names, *benchmark.classes.groups], 1)
+        raise ProtocolError(
+            "A name is no class of the sources, no group, and no synset of WordNet",
+            where=f"[classes] {role}",
+            expected=f"one of {', '.join(names)}"[:200] + "; a group of [classes.groups]; or a synset such as dog.n.01",
+            found=f"{text!r:.80}" + (f": {error.found}" if error.found else ""),
+            hint=f"did you mean {near[0]}?" if near else error.hint,
+        ) from None
+
+
+def _first_sense(name: str) -> str:
+    """Return the name of the synset that a class name may mean first: ``sea_lion.n.01`` of ``Sea lion``."""
+    return f"{name.strip().lower().replace(' ', '_')}.n.01"
+
+
+def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
+    """Return the lines of a file to begin with.
+
+    Known and negative classes are the two halves of the largest super-class of WordNet that leaves others unknown;
+    where names do not resolve, halves of the classes in their order.
+
+    Raises
+    ------
+    UsageError
+        The sources are neither one nor a training and a test source.
+    ProtocolError
+        No two classes have enough images.
+    """
+    if [*sources] != [IMAGES] and not {"train", "test"} <= {*sources} <= {*USES}:
+        raise UsageError(
+            "The rule hierarchy needs one source, or a training and a test source",
+            expected="--source PATH, or --source train=PATH --source test=PATH",
+            found=", ".join(sources),
+        )
+    sides, parts = _sides(sources)
+    aliases = _other_spellings(sides)
+    counts = {
+        name: tuple(sum(side.get(each, 0) for each in (name, *aliases.get(name, ()))) for side in sides.values())
+        for name in sorted({name for side in sides.values() for name in side} - {*sum(aliases.values(), ())})
+    }
+    usual = [*_USUAL.values()]
+    if len(sides) == 1:
+        seen = [name for name, (n,) in counts.items() if all(np.array(quotas(n, usual))[[0, 2]])]
+        further: list[str] = []
+    else:
+        seen = [name for name, n in counts.items() if all(n)]
+        further = [name for name, n in counts.items() if n[1] and not n[0]]
+    graph, nodes, synsets = _proposed_synsets(seen)
+    known, negative, note = _proposed_roles(graph, seen, nodes, further)
+    unknown = [name for name in (*seen, *further) if name not in {*known, *negative}]
+    if not known or not unknown:
+        raise ProtocolError(
+            "No two classes have enough images for known and unknown ones",
+            where=", ".join(sources),
+            expected="three images of each of two classes" if len(sides) == 1 else "two classes with test images",
+            found=", ".join(f"{name}: {' and '.join(map(str, n))}" for name, n in [*counts.items()][:5]),
+        )
+    ignored = [name for name in counts if name not in {*known, *negative, *unknown}]
+    words = [f"{side} images".strip() for side in sides]
+    remarks = {
+        name: " and ".join(f"{n:,} {word}" for n, word in zip(numbers, words, strict=True))
+        + (f" of {graph.nodes[name]['name']}" if name in graph else "")
+        for name, numbers in counts.items()
+    }
+    return [
+        *beginning("hierarchy", options.name),
+        *source_tables(sources, options.name),
+        "",
+        "[classes]",
+        f"# {note}",
+        "# A role may also list a group, or a super-class such as \"animal.n.01\": its classes by [classes.synsets].",
+        *(line for role, names in (("known", known), ("negative", negative), ("unknown", unknown), ("ignored", ignored))
+          for line in (listed(role, names, [remarks[name] for name in names]) if names or role != "ignored" else [])),
+        *(["# Other spellings of a class in the sources.", "[classes.aliases]"] if aliases else []),
+        *(f"{quoted_key(name)} = [{', '.join(map(quoted, others))}]" for name, others in aliases.items()),
+        *(["# What the names mean in WordNet, as far as super-classes are listed: correct them.", "[classes.synsets]"]
+          if synsets else []),
+        *(f"{quoted_key(name)} = {quoted(synset)}" for name, synset in synsets.items()),
+        "",
+        "[parameters]",
+        *_proposed_shares(parts, [counts[name][0] for name in (*known, *negative)], is_one=IMAGES in sources),
+    ]  # fmt: skip
+
+
+def _sides(sources: Mapping[str, Source]) -> tuple[dict[str, dict[str, int]], list[str]]:
+    """Return how many images each class has, in training and in test images or in all; and the parts of the source."""
+    shown = {
+        name: np.array(source.categories.names, object)[class_of_images(source)] for name, source in sources.items()
+    }
+    own = part_of_images(sources[IMAGES]) if IMAGES in sources else np.empty(0, object)
+    parts: list[str] = [part for part in USES if (own == part).any()]
+    if "train" in parts and len(parts) > 1:
+        shown = {"train": shown[IMAGES][own == "train"], "test": shown[IMAGES][own == parts[-1]]}
+    elif IMAGES in sources:
+        shown, parts = {"": shown[IMAGES]}, []
+    else:
+        parts = list(sources)
+    return {name: dict(Counter(shown[name].tolist())) for name in ("", "train", "test") if name in shown}, parts
+
+
+def _other_spellings(sides: Mapping[str, Mapping[str, int]]) -> dict[str, tuple[str, ...]]:
+    """Return test classes by the training class whose name differs in case or punctuation alone."""
+    if len(sides) == 1:
+        return {}
+    by_word = {plain_name(name): name for name in sides["train"] if name not in sides["test"]}
+    matches = {name: by_word.get(plain_name(name)) for name in sides["test"] if name not in sides["train"]}
+    return {train: (test,) for test, train in sorted(matches.items()) if train is not None}
+
+
+def _proposed_synsets(names: Sequence[str]) -> tuple[Graph, dict[str, str], dict[str, str]]:
+    """Return WordNet, the node that each name means or may mean first, and the names of these nodes."""
+    wordnet = open_wordnet()
+    _, (clear, first) = placed(wordnet, [names, [*map(_first_sense, names)]])
+    graph = wordnet.all_nouns()
+    nodes = {name: node for name in names if (node := clear.nodes.get(name) or first.nodes.get(_first_sense(name)))}
+    return graph, nodes, {name: str(graph.nodes[node]["name"]) for name, node in nodes.items() if name != node}
+
+
+def _proposed_roles(
+    graph: Graph, seen: Sequence[str], nodes: Mapping[str, str], further: Sequence[str]
+) -> tuple[list[str], list[str], str]:
+    """Return known and negative classes among those that are seen in training, and the reason."""
+    if further:
+        return [*seen], [], "Classes with training images are known, others unknown."
+    below: dict[str, list[str]] = {}
+    for name in seen:
+        for node in ancestors(graph, [nodes[name]]) if name in nodes else ():
+            below.setdefault(node, []).append(name)
+    # A super-class of at most two thirds, so that a third is unknown; of equal ones that with the most ancestors.
+    fitting = [node for node, several in below.items() if 1 < len(several) <= 2 * len(seen) // 3]
+    if fitting:
+        node = max(fitting, key=lambda node: (len(below[node]), len(ancestors(graph, [node])), node))
+        half = (len(below[node]) + 1) // 2
+        note = (
+            f"Super-class {graph.nodes[node]['name']}: the first half is known, the other negative; others are unknown."
+        )
+        return below[node][:half], below[node][half:], note
+    half = max(len(seen) // 2, 1)
+    quarter = (len(seen) - half) // 2
+    return [*seen[:half]], [*seen[half : half + quarter]], "The first half is known, the next quarter negative."
+
+
+def _proposed_shares(parts: Sequence[str], sizes: Sequence[int], *, is_one: bool) -> list[str]:
+    """Return the lines of the parameters: the source's own parts, or shares under which val is not empty."""
+    lines = []
+    if is_one and parts:
+        lines = [
+            '# The parts of the folders are kept; "shares" distributes all images anew.'
+            if "test" in parts
+            else '# The folder val is the test part, as in the paper; "shares" distributes all images anew.',
+            'parts = "source"',
+        ]
+    if "val" in parts and (not is_one or "test" in parts):
+        return lines
+    shares = _USUAL_OF_TRAIN if parts else _USUAL
+    if not any(quotas(size, [*shares.values()])[1] for size in sizes):
+        shares = {**shares, "train": shares["train"] + shares["val"], "val": Decimal(0)}
+    lines.append(f"# Shares of each class's {'training images' if parts else 'images'}, by hash rank.")
+    return [*lines, *(f"{part} = {share}" for part, share in shares.items())]

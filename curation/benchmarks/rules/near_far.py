@@ -1,0 +1,421 @@
+"""The rule ``near-far``: images without an in-distribution class, near to these classes, far from them, or farther.
+
+After FindMeIfYouCan (2025). The parts of a source are ``SOURCE-rule``, what the start rule lets in; ``SOURCE-start``,
+where a list of start images is given; ``SOURCE-near`` and ``SOURCE-far``, or ``SOURCE-farther`` of one that is farther
+as a whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from curation.benchmarks.benchmark import fact
+from curation.benchmarks.parts import Part, images_with, manifest_of_file
+from curation.benchmarks.rules.benchmark_file import BenchmarkFile, stated_in
+from curation.benchmarks.rules.near_far_lists import Splits, classes_of, notes_of, parts_of, split_pool
+from curation.benchmarks.rules.ood_pools import OodPair, OodPool, faults_of
+from curation.benchmarks.rules.ood_pools import read_decisions_file as read_decisions_file
+from curation.benchmarks.rules.ood_pools import read_recorded as read_recorded
+from curation.benchmarks.rules.starting import (
+    StartOptions,
+    beginning,
+    listed,
+    object_counts,
+    quoted,
+    quoted_key,
+    require_usable,
+    source_tables,
+)
+from curation.core.errors import ProtocolError, UsageError
+from curation.manifest.header import Header, Paper
+from curation.manifest.manifest import Manifest
+from curation.review.decisions.resolution import recorded_digest
+from curation.signals.hierarchy import open_wordnet
+from curation.signals.hierarchy.class_lists import DATASETS
+from curation.signals.hierarchy.related_classes import ClassKin, class_kin, kinship, nearest_known
+from curation.sources.source import Source
+
+NEAR_FAR, FARTHER, CANDIDATES, START_LIST = "near-far", "farther", "candidates", "start-list"
+_NAME, _NAMES_OF_POOLS = re.compile("[a-z0-9][a-z0-9_]{0,31}"), "a word of up to 32 letters, digits and _"
+NEAR_WUP = 0.82
+"""Wu-Palmer similarity from which `init` calls a category near, as proposals do: the paper states none."""
+_Reasons = dict[Annotated[str, Meta(min_length=1)], str]
+
+
+class NearFarParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[parameters]`` of the rule.
+
+    Attributes
+    ----------
+    near, remove : dict of str to dict of str to str
+        By source, the categories whose images are near, or removed, each with the ID class concerned; removal wins.
+    start_lists, candidates : dict of str to str
+        By source, the name of another source: a list of images to start from, and images that decisions may add.
+    whole : tuple of str
+        Sources that start from all images; others start from images without an annotation of an ID class.
+    reasons : dict of str to tuple of str
+        By source, the reasons for which removals of the manual stage count among the decisions; by default all do.
+    id_objects : {"unknown", "ignore"}
+        What objects of an ID class are that a split still has.
+    """
+
+    near: dict[str, _Reasons] = {}
+    remove: dict[str, _Reasons] = {}
+    start_lists: dict[str, str] = {}
+    candidates: dict[str, str] = {}
+    whole: tuple[str, ...] = ()
+    reasons: dict[str, tuple[str, ...]] = {}
+    id_objects: Literal["unknown", "ignore"] = "unknown"
+
+
+PARAMETERS = NearFarParameters
+USUAL_SOURCES = ("id", "ood")
+PARTS = (
+    ("SOURCE-rule", "images without an ID class by their annotations"),
+    ("SOURCE-start", "where the review by eye began, if a list of start images is given"),
+    ("SOURCE-near, SOURCE-far", "with a category that is near, and the rest, after the decisions"),
+    ("SOURCE-farther", "all of a source that is farther as a whole"),
+)
+PAPER = fact("curation.benchmarks.findmeifyoucan", "paper", Paper)
+
+
+def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
+    """Return the manifest of a benchmark file of this rule.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source
+        At least one in the role ``near-far`` or ``farther``, with boxes.
+    parameters : mapping
+        ``file``: the benchmark file as `read_benchmark_file` returns it; ``decisions`` as `read_recorded` does.
+
+    Raises
+    ------
+    ProtocolError
+        The file does not hold together, the sources or decisions do not fit it, or a split is empty.
+    PresenceOnlyError
+        A source has no boxes.
+    """
+    stated = stated_in(parameters["file"])
+    settings = stated.parameters_as(NearFarParameters)
+    pair = pair_of_file(stated)
+    pools = tuple(pool for pool in pair.pools if pool.start in sources)
+    if not pools:
+        expected = " or ".join(f"--source {pool.start}=PATH" for pool in pair.pools)
+        raise UsageError("No source of images is given", expected=expected, found=", ".join(sources) or "none")
+    pair = msgspec.structs.replace(pair, pools=pools)
+    for pool in pools:
+        _require_categories(pair, pool, sources[pool.start])
+    chosen = {"decisions": parameters["decisions"], "start": "published", "id_objects": settings.id_objects}
+    splits = [split_pool(pair, pool, sources, chosen, is_own=True) for pool in pools]
+    for split in splits:
+        _require_images(split)
+    classes = classes_of(pair, sources)
+    digest = recorded_digest(parameters["decisions"])
+    # Where no list of start images is given, the start is what the rule lets in.
+    unlisted = {f"{pool.name}-start" for pool in pools if pool.published not in sources}
+    made = [part for split in splits for part in parts_of(split, classes, chosen, is_own=True)]
+    return manifest_of_file(
+        stated,
+        [part for part in made if isinstance(part, Part) and part.entry.name not in unlisted],
+        sources,
+        classes,
+        parameters,
+        taxonomy="OSOD-II",
+        algorithm_version=1,
+        after=PAPER,
+        notes=notes_of(pair, splits, chosen),
+        origin="reviewed" if digest else "regenerated",
+        decisions=digest,
+    )
+
+
+def score_words(header: Header) -> tuple[str, ...]:
+    """Return the options by which `evaluate` scores a manifest of this rule: one file of detections a split."""
+    parts = [part.name for part in header.parts if part.name.endswith(("-near", "-far", "-farther"))]
+    return (*(word for part in parts for word in ("--detections", f"{part}=FILE")), "--scores", "ID_FILE")
+
+
+def pair_of_file(stated: BenchmarkFile) -> OodPair:
+    """Return the ID classes and the pools of OOD images that a benchmark file states.
+
+    Raises
+    ------
+    ProtocolError
+        The file does not hold together; the message names the table, what is expected and what is found.
+    """
+    settings, classes = stated.parameters_as(NearFarParameters), stated.classes
+    for field, expected, found in _problems(stated, settings):
+        raise ProtocolError("The benchmark file is inconsistent", where=field, expected=expected, found=found[:200])
+    roles = {name: stated.role(name) for name in stated.sources}
+    pair = OodPair(
+        name=stated.name,
+        id_classes=classes.of("known"),
+        aliases=classes.aliases,
+        synsets=str(classes.synsets or ""),
+        pools=tuple(
+            OodPool(
+                name=name,
+                dataset=stated.dataset(name),
+                start=name,
+                candidates=settings.candidates.get(name, ""),
+                published=settings.start_lists.get(name, ""),
+                rule=name not in settings.whole,
+                remove=settings.remove.get(name, {}),
+                near=settings.near.get(name, {}),
+                distance="farther" if role == FARTHER else "far",
+                reasons=settings.reasons.get(name, ()),
+            )
+            for name, role in roles.items()
+            if role in (NEAR_FAR, FARTHER)
+        ),
+    )
+    for field, expected, found in faults_of(pair):
+        raise ProtocolError(
+            "The benchmark file is inconsistent", where=field, expected=expected, found=repr(found[:80])
+        )
+    return pair
+
+
+def _problems(stated: BenchmarkFile, settings: NearFarParameters) -> Iterator[tuple[str, str, str]]:
+    """Yield the place of each thing that does not hold together, what is expected and what is found."""
+    classes, roles = stated.classes, {name: stated.role(name) for name in stated.sources}
+    pools = [name for name, role in roles.items() if role in (NEAR_FAR, FARTHER)]
+    known = classes.of("known")
+    if not known:
+        yield "[classes]", 'the ID classes, such as known = ["cat", "dog"]', "no known class"
+    for role in ("negative", "unknown", "ignored", "tasks"):
+        if getattr(classes, role):
+            yield f"[classes] {role}", "known alone: every other class is unknown", role
+    if stated.views:
+        yield (
+            "[views]",
+            "none: id_objects in [parameters] says what objects of an ID class are",
+            ", ".join(stated.views),
+        )
+    if classes.synsets and not isinstance(classes.synsets, str):
+        yield "[classes] synsets", f"the name of a map: {', '.join(DATASETS)}", "a table"
+    for name, role in roles.items():
+        if role not in (NEAR_FAR, FARTHER, CANDIDATES, START_LIST):
+            expected = f"as = one of {', '.join(map(quoted, (NEAR_FAR, FARTHER, CANDIDATES, START_LIST)))}"
+            yield f"[sources] {name}", expected, f"as {role}"
+        if name in pools and not _NAME.fullmatch(name):
+            yield (f"[sources] {name}", f"{_NAMES_OF_POOLS}: decisions name the source by it", name)
+    if not pools:
+        found = ", ".join(f"{name} as {role}" for name, role in roles.items())
+        yield "[sources]", f'a table with as = "{NEAR_FAR}" or as = "{FARTHER}"', found
+    for key in ("near", "remove", "start_lists", "candidates", "reasons"):
+        for name in getattr(settings, key):
+            if name not in pools:
+                yield f"[parameters] {key}", f"a source such as {', '.join(pools)}", _with_near(name, pools)
+    for name in settings.whole:
+        if name not in pools:
+            yield "[parameters] whole", f"sources such as {', '.join(pools)}", _with_near(name, pools)
+    for key, role in (("start_lists", START_LIST), ("candidates", CANDIDATES)):
+        own: dict[str, str] = getattr(settings, key)
+        for pool, name in own.items():
+            if roles.get(name) != role and not (role == CANDIDATES and name == pool):
+                yield f"[parameters] {key}", f'the name of a source with as = "{role}"', f"{name}: {roles.get(name)}"
+            elif stated.dataset(name) != stated.dataset(pool):
+                yield f"[sources] {name}", f"dataset = {quoted(stated.dataset(pool))}, as {pool}", stated.dataset(name)
+        for name in (name for name, its in roles.items() if its == role and name not in own.values()):
+            pool = next((pool for pool in pools if stated.dataset(pool) == stated.dataset(name)), pools[0])
+            yield f"[sources] {name}", f"{key} = {{ {pool} = {quoted(name)} }} in [parameters]", "not used"
+    for key in ("near", "remove"):
+        for pool, reasons in getattr(settings, key).items():
+            if key == "near" and reasons and roles.get(pool) == FARTHER:
+                yield f"[parameters.near.{pool}]", f'a source with as = "{NEAR_FAR}"', f"{pool} as {FARTHER}"
+            for category, reason in reasons.items():
+                if reason not in known:
+                    expected = f"the ID class concerned: one of {', '.join(known)}"[:300]
+                    yield f"[parameters.{key}.{pool}] {category}", expected, _with_near(reason, known)
+
+
+def _with_near(name: str, names: Collection[str]) -> str:
+    near = get_close_matches(name, names, 1)
+    return f"{name!r}; did you mean {near[0]!r}?" if near else repr(name)
+
+
+def _require_categories(pair: OodPair, pool: OodPool, source: Source) -> None:
+    """Raise `ProtocolError` for a category that the source lacks, and for an ID class that it spells otherwise."""
+    there = source.categories.names
+    for key in ("near", "remove"):
+        for category in getattr(pool, key):
+            if category not in there:
+                raise ProtocolError(
+                    "A source has no such category",
+                    where=f"[parameters.{key}.{pool.name}] {category[:80]}",
+                    expected=f"one of {', '.join(there)}"[:300],
+                    found=_with_near(category, there),
+                )
+    ids, listed_names = pair.id_names(pool), {*pool.near, *pool.remove}
+    folded = {name.casefold(): owner for name, owner in pair.names().items()}
+    for category in there:
+        owner = folded.get(category.casefold())
+        if owner and category not in ids and category not in listed_names and pool.rule:
+            raise ProtocolError(
+                "A source spells an ID class in another way, and its images would be out of distribution",
+                where=f"source {pool.name}: category {category}",
+                expected="each ID class under one of its names",
+                found=f"{category!r} beside {owner!r}",
+                hint=f"[classes.aliases] {quoted_key(owner)} = [{quoted(category)}]",
+            )
+
+
+def _require_images(split: Splits) -> None:
+    """Raise `ProtocolError` for a split that cannot be made, or that has no image."""
+    pool = split.pool
+    if split.missing:
+        raise ProtocolError("A split cannot be made", where=f"source {pool.name}", found=split.missing)
+    for part in pool.parts:
+        if split.missing_of(part):
+            more = pool.candidates or f"{pool.name}_more"
+            told = f'[sources.{more}] with as = "{CANDIDATES}", and candidates = {{ {pool.name} = "{more}" }}'
+            raise ProtocolError(
+                "Decisions add images from a source that is not given",
+                where=f"part {part}",
+                expected=f"--source {more}=PATH" + ("" if pool.candidates else f"; in the file {told}"),
+                found=f"{len(split.added[part])} added images",
+            )
+        if not split.images(part):
+            ways = f"categories in [parameters.near.{pool.name}], decisions, or as = {quoted(FARTHER)}"
+            counts = {name: len(split.images(name)) for name in pool.parts}
+            raise ProtocolError(
+                f"No image is {part.rpartition('-')[2]}",
+                where=f"source {pool.name}",
+                expected=f"an image in each of {', '.join(pool.parts)}",
+                found=", ".join(f"{name} {n}" for name, n in counts.items())
+                + f", removed {len(split.outcome.removed)}",
+                hint=ways if part == pool.near_part else f"fewer categories in near and remove of {pool.name}",
+            )
+
+
+def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
+    """Return the lines of a file to begin with: ID classes, and what WordNet knows of the categories of the others.
+
+    A category that is an ID class under another name becomes an alias. One below or above an ID class is removed: its
+    images are, or may be, of that class. One that is similar to an ID class is near.
+
+    Raises
+    ------
+    UsageError
+        There is no source ``id``, or no other.
+    ProtocolError
+        The ID source has no objects, or another source has no image left.
+    """
+    id_name, *_ = USUAL_SOURCES
+    if id_name not in sources or len(sources) < 2:
+        raise UsageError(
+            "The rule near-far needs the ID classes and at least one source of other images",
+            expected="--source id=PATH --source ood=PATH",
+            found=", ".join(sources),
+        )
+    counts = object_counts({id_name: sources[id_name]})
+    known = [name for name, (objects, _) in counts.items() if objects]
+    if not known:
+        raise ProtocolError("No class has an object here", where=f"source {id_name}", expected="annotated classes")
+    require_usable(known, f"source {id_name}")
+    others = {name: source for name, source in sources.items() if name != id_name}
+    if strange := [name for name in others if not _NAME.fullmatch(name)]:
+        raise UsageError(
+            "Decisions cannot name the source", expected=f"{_NAMES_OF_POOLS}: --source zoo=PATH", found=strange[0]
+        )
+    aliases: dict[str, list[str]] = {}
+    tables: list[str] = []
+    roles = {}
+    for name, source in others.items():
+        source.require_objects("A start list")
+        found = object_counts({name: source})
+        kin = class_kin([label for label, (n, _) in found.items() if n], known, datasets=DATASETS)
+        renamed = _renamed(kin, known)
+        for alias, owner in renamed.items():
+            if alias not in aliases.setdefault(owner, []):
+                aliases[owner].append(alias)
+        remove = {label: kin.relatives[label] for label in kin.of("below", "above") if label not in renamed}
+        near = _similar(kin, {*remove, *renamed, *known})
+        for label in (*renamed, *remove, *near):
+            require_usable([label], f"source {name}")
+        left = ~images_with(source, {*known, *renamed, *remove})
+        if not left.any():
+            raise ProtocolError(
+                "No image is left that shows no ID class",
+                where=f"source {name}",
+                expected="images without ID classes, their kinds and what is above them",
+                found=f"{len(left)} images",
+            )
+        shows_near = images_with(source, near)
+        near = near if (left & shows_near).any() and (left & ~shows_near).any() else {}
+        roles[name] = NEAR_FAR if near else FARTHER
+        words = {"below": "is a kind of", "above": "may be a"}
+        tables += _table(
+            f"remove.{quoted_key(name)}",
+            "Categories whose images are removed: they show an ID class, or may show one.",
+            {label: (its.known[0], words[its.relation]) for label, its in remove.items()},
+            found,
+        )
+        title = f"Categories whose images are near: Wu-Palmer similarity {NEAR_WUP} or more in WordNet."
+        near_rows = {label: (owner, f"{score:.2f} similar to") for label, (owner, score) in near.items()}
+        tables += _table(f"near.{quoted_key(name)}", title, near_rows, found)
+        if kin.unknown.absent:
+            tables += ["", f"# Not judged in {name}, since WordNet does not say what they are:"]
+            tables += [f"#   {quoted(label)}: {why}" for label, why in kin.unknown.absent.items()]
+        if not near:
+            tables += [
+                "",
+                f'# {name} is not split, for lack of near images or of others. Your own split: as = "{NEAR_FAR}", and',
+            ]
+            tables += [f"# [parameters.near.{quoted_key(name)}]", f'# "CATEGORY" = {quoted(known[0])}']
+    remarks = [f"{counts[name][0]:,} objects on {counts[name][1]:,} images" for name in known]
+    return [
+        *beginning("near-far", options.name),
+        *source_tables(others, options.name, roles),
+        "",
+        "[classes]",
+        "# In-distribution classes: those that your detector knows.",
+        *listed("known", known, remarks),
+        "# Other names of a class in the sources.",
+        "[classes.aliases]",
+        *(f"{quoted_key(name)} = [{', '.join(map(quoted, several))}]" for name, several in aliases.items()),
+        "",
+        "[parameters]",
+        "# Objects of an ID class that a split still has: unknown, or ignore.",
+        'id_objects = "unknown"',
+        *tables,
+    ]
+
+
+def _renamed(kin: ClassKin, known: Sequence[str]) -> dict[str, str]:
+    """Return the categories that are an ID class under another name, with its name."""
+    folded = {name.casefold(): name for name in known}
+    by_case = {name: folded[name.casefold()] for name in kin.unknown.names if name.casefold() in folded}
+    return {name: owner for name, owner in (kin.renamed | by_case).items() if name not in known}
+
+
+def _similar(kin: ClassKin, apart: Collection[str]) -> dict[str, tuple[str, float]]:
+    """Return the categories that are similar to an ID class, with it and the similarity."""
+    nodes = {name: node for name, node in kin.unknown.nodes.items() if name not in apart}
+    owners = {node: name for name, node in reversed(kin.known.nodes.items())}
+    if not nodes or not owners:
+        return {}
+    every = list(dict.fromkeys([*nodes.values(), *owners]))
+    graph = kinship(open_wordnet().nouns(every, instances=True), every)
+    scored = nearest_known(graph, list(nodes.values()), list(owners)[::-1])
+    return {name: (owners[node], score) for name, (node, score) in zip(nodes, scored, strict=True) if score >= NEAR_WUP}
+
+
+def _table(
+    name: str, meaning: str, rows: Mapping[str, tuple[str, str]], counts: Mapping[str, tuple[int, int]]
+) -> list[str]:
+    if not rows:
+        return []
+    lines = [
+        f"{quoted_key(label)} = {quoted(owner)}  # {how} {owner}; {counts[label][1]:,} images"
+        for label, (owner, how) in rows.items()
+    ]
+    return ["", f"# {meaning}", f"[parameters.{name}]", *lines]

@@ -1,0 +1,286 @@
+"""The rule ``tasks``: classes become known one task after another, and what is not known yet is unknown.
+
+After Revisiting Open World Object Detection (2022). The parts of a task are ``tN-train``, images of the classes that it
+introduces; ``tN-finetune``, exemplars of every class known by it; ``tN-val``; and ``tN-test``, the same images for all.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from curation.benchmarks.benchmark import MOST_IMAGES, fact
+from curation.benchmarks.parts import images_with, manifest_of_file
+from curation.benchmarks.rules.benchmark_file import BenchmarkFile, stated_in
+from curation.benchmarks.rules.starting import (
+    NAMES_ARE,
+    StartOptions,
+    beginning,
+    is_usable,
+    listed,
+    object_counts,
+    quoted,
+    require_usable,
+    source_tables,
+)
+from curation.benchmarks.rules.task_lists import (
+    PUBLISHED_SIZES,
+    Given,
+    TaskSplit,
+    fitting_validation,
+    note_on_presence,
+    note_on_unannotated,
+    task_parts,
+)
+from curation.core.errors import CurationError, CurationWarning, ProtocolError, UsageError
+from curation.core.tables import printable
+from curation.manifest.header import NAME, PART_NAME, ClassEntry, ClassRole, Header, Paper, TaskEntry
+from curation.manifest.manifest import Manifest
+from curation.sources.datasets import namespace_of
+from curation.sources.source import Source
+
+_Images = Annotated[int, Meta(ge=0, le=MOST_IMAGES)]
+
+
+class TaskParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[parameters]`` of the rule.
+
+    Attributes
+    ----------
+    validation : int
+        Images of each validation list; 0 for no such lists.
+    exemplars : int
+        Images of every known class in the finetuning lists, where there are so many; 0 for no such lists.
+    order, test_order : {"sorted", "annotation"}
+        Order of the training and of the test lists: by id, or by the first annotation of an image.
+    crowd : {"select", "ignore"}
+        Whether an image is selected for a crowd region alone.
+    salt : str
+        Of the hash ranks; by default the name of the benchmark.
+    """
+
+    validation: _Images = 0
+    exemplars: _Images = 50
+    order: Literal["sorted", "annotation"] = "sorted"
+    test_order: Literal["sorted", "annotation"] = "sorted"
+    crowd: Literal["select", "ignore"] = "select"
+    salt: Annotated[str, Meta(max_length=100)] = ""
+
+
+PARAMETERS = TaskParameters
+USUAL_SOURCES = ("train", "test")
+PARTS = fact("curation.benchmarks.owod", "benchmark", dict[str, Any])["parts"]
+PAPER = fact("curation.benchmarks.owod", "papers", dict[str, Paper])["reowod"]
+
+
+def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
+    """Return the manifest of a benchmark file of this rule.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source
+        One in the role ``test``, with boxes, and one in the role ``train`` for all lists but the test's.
+    parameters : mapping
+        ``file``: the benchmark file as `read_benchmark_file` returns it.
+
+    Raises
+    ------
+    ProtocolError
+        The file does not hold together, or the sources do not fit it (see `task_parts`).
+    """
+    stated = stated_in(parameters["file"])
+    check_tasks(stated, "the benchmark file")
+    settings = stated.parameters_as(TaskParameters)
+    split = split_of_file(stated)
+    if split.test not in sources:
+        raise UsageError("The test source is not given", expected=f"--source {split.test}=PATH")
+    chosen = {"val": "hash" if settings.validation else "none", "val_size": settings.validation, "repeats": "drop"}
+    chosen |= {"salt": settings.salt or stated.name} | {
+        name: getattr(settings, name) for name in ("order", "test_order", "crowd", "exemplars")
+    }
+    inputs = Given(split, sources, chosen, size_setting="validation = {0} in [parameters]")
+    parts, _, evidence = task_parts(inputs)
+    return manifest_of_file(
+        stated,
+        parts,
+        {slot: sources[slot] for slot in split.slots if slot in sources},
+        split.classes,
+        {**parameters, "exemplars": settings.exemplars, "train_evidence": evidence},
+        taxonomy="OWOD",
+        algorithm_version=1,
+        after=PAPER,
+        notes=(*note_on_presence(inputs), *note_on_unannotated(inputs)),
+        tasks=split.tasks,
+    )
+
+
+def score_words(header: Header) -> tuple[str, ...]:
+    """Return the options by which `evaluate` scores a manifest of this rule: at its first task."""
+    return "--task", header.tasks[0].name, "--detections", "FILE"
+
+
+def split_of_file(stated: BenchmarkFile) -> TaskSplit:
+    """Return the tasks, classes and sources of a benchmark file: classes of tasks are known, with indices from 0."""
+    tasks = tuple(
+        TaskEntry(name=task.name, introduced=stated.classes.leaves(task.classes)) for task in stated.classes.tasks
+    )
+    roles: dict[ClassRole, Sequence[str]] = {
+        "known": [name for task in tasks for name in task.introduced],
+        "unknown": stated.classes.of("unknown"),
+        "ignored": stated.classes.of("ignored"),
+    }
+    classes = tuple(
+        ClassEntry(
+            name=name, role=role, index=place if role == "known" else -1, aliases=stated.classes.aliases.get(name, ())
+        )
+        for role, names in roles.items()
+        for place, name in enumerate(names)
+    )
+    by_role = {stated.role(name): name for name in stated.sources}
+    return TaskSplit(
+        tasks=tasks, classes=classes, train=by_role.get("train", ""), test=by_role.get("test", ""), stated=stated
+    )
+
+
+def check_tasks(stated: BenchmarkFile, where: str) -> None:
+    """Raise `ProtocolError` for the first thing in a file of tasks that does not hold together."""
+    for field, expected, value in _problems(stated):
+        raise ProtocolError(
+            "The file of tasks is inconsistent", where=f"{where}: {field}", expected=expected, found=value
+        )
+
+
+def _problems(stated: BenchmarkFile) -> Iterator[tuple[str, str, str]]:
+    """Yield the field of each thing that does not hold together, what was expected and what was found."""
+    split, classes = split_of_file(stated), stated.classes
+    if not re.fullmatch(NAME, stated.name):
+        yield "name", "lower-case words joined by -, at most one /", repr(stated.name[:80])
+    for role in ("known", "negative"):
+        if getattr(classes, role):
+            yield f"[classes] {role}", "known classes in [[classes.tasks]], others in unknown or ignored", role
+    if stated.views:
+        yield "[views]", "none: the rule states which labels each part shows", ", ".join(stated.views)[:80]
+    roles = Counter(map(stated.role, stated.sources))
+    if set(roles) - {"train", "test"} or max(roles.values()) > 1 or not split.test:
+        found = ", ".join(f"{name} as {stated.role(name)}" for name in stated.sources)
+        yield "[sources]", 'test, and train or none; or others with as = "test" and as = "train"', found[:200]
+    if not split.tasks:
+        yield "tasks", "at least one task", "none"
+    for task in split.tasks:
+        if not re.fullmatch(PART_NAME, f"{task.name}-finetune") or not re.fullmatch(PART_NAME, task.name):
+            yield "tasks: name", "up to 55 lower-case letters and digits, such as t1", repr(task.name[:80])
+        if not task.introduced:
+            yield f"task {task.name}", "at least one class", "none"
+    names = [entry.name for entry in split.classes]
+    for field, others in (("aliases", [*classes.aliases]), ("absent", classes.absent)):
+        for name in sorted(set(others) - set(names)):
+            yield field, "names of classes of the file", repr(name[:80])
+    spelled = [*names, *(alias for aliases in classes.aliases.values() for alias in aliases)]
+    for name in spelled:
+        if not is_usable(name):
+            yield "classes", NAMES_ARE, repr(name[:80])
+    # Folded, so that BipolarForcepsDown and BipolarForcepsDOwn are one class (a slip of a published benchmark).
+    folded = Counter(name for each in split.classes for name in {*map(str.casefold, (each.name, *each.aliases))})
+    for field, counts in (
+        ("tasks: name", Counter(task.name for task in split.tasks)),
+        ("classes, unknown, ignored and aliases", folded),
+    ):
+        if repeated := [name for name, count in counts.items() if count > 1]:
+            yield field, "each once, whatever its case", f"{repeated[0]:.80} twice"
+    for source in stated.sources:
+        try:
+            namespace_of(stated.dataset(source))
+        except CurationError as error:
+            yield f"dataset of {source}", error.expected or "a lower-case word", repr(stated.dataset(source)[:80])
+
+
+def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
+    """Return the lines of a file to begin with: every class of the sources, grouped into tasks.
+
+    The classes keep the order of the files, cut into groups of equal size, earlier ones larger by one where that
+    does not come out even. Classes without any training object are listed as unknown: no task can train on them. A
+    category without a box in either file is not a class, such as the root of a Roboflow export: a comment names it.
+    The sizes of the validation and finetuning lists fit the training file.
+
+    Raises
+    ------
+    ProtocolError
+        No class has an object; or names cannot be used in a file, such as two that differ in case alone.
+    """
+    if set(sources) - set(USUAL_SOURCES):
+        raise UsageError(
+            "The rule tasks has a source to train on and one to test on",
+            expected="--source train=PATH --source test=PATH",
+            found=", ".join(sources),
+        )
+    if "test" in sources:
+        sources["test"].require_objects("A test part")
+    files = ", ".join(printable(raw.files[0].name if raw.files else raw.dataset, "?") for raw in sources.values())
+    counts = object_counts(sources)
+    train = sources.get("train")
+    trained = counts if train is None else object_counts({"train": train})
+    names = [label for label in counts if label in trained and trained[label][0]]
+    if not names:
+        raise ProtocolError(
+            "No class has an object here", where=files, expected="an annotation file", found=f"{len(counts)} classes"
+        )
+    require_usable(counts, files)
+    absent = [label for label in counts if not counts[label][0]] if len(sources) > 1 else []
+    untrained = [label for label in counts if label not in {*names, *absent}]
+    if (n_tasks := min(options.n_tasks, len(names))) < options.n_tasks:
+        text = f"{n_tasks} tasks in place of {options.n_tasks}: no more classes have an object"
+        warnings.warn(text, CurationWarning, stacklevel=4)
+    size, larger = divmod(len(names), n_tasks)
+    cuts = [number * size + min(number, larger) for number in range(n_tasks + 1)]
+    groups = [names[begin:end] for begin, end in pairwise(cuts)]
+    lines = [
+        *beginning("tasks", options.name),
+        *source_tables(sources, options.name, beside=USUAL_SOURCES, exhaustive=options.exhaustive),
+        "",
+        "[parameters]",
+        *_sizes(groups, train, trained),
+        "",
+        "[classes]",
+        "# Classes that never become known: their objects stay unknown at every task.",
+        *listed("unknown", untrained, "no training object in the files"),
+        *(["# Left out, since neither file has a box of them:"] if absent else []),
+        *(f"#   {quoted(label)}" for label in absent),
+        "# Classes that are neither right nor wrong.",
+        "ignored = []",
+        "",
+        "# Tasks in their order, each with the classes that become known in it. Here the classes stand in the order",
+        f"# of the files, cut into {n_tasks} groups: move them to where you want them.",
+    ]
+    for number, group in enumerate(groups, start=1):
+        remarks = ["{:,} objects on {:,} images".format(*counts[label]) for label in group]
+        lines += ["[[classes.tasks]]", f'name = "t{number}"', *listed("classes", group, remarks), ""]
+    return lines
+
+
+def _sizes(groups: Sequence[Sequence[str]], train: Source | None, counts: Mapping[str, tuple[int, int]]) -> list[str]:
+    """Return the sizes of the validation and finetuning lists that fit the training images of each class."""
+    if train is None:
+        return [
+            "# Sizes of the validation and finetuning lists; init tasks --source train=PATH finds what fits.",
+            "validation = 0",
+            "exemplars = 0",
+        ]
+    of_tasks = [int(images_with(train, group).sum()) for group in groups]
+    validation = fitting_validation(of_tasks)
+    rarest = min(counts[label][1] for group in groups for label in group)
+    exemplars = min(max((rarest - validation * len(groups)) // 2, 1), PUBLISHED_SIZES[1])
+    most, usual = PUBLISHED_SIZES
+    return [
+        f"# Validation images a task: a tenth of the {min(of_tasks):,} of the smallest task, at most {most}; 0: none.",
+        f"validation = {validation}",
+        f"# Finetuning images a class: half of what validation leaves of the {rarest:,} that show the rarest class, at "
+        f"most {usual}; 0: no such lists.",
+        f"exemplars = {exemplars}",
+    ]
