@@ -2,8 +2,9 @@
 
 Each benchmark has a function, loaded when it is first used: ``curation.evaluate.owod(truth=..., detections=...)``
 scores by the rules of OWOD, and ``help(curation.evaluate.owod)`` explains all arguments. The functions are
-``elephant``, ``findmeifyoucan``, ``imagenet``, ``imagenetood``, ``ninco``, ``nuowodb``, ``openood``, ``osod3``,
-``ovcoco``, ``owod``, ``rwd``, ``ssb``, ``voc``, ``coco``, and those of other packages.
+``elephant``, ``findmeifyoucan``, ``imagenet``, ``imagenet200``, ``imagenetood``, ``imagenetx``, ``ninco``, ``nuowodb``,
+``openmibood_midog``, ``openmibood_oasis3``, ``openmibood_phakir``, ``openood``, ``osod3``, ``ovcoco``,
+``ovcoco_65_15``, ``owod``, ``rwd``, ``ssb``, ``v3det``, ``voc``, ``coco``, and those of other packages.
 
 Truth and detections may be paths, COCO dictionaries or results, DataFrames, or FiftyOne views. The fields of a record
 of options may be arguments themselves (``bad_boxes="drop"``). ``variant=("clean", "ore")`` chooses variants of the

@@ -14,7 +14,7 @@ import msgspec
 from curation.benchmarks.attribution import attributed, with_attribution_of
 from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.published import draft_of
-from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe
+from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe, recipes
 from curation.benchmarks.roles import require_disjoint
 from curation.benchmarks.rules.benchmark_file import RULES, file_and_case, read_benchmark_file, rule_of, stated_in
 from curation.benchmarks.rules.lists import build_lists, image_slots
@@ -228,6 +228,12 @@ def import_lists(header: str | Path, lists: Annotated[Path, "--lists DIR"], *, h
     if header_only:
         draft = find_recipe(str(header))()
         return Manifest(header=pin_lists(draft, lists).header, lists={})
+    recipe = recipes().get(str(header))
+    if recipe is not None and any(source.files for source in recipe().sources):
+        # The benchmark's file pins lists that were not at hand: no header states the digests of their ids.
+        imported = pin_lists(recipe(), lists)
+        require_disjoint(imported, {})
+        return imported
     ours = load_manifest(header)
     known = benchmarks().get(ours.header.rule.protocol)
     if known and known.import_published:

@@ -425,10 +425,10 @@ def class_table(header: Header) -> Table | None:
         imagenet_tree() if parameters["hierarchy"] == "published" else imagenet_dag(),
         open_wordnet().words_of,
     )
-    nodes = [node for role in ("known", "negative", "unknown") for node in _superclasses(parameters, role)]
+    nodes = [node for role in ROLES for node in _superclasses(parameters, role)]
     inside = {node: set(leaves_under(graph, node, leaves)) for node in nodes}
     rows = []
-    for role in ("known", "negative", "unknown"):
+    for role in ROLES:
         left = {entry.name for entry in header.classes if entry.role == role}
         # Classes of the known superclasses may have any role: these are cut.
         for node in nodes:

@@ -1,29 +1,45 @@
-"""Lists as their authors published them, declared as facts: which file is which part, and what it is for.
+"""Lists declared as facts: those that authors published, and those that classes select.
 
-A table ``[published.KEY]`` of a benchmark's TOML file becomes a draft header;
-`curation.manifest.importing.pin_lists` fills in digests and counts from the authors' files.
+A table ``[published.KEY]`` of a benchmark's TOML file says which file is which part, and becomes a draft header;
+`curation.manifest.importing.pin_lists` fills in digests and counts from the authors' files. A table ``[selected.KEY]``
+says which classes the images of a part show; `selected_lists` selects them from the sources.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
+import numpy as np
 from msgspec import Meta
 
-from curation.benchmarks.benchmark import benchmark_facts
-from curation.benchmarks.parts import manifest_of, unread_entry, voc_classes
+from curation.benchmarks.benchmark import benchmark_facts, declared_slots
+from curation.benchmarks.parts import (
+    Selection,
+    all_images,
+    compared,
+    images_with_roles,
+    make_part,
+    manifest_of,
+    source_entry,
+    unread_entry,
+    voc_classes,
+)
 from curation.benchmarks.rules.benchmark_file import ListedPart
 from curation.core.errors import ProtocolError
 from curation.core.reading import read_declaration
 from curation.manifest.header import (
     ClassEntry,
+    ClassRole,
     Figure,
+    FileEntry,
     Header,
     LabelView,
+    Order,
     Paper,
     PartEntry,
     SourceEntry,
@@ -31,7 +47,10 @@ from curation.manifest.header import (
     Taxonomy,
 )
 from curation.manifest.importing import LISTS, PROTOCOL
+from curation.manifest.manifest import Manifest
 from curation.signals.hierarchy.class_lists import read_class_sets
+from curation.sources.datasets import COCO_CATEGORIES
+from curation.sources.source import Source
 
 
 class ListsOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,6 +59,27 @@ class ListsOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dataset: str
     part: str
     note: str
+
+
+class SelectedPart(ListedPart, frozen=True, kw_only=True):
+    """A part of a table ``[selected.KEY]``.
+
+    Attributes
+    ----------
+    shows : tuple of str
+        Roles of classes, one of which its images show; all images where it is empty.
+    within, without : str
+        Source that holds its images too, or that holds none of them.
+    unless : str
+        Source with which there is no such part.
+    """
+
+    file: str = ""
+    order: Order = "code_point"
+    shows: tuple[ClassRole, ...] = ()
+    within: str = ""
+    without: str = ""
+    unless: str = ""
 
 
 class Stated(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -51,7 +91,22 @@ class Stated(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     explanation: str = ""
 
 
-class PublishedLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class _Lists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    name: str
+    title: str
+    taxonomy: Taxonomy
+    figures: tuple[Stated, ...] = ()
+    notes: tuple[str, ...] = ()
+    classes: str = ""
+
+
+class SelectedLists(_Lists, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A table ``[selected.KEY]`` of a room's facts; `classes` is the key of a table ``[classes.KEY]``."""
+
+    parts: tuple[SelectedPart, ...]
+
+
+class PublishedLists(_Lists, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A table ``[published.KEY]`` of a room's facts.
 
     Attributes
@@ -61,19 +116,17 @@ class PublishedLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         ``voc-of-coco``: VOC's 20 classes, COCO's others unknown.
     datasets : dict of str to (str, str)
         Dataset and part of a source whose name is neither ``DATASET-PART`` nor that of a dataset.
+    pinned : dict of str to (int, str)
+        Lines and digest of each file, where they are known of lists that were not at hand.
     """
 
-    name: str
-    title: str
-    taxonomy: Taxonomy
     lists: ListsOrigin
     parts: tuple[ListedPart, ...]
-    figures: tuple[Stated, ...] = ()
-    notes: tuple[str, ...] = ()
     paper: str = ""
     tasks: str = ""
     known: str = ""
     datasets: dict[str, tuple[str, str]] = {}
+    pinned: dict[str, tuple[int, str]] = {}
 
 
 def drafts(
@@ -128,6 +181,22 @@ def task_classes(tasks: tuple[TaskEntry, ...], aliases: Mapping[str, str]) -> tu
     )
 
 
+class ClassTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A table ``[classes.KEY]`` (see `classes_in_roles`)."""
+
+    numbered: Annotated[int, Meta(ge=1, le=100_000)] | Literal["coco"] | tuple[str, ...] = ()
+    known: tuple[str | int, ...] = ()
+    negative: tuple[str | int, ...] = ()
+    unknown: tuple[str | int, ...] = ()
+    ignored: tuple[str | int, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a class that is listed twice."""
+        listed = [*self.known, *self.negative, *self.unknown, *self.ignored]
+        if repeated := [name for name, times in Counter(map(str, listed)).items() if times > 1]:
+            raise ValueError(f"the class {repeated[0]!a} is listed twice")
+
+
 class DeclaredLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A benchmark of lists alone, in a TOML or JSON file of a user; a copy of a packaged file will do.
 
@@ -135,17 +204,19 @@ class DeclaredLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     ----------
     published : dict of str to PublishedLists
         One table.
-    benchmark, evaluation : dict
+    benchmark, evaluation, selected : dict
         What a packaged file declares beside its lists; not used here.
     """
 
     published: Annotated[dict[str, PublishedLists], Meta(min_length=1, max_length=1)]
     paper: Paper | None = None
     views: dict[str, LabelView] = {}
+    classes: dict[str, ClassTable] = {}
     tasks: dict[str, dict[str, tuple[str, ...]]] = {}
     aliases: dict[str, str] = {}
     benchmark: dict[str, Any] = {}
     evaluation: dict[str, Any] = {}
+    selected: dict[str, Any] = {}
 
 
 def draft_of(path: Path) -> tuple[Header, dict[str, str]]:
@@ -158,6 +229,8 @@ def draft_of(path: Path) -> tuple[Header, dict[str, str]]:
     """
     declared = read_declaration(path, DeclaredLists, ProtocolError)
     (key,) = declared.published
+    if (name := declared.published[key].classes) not in {"", *declared.classes}:
+        raise ProtocolError("Unknown classes", where=f"{path}: published.{key}"[:200], found=repr(name[:80]))
     known = {"", *declared.views}
     for part in declared.published[key].parts:
         if part.view not in known:
@@ -197,10 +270,13 @@ def draft(
     if lists.known == "voc-of-coco":
         classes = voc_classes()
     elif lists.known:
-        names = (name for entry in read_class_sets(lists.known) for name in entry.classes)
-        classes = tuple(ClassEntry(name=name, role="known", index=index) for index, name in enumerate(names))
+        classes = classes_in_roles(
+            {"known": [name for entry in read_class_sets(lists.known) for name in entry.classes]}
+        )
+    elif lists.classes:
+        classes = classes_in_roles(facts["classes"][lists.classes])
     paper = facts["papers"][lists.paper] if lists.paper else facts["paper"]
-    views = {"": LabelView(), **msgspec.convert(facts.get("views", {}), dict[str, LabelView])}
+    views = _views(facts)
 
     def of_task(text: str, task: int) -> str:
         # No str.format: a file may be a stranger's.
@@ -236,6 +312,9 @@ def draft(
         for number, paper_value in enumerate(figure.paper or (None,), start=1)
     ]
     slots = dict.fromkeys(slot for part, _ in listed for slot in part.sources)
+    origin = unread_entry(LISTS, lists.lists.dataset, lists.lists.part, note=lists.lists.note)
+    # The size of a list that was not at hand is not known: it is that of the file that has the digest.
+    pinned = [FileEntry(name=name, rows=rows, sha256=digest, size=0) for name, (rows, digest) in lists.pinned.items()]
     return manifest_of(
         [part for part, _ in listed],
         name=lists.name,
@@ -245,7 +324,7 @@ def draft(
         origin="as_published",
         classes=classes,
         sources=(
-            unread_entry(LISTS, lists.lists.dataset, lists.lists.part, note=lists.lists.note),
+            msgspec.structs.replace(origin, files=tuple(pinned)),
             *(_images(slot, lists, (exhaustive or {}).get(slot, ())) for slot in slots),
         ),
         protocol=PROTOCOL,
@@ -260,3 +339,110 @@ def draft(
 def _images(slot: str, lists: PublishedLists, exhaustive: tuple[str, ...]) -> SourceEntry:
     dataset, part = lists.datasets.get(slot) or slot.partition("-")[::2]
     return unread_entry(slot, dataset, part, exhaustive=exhaustive)
+
+
+def _views(facts: Mapping[str, Any]) -> dict[str, LabelView]:
+    return {"": LabelView(), **msgspec.convert(facts.get("views", {}), dict[str, LabelView])}
+
+
+def classes_in_roles(table: Mapping[str, Any]) -> tuple[ClassEntry, ...]:
+    """Return the classes of a table ``[classes.KEY]``, which lists them by role.
+
+    With the key ``numbered`` every class but the ignored ones has a number, and a class in no list is known: ``coco``
+    means COCO's 80 classes, n the classes 1 to n, a list its names from 1. Without it known classes count from 0.
+
+    Examples
+    --------
+    >>> [(entry.role, entry.index) for entry in classes_in_roles({"numbered": ["cat", "ant"], "unknown": ["ant"]})]
+    [('known', 1), ('unknown', 2)]
+    """
+    declared = msgspec.convert(table, ClassTable)
+    role_of = {str(name): role for role in get_args(ClassRole) for name in getattr(declared, role, ())}
+    names = declared.numbered or declared.known
+    listed = range(1, names + 1) if isinstance(names, int) else names
+    number_of = {str(name): number for number, name in enumerate(listed, int(bool(declared.numbered)))}
+    if names == "coco":
+        number_of = {name: number for number, name, _ in COCO_CATEGORIES}
+    roles = {name: role_of.get(name, "known") for name in [*number_of, *role_of]}
+    numbers = {name: -1 if role == "ignored" else number_of.get(name, -1) for name, role in roles.items()}
+    return tuple(ClassEntry(name=name, role=role, index=numbers[name]) for name, role in roles.items())
+
+
+def _needed(part: SelectedPart) -> list[str]:
+    return [*part.sources, *filter(None, (part.within, part.without))]
+
+
+def selected_lists(
+    room: str, sources: Mapping[str, Source], parameters: Mapping[str, Any], classes: tuple[ClassEntry, ...] = ()
+) -> Manifest:
+    """Return the parts of a table ``[selected.KEY]`` whose sources are given; KEY is the parameter ``problem``.
+
+    Parameters
+    ----------
+    room : str
+        See `drafts`.
+    classes : tuple of ClassEntry
+        Where the table names none.
+
+    Raises
+    ------
+    ProtocolError
+        No image is selected.
+    """
+    facts = benchmark_facts(room)
+    used = {slot.name: sources[slot.name] for slot in declared_slots(room) if slot.name in sources}
+    lists = msgspec.convert(facts["selected"][parameters.get("problem", next(iter(facts["selected"])))], SelectedLists)
+    classes = classes or classes_in_roles(facts["classes"][lists.classes])
+    views, family = _views(facts), lists.name.split("/")[0]
+
+    def selection(part: SelectedPart, slot: str) -> Selection:
+        positions = all_images(used[slot])
+        if part.shows:
+            positions = np.flatnonzero(images_with_roles(used[slot], classes, *part.shows))
+        for other, is_in in ((part.within, True), (part.without, False)):
+            if other:
+                positions = positions[np.isin(used[slot].image_ids[positions], used[other].image_ids) == is_in]
+        return Selection(slot, used[slot], positions)
+
+    made = {
+        part.name: make_part(
+            part.name, part.role, [selection(part, slot) for slot in part.sources], classes,
+            view=views[part.view], rule=part.selection, subset_of=part.subset_of, order=part.order,
+        )
+        for part in lists.parts
+        if {*_needed(part)} <= used.keys() and part.unless not in used
+    }  # fmt: skip
+    if not made:
+        needed = "; ".join(f"{part.name}: {', '.join(_needed(part))}" for part in lists.parts)
+        message = "The sources make no part" if used else "No source is given"
+        raise ProtocolError(
+            message, expected=needed[:300], found=", ".join(used) or None, hint=f"curation list {family}"
+        )
+    if not any(part.ids for part in made.values()):
+        read = (f"{slot}: classes {', '.join(source.categories.names[:5])}" for slot, source in used.items())
+        message, names = "No image of the sources shows a class of the benchmark", [entry.name for entry in classes[:5]]
+        raise ProtocolError(message, expected=f"classes {', '.join(names)}, …", found="; ".join(read))
+    return manifest_of(
+        list(made.values()),
+        name=lists.name.replace("{part}", next(iter(used.values())).part or "custom"),
+        title=lists.title,
+        paper=msgspec.convert(facts["paper"], Paper),
+        taxonomy=lists.taxonomy,
+        classes=classes,
+        sources=tuple(source_entry(slot, source) for slot, source in used.items()),
+        protocol=family,
+        algorithm_version=1,
+        parameters=dict(parameters),
+        figures=[
+            compared(figure.name, len(made[part].ids), figure.paper[0], figure.place, figure.explanation)
+            for figure in lists.figures
+            if (part := figure.name.partition(".")[0]) in made
+        ],
+        notes=lists.notes,
+    )
+
+
+def declared_lists(room: str, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
+    """Return the header of `selected_lists`, which locks the lists by their digests; a build completes it."""
+    made = selected_lists(room, sources, parameters)
+    return Manifest(header=msgspec.structs.replace(made.header, origin="declared"), lists={})

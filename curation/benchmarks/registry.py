@@ -2,10 +2,11 @@
 
 A file ``NAME.toml`` declares a benchmark; its rule is the module ``NAME.py`` or the package ``NAME``, if it has one.
 ``[benchmark]`` holds what a `Benchmark` needs; its ``code`` says where the rule has the other fields (``NAME``, or
-``MODULE:NAME`` in a package). ``[evaluation]`` names its ``engine`` and declares variants; those of open-world
-detection, the engine by default, are changes of the rules that most code shares. With the engine ``own`` the
-benchmark's module, or the module ``evaluation`` of its package, has a function ``evaluate``, whose signature declares
-the options, and a `curation.evaluation.result.Report` named ``REPORT``.
+``MODULE:NAME`` in a package). ``[published]`` and ``[selected]`` need no code (`curation.benchmarks.published`).
+``[evaluation]`` names its ``engine`` and declares variants; those of open-world detection, the engine by default, are
+changes of the rules that most code shares. With the engine ``own`` the benchmark's module, or the module ``evaluation``
+of its package, has a function ``evaluate``, whose signature declares the options, and a
+`curation.evaluation.result.Report` named ``REPORT``.
 Another package offers a benchmark under the entry point ``curation.benchmarks`` as ``PACKAGE.NAME`` of a file
 ``NAME.toml``, or as ``PACKAGE`` with a file ``facts.toml``.
 """
@@ -199,6 +200,8 @@ def declared_benchmark(name: str) -> Benchmark:
     code |= {field: within(module, name) for field, name in declaration.code.items()}
     if "recipes" not in code and "published" in facts:
         code["recipes"] = partial(_recipes, name)
+    if "build" not in code and "selected" in facts:
+        code |= {"build": partial(_selected, name, "selected"), "declare": partial(_selected, name, "declared")}
     paper = facts["paper"] if "paper" in facts else next(iter(facts["papers"].values()))
     return Benchmark(
         name=declaration.name or name,
@@ -220,6 +223,13 @@ def _recipes(name: str) -> Mapping[str, Callable[[], Header]]:
     return drafts(_module(name), aliases=benchmark_facts(_module(name)).get("aliases"))
 
 
+def _selected(name: str, form: str) -> Callable[..., Any]:
+    """Return the rule of a benchmark that has no code: parts of images that show classes of some roles."""
+    from curation.benchmarks import published
+
+    return partial(getattr(published, f"{form}_lists"), _module(name))
+
+
 def variants_of(name: str) -> tuple[Rules, ...]:
     """Return the variants that a file declares, the sound one first."""
     from curation.evaluation.open_world import CLEAN, TEXT
@@ -237,13 +247,14 @@ def variants_of(name: str) -> tuple[Rules, ...]:
 @cache
 def evaluation(name: str) -> Evaluation:
     """Return the evaluation that a file declares, of the engine that it names."""
-    table = benchmark_facts(_module(name))["evaluation"]
+    facts = benchmark_facts(_module(name))
+    table = facts["evaluation"]
     if table.get("engine") == "own":
         module = import_module(_module(name))
         module = import_module(f"{module.__name__}.evaluation") if hasattr(module, "__path__") else module
         return Evaluation(module.evaluate, module.REPORT)
     if "engine" in table:
-        return Evaluation(*import_module(_ENGINES.get(table["engine"], table["engine"])).declared(name, table))
+        return Evaluation(*import_module(_ENGINES.get(table["engine"], table["engine"])).declared(name, facts))
     from curation.evaluation.open_world import end_measures, evaluation_as, report_as
 
     options = msgspec.convert(table, _Evaluation)

@@ -79,7 +79,11 @@ def _refuse(overlap: Overlap, slots: Sequence[str], sources: Mapping[str, Source
     parts = list(dict.fromkeys(map(_list_of, opened)))
     first = next((source.origin for source in opened if source.origin is not None), None)
     divide = f"curation split {first or 'FILE'} --parts train=0.8,test=0.2 --out DIR"
-    if overlap.images.evidence == "id":
+    if all(_list_of(source) == CLASS_FOLDERS for source in opened):
+        hint = "remove one of the two photos of each pair"
+        if overlap.images.evidence == "id":
+            hint += "; if they are different photos under equal names, give each of the [sources] a dataset of its own"
+    elif overlap.images.evidence == "id":
         hint = "remove the shared ids from one of the two lists"
     elif len(slots) == 1:
         hint = f"{divide} --near-duplicates PHOTOS keeps images together whose photos look alike"
@@ -87,10 +91,6 @@ def _refuse(overlap: Overlap, slots: Sequence[str], sources: Mapping[str, Source
         hint = f"they hold the same {len(opened[0].images):,} images: {divide}"
     elif len(parts) > 1 and overlap.columns.is_one_folder(opened):
         hint = f"remove the shared images from one of the two parts: {' or '.join(parts)}"
-    elif all(_list_of(source) == CLASS_FOLDERS for source in opened):
-        hint = "remove one of the two photos of each pair"
-        if overlap.images.evidence == "id":
-            hint += "; if they are different photos under equal names, give each of the [sources] a dataset of its own"
     elif overlap.images.evidence == "file":
         last = overlap.right[-1] if overlap.right[-1] in slots else slots[-1]
         hint = f"give another file, or of a folder another part: --source {last}=PATH, --source {last}@PART=PATH"

@@ -70,11 +70,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def work() -> int:
         nonlocal command
         if verb == "evaluate" and ({"/", "@"} & {*command} or Path(command, "manifest.json").is_file()):
-            # The rule of a manifest says how it is scored.
-            from curation.cli.verbs.evaluate import evaluator_of
+            # The rule of a manifest says how it is scored; the name of a benchmark goes before a folder of that name.
+            from curation.cli.verbs.evaluate import SUMMARIES, evaluator_of
 
-            place = words.index(command)
-            command, words[place : place + 1] = evaluator_of(command), [evaluator_of(command), "--manifest", command]
+            if command not in SUMMARIES:
+                place = words.index(command)
+                command, words[place : place + 1] = (
+                    evaluator_of(command),
+                    [evaluator_of(command), "--manifest", command],
+                )
         parser = _parser(verb, command)
         options = parser.parse_args(words)
         if options.verb is None:

@@ -305,7 +305,7 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
     return evaluate
 
 
-def declared(protocol: str, table: Mapping[str, Any]) -> tuple[Callable[..., Result], Report]:
+def declared(protocol: str, facts: Mapping[str, Any]) -> tuple[Callable[..., Result], Report]:
     """Return the evaluation of open-set classifiers for a benchmark, which declares nothing more, and its report."""
     report = report_as(protocol)
     return evaluation_as(report), report

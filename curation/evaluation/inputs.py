@@ -53,8 +53,8 @@ class Reading:
     image_set: Annotated[str, "SET"] = "test"
     bad_boxes: BadBoxes = "error"
 
-    def open(self, truth: Truth, part: str = "test") -> Source:
-        """Return the source of a ground truth; `part` is what to call the part that a file holds."""
+    def open(self, truth: Truth, part: str = "test", dataset: str = "coco") -> Source:
+        """Return the source of a ground truth; `part` and `dataset` are what to call those that a file holds."""
         from curation.sources.object_rows import row_files
         from curation.sources.opening import as_source, coco_file
 
@@ -66,7 +66,7 @@ class Reading:
         layouts = ("annotations", "labels")
         is_coco = yolo_file(truth) or coco_file(truth, self.image_set) or row_files(truth)
         if not truth.is_dir() or is_coco or any((truth / name).is_dir() for name in layouts):
-            return read(truth, dataset="coco")
+            return read(truth, dataset=dataset)
         dataset = "voc2012" if truth.name.upper() == "VOC2012" else "voc2007"
         try:
             return read(truth, dataset=dataset)

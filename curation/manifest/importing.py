@@ -169,8 +169,9 @@ def pin_lists(
     Parameters
     ----------
     draft : Header
-        As `complete_lists` takes it, but no file, list or figure is stated yet. A figure named ``PART.images`` or
-        ``PART.distinct_images`` gets what the list has; its explanation stays where that differs from the paper.
+        As `complete_lists` takes it, but no list or figure is stated yet, and a file only by lines and digest. A figure
+        named ``PART.images`` or ``PART.distinct_images`` gets what the list has; its explanation stays where that
+        differs from the paper.
     digests : mapping of str to str, optional
         Digests that some files have to have.
     sources : mapping of str to Source, optional
@@ -183,12 +184,15 @@ def pin_lists(
         As in `complete_lists`; a line names no image of the sources, or two. Several files with the same name are an
         error here, as no digest selects one.
     """
-    slices = list_slices(draft)
+    slices, entry_of = list_slices(draft), {file.name: file for file in _lists_source(draft).files}
     files = {}
-    for name, candidates in _read_all(
-        draft, folder, dict.fromkeys((piece.file for piece in slices.values()), None)
-    ).items():
-        if (digest := (digests or {}).get(name)) and all(file.sha256 != digest for file in candidates):
+    pinned = {piece.file: entry_of.get(piece.file) for piece in slices.values()}
+    for name, candidates in _read_all(draft, folder, pinned).items():
+        entry = entry_of.get(name)
+        if entry is not None and all(file.sha256 != entry.sha256 for file in candidates):
+            raise _mismatch(draft, entry, candidates)
+        digest = entry.sha256 if entry else (digests or {}).get(name)
+        if digest and all(file.sha256 != digest for file in candidates):
             raise DigestMismatchError(
                 f"The list {name} is not the one that the file states",
                 where=str(candidates[0].path),
@@ -196,7 +200,7 @@ def pin_lists(
                 found=candidates[0].sha256,
                 hint="fetch the list again; or, if the change is meant, write its new digest into the file",
             )
-        candidates = [file for file in candidates if digest in (None, file.sha256)]
+        candidates = [file for file in candidates if digest in (None, file.sha256)][: 1 if entry else None]
         if len(candidates) > 1:
             message = f"Several files are named {name}, and no digest selects one"
             hint, paths = "give the folder that holds one of them as --lists", [str(file.path) for file in candidates]
@@ -288,7 +292,7 @@ def _mismatch(header: Header, entry: FileEntry, files: Sequence[AuthorsList]) ->
     return DigestMismatchError(
         f"This {entry.name} is not the {entry.name} of {_title(header)}",
         where=", ".join(str(file.path) for file in files[:_SHOWN]),
-        expected=f"{entry.sha256}, {entry.rows} lines, {entry.size} bytes",
+        expected=f"{entry.sha256}, {entry.rows} lines" + (f", {entry.size} bytes" if entry.size else ""),
         found="; ".join(described),
         hint=f"the lists are those of {_lists_source(header).note}; `curation identify FILE` says what a list is",
     )
@@ -351,7 +355,7 @@ def _sliced(
 ) -> tuple[str, ...]:
     ids = []
     for number, word in enumerate(_lines_of(header, part, cut, words), start=cut.first):
-        if (text := namespaced_by_form(word, namespaces)) is None:
+        if (text := namespaced_by_form(word, namespaces) or namespaced_by_form(bare_id(word), namespaces)) is None:
             message = "A line of the published list is not an image id of its sources"
             where = f"{cut.file}, line {number}"
             raise ManifestError(message, where=where, expected=f"an id of {namespaces}", found=repr(word[:80]))

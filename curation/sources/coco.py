@@ -19,7 +19,7 @@ from curation.core.errors import AnnotationFormatError, CurationError, ImageIdEr
 from curation.core.ids import MAX_NATIVE_LENGTH, check_native, native_of
 from curation.core.json_text import SMALL, record_pieces, refuse_repeated_keys, repeated_at_the_top
 from curation.core.reading import InputFile
-from curation.sources.datasets import COCO_CATEGORIES, named_by_file, namespace_of
+from curation.sources.datasets import COCO_CATEGORIES, NUMBERED_CLASSES, named_by_file, namespace_of
 from curation.sources.integrity import KIND, Finder, Ids, Where, check_unique, finder, sound_objects
 from curation.sources.source import (
     POSES,
@@ -103,7 +103,7 @@ def source_of_records(
             expected='"categories": [{"id": 1, "name": "circle"}, ...], each class that an annotation refers to',
             found=f"{len(decoded.annotations)} annotations",
         )
-    categories, category_ids = _categories(decoded.categories, content.name)
+    categories, category_ids = _categories(decoded.categories, content.name, numbered=dataset in NUMBERED_CLASSES)
     # A million classes are 50 MB of records, and their columns hold all that these say.
     decoded.categories.clear()
     images, image_ids = _images(decoded.images, content.name, dataset, space)
@@ -367,11 +367,11 @@ def _malformed(where: str, expected: str, value: object) -> AnnotationFormatErro
     )
 
 
-def _categories(records: list[CategoryRecord], name: str) -> tuple[Categories, Ids]:
+def _categories(records: list[CategoryRecord], name: str, *, numbered: bool) -> tuple[Categories, Ids]:
     where = _where(name, "categories", records)
     ids = _ids(records, "id", where)
     check_unique(ids, "category id", where)
-    names = tuple(record.name for record in records)
+    names = tuple(str(record.id) if numbered else record.name for record in records)
     check_unique(names, "category name", where)
     numbers: Any = range(1, len(ids) + 1) if isinstance(ids, list) else (record.id for record in records)
     frequencies = tuple(record.frequency or "" for record in records)

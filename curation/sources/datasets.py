@@ -43,6 +43,13 @@ COCO_NAMES_OF_VOC: Mapping[str, str] = {name: _STATED["voc"]["in_coco"].get(name
 """COCO's name of each VOC class, in VOC's order."""
 
 
+NUMBERED_CLASSES: tuple[str, ...] = tuple(_STATED["numbered_classes"]["names"])
+"""Datasets whose classes are named by their numbers, because names repeat."""
+
+ILSVRC_LABELS: tuple[str, ...] = tuple(_STATED["ilsvrc_labels"]["names"])
+"""Datasets whose lists label each image by the place of its class among ILSVRC's 1,000."""
+
+
 def family(dataset: str) -> str:
     """Return ``coco`` for every COCO year, ``voc`` for every VOC year, and any other dataset's own name.
 
@@ -93,7 +100,7 @@ def users_name(word: str) -> str:
 
 
 def folders_in_ids(namespace: str) -> int:
-    """Return how many folders before the stem of a file belong to an id: 1 for ``dtd:banded/banded_0002``."""
+    """Return how many folders before the stem belong to an id, -1 for all: 1 for ``dtd:banded/banded_0002``."""
     return _FOLDERS.get(namespace, 0)
 
 

@@ -25,9 +25,9 @@ import numpy as np
 
 from curation.core.columns import arrow_of
 from curation.core.errors import AnnotationFormatError, CurationError, DamagedFileError, UsageError
-from curation.core.ids import ImageId, check_native, native_number, native_of
+from curation.core.ids import ImageId, check_native, ilsvrc2012_classes, native_number, native_of
 from curation.core.reading import InputFile, beginning
-from curation.sources.datasets import family, folders_in_ids, is_known, is_listed, namespace_of
+from curation.sources.datasets import ILSVRC_LABELS, family, folders_in_ids, is_known, is_listed, namespace_of
 from curation.sources.entries import (
     LONGEST_LINE,
     MOST_CLASS_NAMES,
@@ -353,6 +353,8 @@ def read_listed(path: Path, *, dataset: str, part: str) -> Source:
     classes = list[str]()
     if listed.group_of is not None:
         classes = [listed.groups[number] for number in listed.group_of.tolist()]
+    elif dataset in ILSVRC_LABELS and listed.labels is not None and {*listed.labels.tolist()} <= {*range(1000)}:
+        classes = [ilsvrc2012_classes()[label] for label in listed.labels.tolist()]
     elif folders_in_ids(dataset):
         classes = [text.replace("\\", "/").rpartition("/")[0].rpartition("/")[2] for text in paths]
     images = Images.of(natives, text_ids=texts(natives), file_names=paths)
@@ -402,8 +404,8 @@ def natives_of(listed: PublishedList, namespace: str, where: str) -> Sequence[st
     """
     paths = _paths_below_root(listed, where)
     folders = folders_in_ids(namespace)
-    if not folders:
-        natives = listed.stems.decode().split("\n")[:-1]
+    if folders <= 0:
+        natives = (stems(paths, parents=-1) if folders else listed.stems).decode().split("\n")[:-1]
     else:
         natives = listed.parent_stems.decode().split("\n")[:-1]
         outer = paths
@@ -414,7 +416,7 @@ def natives_of(listed: PublishedList, namespace: str, where: str) -> Sequence[st
     natives = [native.removeprefix(f"{namespace}:") for native in natives]
     for row, native in enumerate(natives):
         check_native(native)
-        if native.count("/") != folders or native.startswith("/"):
+        if native.count("/") != folders >= 0 or native.startswith("/"):
             raise AnnotationFormatError(
                 "A path of the list lacks the folder that belongs to its id",
                 where=f"{where}, line {listed.lines[row]}",

@@ -84,7 +84,7 @@ def suffix_widths(cells: Any, pattern: str) -> Int64s:
 
 
 def stems(paths: bytes, *, parents: int = 0) -> bytes:
-    r"""Return the stem of each line of a text, or with `parents` = 1 its last folder and stem.
+    r"""Return the stem of each line of a text, with `parents` = 1 behind its last folder, with -1 behind all folders.
 
     Examples
     --------
@@ -92,6 +92,8 @@ def stems(paths: bytes, *, parents: int = 0) -> bytes:
     [b'c_d', b'000005', b'benthos_0.9994893', b'000000000042']
     >>> stems(b"a/b\\c d.JPEG\n000005\n", parents=1).split()
     [b'b/c_d', b'000005']
+    >>> stems(b"a/b\\c d.JPEG\n000005\n", parents=-1).split()
+    [b'a/b/c_d', b'000005']
     """
     return b"".join(_stems_of_block(block, parents) for block in blocks_of(paths))
 
@@ -106,7 +108,7 @@ def _stems_of_block(paths: bytes, parents: int) -> bytes:
         paths = re.sub(rb"[ \t]+", b"_", paths)
     if not (b"/" in paths or b"." in paths or b"COCO_" in paths):
         return paths
-    parts = compute.split_pattern(cells_of(paths), "/", max_splits=1 + parents, reverse=True)
+    parts = compute.split_pattern(cells_of(paths), "/", max_splits=max(1, 1 + parents), reverse=True)
     first, last = values_of(parts.offsets)[:-1], values_of(parts.offsets)[1:] - 1
     names = parts.values.take(arrow_of(last))
     widths = suffix_widths(names, ANY_IMAGE)

@@ -13,7 +13,7 @@ from curation.core.columns import distinct
 from curation.core.errors import AnnotationFormatError, CurationError, DanglingIdError, UsageError
 from curation.core.ids import native_of
 from curation.core.tables import csv_header
-from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family, is_known, namespace_of
+from curation.sources.datasets import COCO_CATEGORIES, NUMBERED_CLASSES, VOC_NAMES, family, is_known, namespace_of
 from curation.sources.integrity import check_image_name, check_label, check_unique
 from curation.sources.source import Categories, FileRecord, Images, Source
 
@@ -267,7 +267,9 @@ def _classes(
     elif dataset in ("voc2007", "voc2012"):
         categories = Categories.counted(VOC_NAMES)
     else:
-        categories = Categories.counted(sorted(value for value in first if not value.isdigit()))
+        categories = Categories.counted(
+            sorted(value for value in first if dataset in NUMBERED_CLASSES or not value.isdigit())
+        )
     positions = categories.index()
     if categories.names and family(dataset) in ("coco", "voc"):
         positions |= {str(number): position for position, number in enumerate(categories.numbers)}

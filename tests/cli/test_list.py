@@ -95,7 +95,7 @@ def test_one_protocol_with_its_sources_parameters_parts_page_and_manifests(
 def test_a_name_that_is_no_protocol_is_told_the_nearest(shell: Shell) -> None:
     said = shell.err("list", "elefant")
     assert "did you mean elephant?" in said
-    assert "nuowodb, benchmarks, manifests" in said
+    assert "openmibood_oasis3, benchmarks, manifests" in said
 
 
 def test_a_folder_that_is_not_there_is_not_passed_over(tmp_path: Path, shell: Shell) -> None:

@@ -8,7 +8,7 @@ import pytest
 from curation.benchmarks.registry import measures_of, protocols
 from tests.docs.pages import text_of
 
-ROW = re.compile(r"^\| ((?:`[a-z0-9-]+`(?:, )?)+) \| .* \| (.*) \|$", re.MULTILINE)
+ROW = re.compile(r"^\| ((?:`[a-z0-9_-]+`(?:, )?)+) \| .* \| (.*) \|$", re.MULTILINE)
 
 
 def entries() -> Iterator[tuple[list[str], list[str], str]]:

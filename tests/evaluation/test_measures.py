@@ -11,7 +11,7 @@ from curation.benchmarks.registry import measures_of, report_of
 from curation.evaluation.measures import UNITS, Measure, ranked
 
 PROTOCOLS = ("elephant", "voc", "coco", "owod", "osod3", "findmeifyoucan", "imagenet")
-EVERY = (*PROTOCOLS, "ssb", "rwd", "nuowodb", "ovcoco", "openood", "ninco", "imagenetood")
+EVERY = (*PROTOCOLS, "ssb", "rwd", "nuowodb", "ovcoco", "openood", "ninco", "imagenetood", "imagenetx", "v3det")
 # Which way is better, by the papers' own tables: false detections, impacts and false positive rates are errors.
 ERRORS = {
     "elephant": {"AWI@{recall}"},

@@ -466,7 +466,7 @@ def test_any_overlap_of_two_roles_is_refused_or_told_by_every_command(
         )
         made = Manifest(msgspec.structs.replace(made.header, parts=parts), lists, built_from=made.built_from)
     with told() as by_init:
-        start_benchmark("tasks", paths, n_tasks=2)
+        start_benchmark("tasks", source=paths, n_tasks=2)
     with told() as by_build:
         curation.build("owod", paths, tasks=folder / "tasks.toml")
     by_verify = [one.found for one in curation.verify(made).findings if one.check == "disjoint"]

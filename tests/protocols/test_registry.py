@@ -32,7 +32,7 @@ def test_declarations_are_whole(name: str) -> None:
     assert protocol.paper.bibtex.startswith("@")
     assert len({slot.name for slot in protocol.slots}) == len(protocol.slots)
     # These take any of their sources, and refuse to be built from none; or they consist of published lists.
-    some = ("imagenet", "findmeifyoucan", "osod3", "ssb", "openood")
+    some = ("imagenet", "findmeifyoucan", "osod3", "ssb", "openood", "imagenetx", "imagenet200")
     assert any(slot.required for slot in protocol.slots) or name in some or protocol.build is None
     assert protocol.build is not None or protocol.recipes
     assert all(slot.meaning for slot in protocol.slots)

@@ -379,7 +379,7 @@ def test_init_finds_a_file_for_classes_that_never_meet(tmp_path: Path) -> None:
     made = curation.build(tmp_path / "mine.toml", sources=sources(tmp_path))
     assert made.header.rule.parameters["superclass_members"] == tuple(sorted(FASTENERS))
     with pytest.raises(CurationError, match="training images and test images"):
-        start_benchmark("superclass", tmp_path / "train.json")
+        start_benchmark("superclass", source=tmp_path / "train.json")
 
 
 def test_a_stored_file_is_checked_as_a_users_own(folder: Path) -> None:

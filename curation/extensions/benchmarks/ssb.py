@@ -21,9 +21,10 @@ from msgspec import structs
 
 from curation.benchmarks.benchmark import benchmark_facts, declared_parameters, declared_slots, fact, stated_parameters
 from curation.benchmarks.parts import Part, Selection, compared, images_with, make_part, manifest_of, source_entry
+from curation.benchmarks.published import classes_in_roles
 from curation.core.errors import ProtocolError
 from curation.core.ids import ilsvrc2012_classes
-from curation.manifest.header import ClassEntry, LabelView, Paper, PartRole
+from curation.manifest.header import LabelView, Paper, PartRole
 from curation.manifest.manifest import Manifest
 from curation.signals.hierarchy.related_classes import NOT_PROVEN, class_kin
 from curation.sources.source import Source
@@ -60,7 +61,8 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         raise ProtocolError("A source is missing", expected=" ".join(f"--source {slot}=PATH" for slot in missing))
     first, second = SLOTS_OF[problem]
     levels, left_out = _without_kin(_classes_of(problem, sources[second]), parameters)
-    classes = _entries(levels)
+    unknown_names = [name for level, names in levels.items() if level != "known" for name in names]
+    classes = classes_in_roles({"known": levels["known"], "unknown": unknown_names})
 
     def images(slot: str, level: str) -> Selection:
         return Selection(slot, sources[slot], np.flatnonzero(images_with(sources[slot], levels[level])))
@@ -103,18 +105,6 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         ],
         notes=_notes_on(left_out, kin) if variant else (_MEDIUM,) if "medium" in levels else (),
     )  # fmt: skip
-
-
-def _entries(levels: Mapping[str, Sequence[str]]) -> tuple[ClassEntry, ...]:
-    """Return the classes with their roles, known ones first and numbered."""
-    return (
-        *(ClassEntry(name=name, role="known", index=index) for index, name in enumerate(levels["known"])),
-        *(
-            ClassEntry(name=name, role="unknown", index=-1)
-            for level, names in levels.items()
-            for name in (names if level != "known" else ())
-        ),
-    )
 
 
 def _without_kin(

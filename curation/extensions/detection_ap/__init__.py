@@ -1,1 +1,1 @@
-"""COCO, LVIS and score-free evaluation of plain detection."""
+"""COCO, LVIS and score-free evaluation of plain detection, and open-vocabulary AP."""

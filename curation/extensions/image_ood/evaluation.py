@@ -209,9 +209,9 @@ def sets_of(table: Mapping[str, Any]) -> OodSets:
     )
 
 
-def declared(protocol: str, table: Mapping[str, Any]) -> tuple[Callable[..., Result], Report]:
+def declared(protocol: str, facts: Mapping[str, Any]) -> tuple[Callable[..., Result], Report]:
     """Return the evaluation of the sets and variants that a benchmark declares, and its report."""
-    sets = sets_of(table)
+    sets = sets_of(facts["evaluation"])
     report = report_as(protocol, algorithm=sets.algorithm)
     return evaluation_as(report, sets), report
 

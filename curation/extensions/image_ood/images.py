@@ -124,7 +124,7 @@ _LIST_SUFFIXES = (".txt", ".csv", ".json")
 
 @dataclass(frozen=True)
 class Images:
-    """Names of images, distinguished by the stem of a file, or by its folder and stem where stems repeat.
+    """Names of images: the stem of a file, with its last folder where stems repeat, else its whole path.
 
     Attributes
     ----------
@@ -145,13 +145,13 @@ class Images:
         return self._names(1)
 
     @cached_property
-    def by_folder(self) -> bool:
-        """Whether stems repeat, so that the folder has to distinguish images."""
-        return len(set(self.stems)) < len(self.stems)
+    def by_folder(self) -> int:
+        """Which folders have to distinguish images: none (0), the last one (1), or all (-1)."""
+        return next((n for n in (0, 1) if len(set(self.keys(by_folder=n))) == len(self.paths)), -1)
 
-    def keys(self, *, by_folder: bool) -> tuple[str, ...]:
+    def keys(self, *, by_folder: int) -> tuple[str, ...]:
         """Return the key of each image."""
-        return self.with_folder if by_folder else self.stems
+        return {0: self.stems, 1: self.with_folder}[by_folder] if by_folder >= 0 else self._names(-1)
 
     @cached_property
     def folders(self) -> tuple[str, ...]:

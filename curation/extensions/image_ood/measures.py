@@ -14,17 +14,21 @@ from curation.evaluation.measures import Measure, definitions
 from curation.evaluation.problem import Floats
 from curation.evaluation.result import Column, Data, Report, Result, Table, input_rows
 from curation.evaluation.separability import (
+    RankedScores,
     ScoreSteps,
     aupr_trapezoid,
     auroc,
     fpr95_at_vertices,
     fpr95_first,
+    fpr95_nearest,
     fpr95_quantile,
     fpr95_rank,
 )
 from curation.extensions.image_ood.images import ScoredSet
 
-FprRule = Literal["FPR95_ood_positive", "FPR95_ood_positive_vertices", "FPR95_first", "FPR95_quantile", "FPR95_rank"]
+FprRule = Literal[
+    "FPR95_ood_positive", "FPR95_ood_positive_vertices", "FPR95_first", "FPR95_nearest", "FPR95_quantile", "FPR95_rank"
+]  # fmt: skip
 FPR_RULES: Mapping[str, str] = {
     "FPR95_ood_positive": "OOD positive: share of ID scores <= tau, tau the smallest score with "
     "20 * (OOD scores <= tau) >= 19 * n_ood",
@@ -32,6 +36,8 @@ FPR_RULES: Mapping[str, str] = {
     "out points between equal steps",
     "FPR95_first": "ID positive: share of OOD scores >= tau, tau the largest score with "
     "20 * (ID scores >= tau) >= 19 * n_id",
+    "FPR95_nearest": "ID positive: share of OOD scores >= tau, tau the score where the share of ID scores >= tau is "
+    "nearest to 0.95; of equally near shares the higher one, of equal shares the lowest score",
     "FPR95_quantile": "ID positive: share of OOD scores >= the quantile of the ID scores at 1 - 0.95 in floating "
     "point, a hair above 0.05, linearly interpolated; scores that are not finite as they are",
     "FPR95_rank": "ID positive: share of OOD scores > the ID score of ascending rank round(0.05 n), from 0, a half "
@@ -41,6 +47,7 @@ _FPR95: Mapping[str, Callable[[ScoreSteps, Floats, Floats], float]] = {
     "FPR95_ood_positive": lambda steps, ids, oods: fpr95_first(steps.mirrored),
     "FPR95_ood_positive_vertices": lambda steps, ids, oods: fpr95_at_vertices(steps),
     "FPR95_first": lambda steps, ids, oods: fpr95_first(steps),
+    "FPR95_nearest": lambda steps, ids, oods: fpr95_nearest(RankedScores.of(ids, oods)),
     "FPR95_quantile": lambda steps, ids, oods: fpr95_quantile(ids, oods),
     "FPR95_rank": lambda steps, ids, oods: fpr95_rank(ids, oods),
 }
@@ -142,7 +149,7 @@ _COMPARED = (
         "FPR95",
         "false positive rate at 95 % true positives",
         "as the variant says: which class is positive, and which threshold counts (`FPR95_ood_positive`, "
-        "`FPR95_ood_positive_vertices`, `FPR95_first`, `FPR95_quantile`, `FPR95_rank`)",
+        "`FPR95_ood_positive_vertices`, `FPR95_first`, `FPR95_nearest`, `FPR95_quantile`, `FPR95_rank`)",
         better="lower",
     ),
     _of_sets(

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from curation.benchmarks.benchmark import benchmark_facts
+from curation.benchmarks.benchmark import benchmark_facts, declared_slots
 from curation.benchmarks.building import import_lists
 from curation.core.errors import ProtocolError
 from curation.core.ids import ilsvrc2012_classes
-from curation.extensions.benchmarks.openood import SLOTS, build, hard_classes
+from curation.extensions.benchmarks.openood import build, hard_classes
 from curation.extensions.image_ood.evaluation import sets_of
 from curation.extensions.image_ood.images import listed_set
 from curation.manifest.manifest import Manifest
@@ -21,6 +21,7 @@ from tests.real_files import provided, real_files
 from tests.worlds.openood import lay
 
 SETS = sets_of(benchmark_facts("curation.extensions.benchmarks.openood")["evaluation"])
+SLOTS = declared_slots("curation.extensions.benchmarks.openood")
 NAME = "openood/imagenet-1k-published"
 RULES = ("imagenet", "val_imagenet", "ssb_hard", "ninco", "inaturalist", "textures", "openimage_o", "val_openimage_o")
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from curation.benchmarks.benchmark import benchmark_facts
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.registry import declared_benchmark
+from curation.benchmarks.registry import declared_benchmark, evaluation
 from curation.core.errors import PredictionError, ProtocolError
-from curation.extensions.benchmarks.ovcoco import BASE, LEFT_OUT, NOVEL, OUTSIDE, evaluate
+from curation.extensions.detection_ap.open_vocabulary import OUTSIDE
 from curation.manifest.header import PartEntry
 from curation.manifest.manifest import Manifest
 from curation.sources.coco import read_coco
@@ -24,6 +25,9 @@ from tests.worlds.runs import ovcoco_run
 SHOWN = {1: ["toilet"], 2: ["cat"], 3: ["cat", "horse"], 4: ["wine glass"], 5: [], 6: ["dog"], 7: ["dog"]}
 CROWDED = 7
 BENCHMARK = declared_benchmark("ovcoco")
+FACTS = benchmark_facts("curation.extensions.benchmarks.ovcoco")
+BASE, NOVEL, LEFT_OUT = (tuple(FACTS["classes"]["coco"][role]) for role in ("known", "unknown", "ignored"))
+evaluate = evaluation("ovcoco").evaluate
 LISTS = {"seen": [1, 3], "unseen": [2, 3, 6, 7], "all": [1, 2, 3, 6, 7]}
 
 

@@ -52,7 +52,7 @@ def committed(name: str) -> Path:
     return MANIFESTS / name / "1.0.0"
 
 
-@pytest.mark.parametrize("name", recipes())
+@pytest.mark.parametrize("name", [name for name in recipes() if not name.startswith("openmibood")])
 def test_the_committed_header_is_what_the_recipe_states(name: str) -> None:
     """But for digests, counts and figures, which come of the authors' files."""
 
