@@ -8,7 +8,7 @@ says which classes the images of a part show; `selected_lists` selects them from
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -219,8 +219,8 @@ class DeclaredLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     selected: dict[str, Any] = {}
 
 
-def draft_of(path: Path) -> Header:
-    """Return the draft of the lists that a user's file declares.
+def draft_of(path: Path) -> tuple[Header, dict[str, str]]:
+    """Return the draft of the lists that a user's file declares, and the digests that it states of some files.
 
     Raises
     ------
@@ -238,7 +238,13 @@ def draft_of(path: Path) -> Header:
     if (tasks := declared.published[key].tasks) and tasks not in declared.tasks:
         tables = ", ".join(declared.tasks) or f"a table [tasks.{tasks}]"
         raise ProtocolError("Unknown tasks", where=f"{path}: tasks", expected=tables[:300], found=repr(tasks[:80]))
-    return _draft_with_tasks(msgspec.to_builtins(declared), key, declared.aliases)
+    digests = stated_digests(declared.published[key].parts)
+    return _draft_with_tasks(msgspec.to_builtins(declared), key, declared.aliases), digests
+
+
+def stated_digests(parts: Sequence[ListedPart]) -> dict[str, str]:
+    """Return the digests that tables ``[[parts]]`` state of their files."""
+    return {part.file.partition(":")[0]: part.sha256 for part in parts if part.sha256}
 
 
 def draft(

@@ -16,7 +16,7 @@ from curation.benchmarks.rules import split as rule
 from curation.benchmarks.rules.benchmark_file import BenchmarkFile, SourceTable, parameter_text
 from curation.benchmarks.rules.starting import namespace_word
 from curation.core.arguments import checked
-from curation.core.errors import CurationWarning, MissingFileError, UsageError
+from curation.core.errors import CurationError, CurationWarning, MissingFileError, UsageError
 from curation.core.wording import counted, examples, slug
 from curation.manifest.header import NAME
 from curation.manifest.locate import load_manifest
@@ -91,7 +91,12 @@ def split(
     dataset = dataset or namespace_word(name)
     slot = SourceSlot(dataset, dataset, part, True, "images", part)
     reading = Reading(bad_boxes=bad_boxes)
-    opened = open_slots({f"{dataset}@{part}" if part else dataset: annotations}, [slot], reading)
+    try:
+        opened = open_slots({f"{dataset}@{part}" if part else dataset: annotations}, [slot], reading)
+    except CurationError as error:
+        # Here the source is an argument, not an option.
+        error.hint = error.hint and error.hint.replace("--source ", "")
+        raise
     parameters: dict[str, Any] = {"shares": _shares(parts), "group": group, "stratify": stratify, "salt": salt}
     if keep is not None:
         parameters["keep"] = rule.kept_ids(keep if isinstance(keep, Manifest) else load_manifest(keep))

@@ -140,8 +140,11 @@ def score_command(manifest: Manifest, folder: str | Path) -> list[str]:
     if rule not in RULES or not tests:
         return []
     remembered = manifest.built_from.sources if manifest.built_from else {}
-    truth = ["--truth", remembered.get(tests[0].sources[0], "FILE"), "--manifest", str(folder), "--part", tests[0].name]
-    return ["curation", "evaluate", "coco", *truth, "--detections", "FILE", "--out", f"{name}-scores"]
+    source = next(entry for entry in manifest.header.sources if entry.name == tests[0].sources[0])
+    path = remembered.get(source.name, "FILE")
+    truth = ["--truth", path, *(["--image-set", source.part] if source.part and Path(path).is_dir() else [])]
+    part = ["--manifest", str(folder), "--part", tests[0].name]
+    return ["curation", "evaluate", "coco", *truth, *part, "--detections", "FILE", "--out", f"{name}-scores"]
 
 
 def source_words(names: Iterable[str]) -> list[str]:

@@ -190,6 +190,7 @@ def other_calls(folder: Path) -> dict[str, Call]:
         "open_source": Call.of(curation.open_source, dataset="coco", annotations=source),
         "publish": Call.of(curation.publish, manifests=some, repo="org/name", dry_run=Path("out/publication")),
         "pull": Call.of(curation.pull, publication="org/name@1.0.0", out=Path("out/pulled")),
+        "split": Call.of(curation.split, source=folder / "coco/truth.json", parts="train=0.7,test=0.3"),
         "verify": Call.of(curation.verify, manifest=some),
     }
 
@@ -214,7 +215,7 @@ def implementation(name: str) -> Any:
 
 EVALUATIONS = tuple(name for name in protocols() if evaluation_of(name).__module__.startswith("curation."))
 OTHERS = ["load", "audit", "build", "diff", "export", "identify", "import_lists", "inspect", "leaderboard", "leaks",
-          "open_source", "publish", "pull", "verify"]  # fmt: skip
+          "open_source", "publish", "pull", "split", "verify"]  # fmt: skip
 METHODS = ["manifest.ids", "manifest.part", "manifest.frame", "manifest.photos", "manifest.save", "result.table",
            "result.latex", "result.figure", "result.rows", "result.append", "result.save"]  # fmt: skip
 

@@ -197,5 +197,5 @@ def test_a_copy_of_a_packaged_file_declares_the_same_lists(name: str, tmp_path: 
     """The earlier form, ``[published.KEY]``, stays readable, also with tasks and aliases."""
     copy = tmp_path / "copy.toml"
     copy.write_bytes(files("curation.extensions.benchmarks").joinpath(f"{name}.toml").read_bytes())
-    header = draft_of(copy)
+    header, _ = draft_of(copy)
     assert header == recipes()[header.name]()

@@ -124,7 +124,9 @@ def _key_table(title: str, record: Any) -> Table:
 def _value_text(value: Any) -> str:
     if isinstance(value, tuple):
         return ", ".join(map(_value_text, value))
-    return str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, str | Decimal) else ""
+    return (
+        str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, str | int | Decimal) else ""
+    )
 
 
 def _words_in(hint: Any) -> list[str]:
