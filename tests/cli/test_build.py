@@ -56,7 +56,7 @@ def test_a_root_stands_for_the_parts_it_offers(world: SmallWorld, tmp_path: Path
     [
         (["elefant"], "did you mean elephant?"),
         (["elephant", "--set", "ratio=1"], "did you mean ratios?"),
-        (["elephant", "--set", "ratios=99"], "Not enough images"),
+        (["elephant", "--set", "ratios=99"], "not enough wilderness images"),
         (["elephant", "--set", "ratios"], "NAME=VALUE"),
         (["elephant", "--set", "ratios=1", "--set", "ratios=2"], "twice"),
         (["elephant", "--source", "voc=x"], "No such source"),

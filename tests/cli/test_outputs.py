@@ -173,7 +173,7 @@ def test_the_type_of_an_option_decides_what_is_an_input(
     """A name is no input where a folder of that name exists; a source is, whatever its key."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my").mkdir()
-    words = ["init", "--source", f"train={world / 'truth.json'}", "--n-tasks", "2", "--name", "my"]
+    words = ["init", "tasks", "--source", f"train={world / 'truth.json'}", "--n-tasks", "2", "--name", "my"]
     assert status([*words, "--out", "my/t.toml"]) == 0
     assert status([*words, "--out", "my/t.toml", "--force"]) == 0
     assert status([*words, "--out", world / "truth.json", "--force"]) == 2
