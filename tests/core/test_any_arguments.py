@@ -161,9 +161,6 @@ def calls(folder: Path) -> dict[str, Call]:
         found[name] = evaluation(name, scores=made[f"{first}_test"], val=made[f"{first}_val"])
     for name in image_ood.SETS:
         found[name] = evaluation(name, scores=image_ood.files(world(name), name)["scores"])
-    # Benchmarks by file alone take what the others of their engine take.
-    for name in set(EVALUATIONS) - set(found):
-        found[name] = evaluation(name, **found["ovcoco" if name in ("ovcoco_65_15", "v3det") else "ninco"].usual)
     return found | other_calls(folder) | methods(found["owod"].made(found["owod"].usual))
 
 
@@ -216,7 +213,19 @@ def implementation(name: str) -> Any:
     return getattr(importlib.import_module(f"curation.extensions.{name}.run"), name)
 
 
-EVALUATIONS = tuple(name for name in protocols() if evaluation_of(name).__module__.startswith("curation."))
+BY_FILE = (
+    "imagenet200",
+    "imagenetx",
+    "openmibood_midog",
+    "openmibood_oasis3",
+    "openmibood_phakir",
+    "ovcoco_65_15",
+    "v3det",
+)
+"""Benchmarks without code: their engines are those of ninco and ovcoco."""
+EVALUATIONS = tuple(
+    name for name in protocols() if evaluation_of(name).__module__.startswith("curation.") and name not in BY_FILE
+)
 OTHERS = ["load", "audit", "build", "diff", "export", "identify", "import_lists", "inspect", "leaderboard", "leaks",
           "open_source", "publish", "pull", "split", "verify"]  # fmt: skip
 METHODS = ["manifest.ids", "manifest.part", "manifest.frame", "manifest.photos", "manifest.save", "result.table",

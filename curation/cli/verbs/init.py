@@ -55,9 +55,9 @@ def run(
         name for name, table in written["sources"].items() if name not in given and table.get("required", True)
     )
     words += ["--on-error", "boxes=drop"] if bad_boxes == "drop" else []
-    folder = written["name"].rpartition("/")[2]
+    made = written["name"].rpartition("/")[2]
     # A benchmark is often named after the folder of its photos, which the manifest cannot replace.
-    if any(Path(folder).resolve() in (path.resolve(), *path.resolve().parents) for path in paths.values()):
-        folder += "-manifest"
+    if any(Path(made).resolve() in (path.resolve(), *path.resolve().parents) for path in paths.values()):
+        made += "-manifest"
     lines = [f"written to {out}: read it, and change what you mean otherwise"]
-    return Answer({"file": str(out), **written}, [*lines, next_command("build", out, *words, "--out", folder)])
+    return Answer({"file": str(out), **written}, [*lines, next_command("build", out, *words, "--out", made)])
