@@ -552,11 +552,16 @@ def lay(page: str, folder: Path) -> None:
 
 
 def draw_detections(command: str, folder: Path) -> None:
-    """Write the detector's files that a command names, once the truth files before it are there."""
-    words = shlex.split(command)
+    """Write the detector's files that a command names, once the manifest that they belong to is there."""
     if "t2-results.json" in command:
-        truth = next(word for word in words if "t2-t" in word)
-        write_results(folder / truth, folder / "t2-results.json")
-    elif "-results.json" in command and (folder / "truth").is_dir():
+        write_results(folder / "test.json", folder / "t2-results.json", star=-1)
+    elif "wilderness-results.json" in command and (folder / "my-elephant").is_dir():
         for part in ("closed", "wilderness"):
-            write_detections(folder / "truth" / f"{part}.json", folder / f"{part}-results.json")
+            results, truth = folder / f"{part}-results.json", folder / "drawn" / f"{part}.json"
+            truth.parent.mkdir(exist_ok=True)
+            curation.export(folder / "my-elephant", part, "coco", truth)
+            write_detections(truth, results)
+            # VOC numbers no classes, so that detections name them.
+            names = {one["id"]: one["name"] for one in json.loads(truth.read_text())["categories"]}
+            rows = json.loads(results.read_text())
+            write_json(results, [row | {"category": names[row.pop("category_id")]} for row in rows])
