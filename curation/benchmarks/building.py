@@ -145,8 +145,7 @@ def build(
                 expected=f"--source {LISTS}=DIR with the authors' files",
                 hint="a file of another rule names it: rule = …; docs/own_benchmark.md shows one of each",
             )
-        header, digests = draft_of(Path(str(benchmark)))
-        pinned = pin_lists(header, Path(str((sources or {})[LISTS])), digests=digests)
+        pinned = pin_lists(draft_of(Path(str(benchmark))), Path(str((sources or {})[LISTS])))
         require_disjoint(pinned, {})
         return _in_words(pinned, name, version, notes, source_notes or {})
     declared = None

@@ -219,8 +219,8 @@ class DeclaredLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     selected: dict[str, Any] = {}
 
 
-def draft_of(path: Path) -> tuple[Header, dict[str, str]]:
-    """Return the draft of the lists that a user's file declares, and the digests that it states of some files.
+def draft_of(path: Path) -> Header:
+    """Return the draft of the lists that a user's file declares.
 
     Raises
     ------
@@ -238,13 +238,7 @@ def draft_of(path: Path) -> tuple[Header, dict[str, str]]:
     if (tasks := declared.published[key].tasks) and tasks not in declared.tasks:
         tables = ", ".join(declared.tasks) or f"a table [tasks.{tasks}]"
         raise ProtocolError("Unknown tasks", where=f"{path}: tasks", expected=tables[:300], found=repr(tasks[:80]))
-    digests = stated_digests(declared.published[key].parts)
-    return _draft_with_tasks(msgspec.to_builtins(declared), key, declared.aliases), digests
-
-
-def stated_digests(parts: Sequence[ListedPart]) -> dict[str, str]:
-    """Return the digests that tables ``[[parts]]`` state of their files."""
-    return {part.file.partition(":")[0]: part.sha256 for part in parts if part.sha256}
+    return _draft_with_tasks(msgspec.to_builtins(declared), key, declared.aliases)
 
 
 def draft(
@@ -313,8 +307,9 @@ def draft(
     ]
     slots = dict.fromkeys(slot for part, _ in listed for slot in part.sources)
     origin = unread_entry(LISTS, lists.lists.dataset, lists.lists.part, note=lists.lists.note)
+    stated = {part.file.partition(":")[0]: (0, part.sha256) for part in lists.parts if part.sha256} | lists.pinned
     # The size of a list that was not at hand is not known: it is that of the file that has the digest.
-    pinned = [FileEntry(name=name, rows=rows, sha256=digest, size=0) for name, (rows, digest) in lists.pinned.items()]
+    pinned = [FileEntry(name=name, rows=rows, sha256=digest, size=0) for name, (rows, digest) in stated.items()]
     return manifest_of(
         [part for part, _ in listed],
         name=lists.name,

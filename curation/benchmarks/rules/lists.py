@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from curation.benchmarks.parts import Part, Selection, figure_of, make_part, rule_note, source_entry
-from curation.benchmarks.published import ListsOrigin, PublishedLists, draft, stated_digests
+from curation.benchmarks.published import ListsOrigin, PublishedLists, draft
 from curation.benchmarks.rules.benchmark_file import BenchmarkFile, class_entries, read_benchmark_file, stated_in
 from curation.benchmarks.rules.starting import beginning, namespace_word, quoted, quoted_key
 from curation.core.errors import CurationError, ProtocolError, UsageError
@@ -68,7 +68,7 @@ def build_lists(path: str, folder: Path, opened: Mapping[str, Source]) -> Manife
     """
     benchmark = stated_in(read_benchmark_file(path))
     header = _draft(benchmark, path)
-    pinned = pin_lists(header, folder, digests=stated_digests(benchmark.parts), sources=opened)
+    pinned = pin_lists(header, folder, opened)
     parts, lists = pinned.header.parts, pinned.lists
     if benchmark.paper is None and (repeated := next((part for part in parts if part.repeats), None)):
         ids = lists[repeated.name]
