@@ -95,7 +95,7 @@ def split(
         opened = open_slots({f"{dataset}@{part}" if part else dataset: annotations}, [slot], reading)
     except CurationError as error:
         # Here the source is an argument, not an option.
-        error.hint = error.hint and error.hint.replace("--source ", "")
+        error.hint, error.where = (text and text.replace("--source ", "") for text in (error.hint, error.where))
         raise
     parameters: dict[str, Any] = {"shares": _shares(parts), "group": group, "stratify": stratify, "salt": salt}
     if keep is not None:

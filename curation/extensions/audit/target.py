@@ -158,6 +158,8 @@ class AuditTarget:
         Position of each id among the images of each source, -1 where it has none.
     expects_tasks : bool
         Whether rules on tasks apply: False for a manifest of a benchmark that has none.
+    expects_labels : bool
+        Whether test images need annotations: False for a manifest of the rule ``split``, which takes every image.
     expects_boxes : bool
         Whether test images need boxes: False for a manifest of your own images with one class each.
     entries : tuple of SourceEntry
@@ -193,6 +195,7 @@ class AuditTarget:
     sources: tuple[AuditedSource, ...]
     positions: Int32s
     expects_tasks: bool = True
+    expects_labels: bool = True
     expects_boxes: bool = True
     entries: tuple[SourceEntry, ...] = ()
     exemplars: int = DEFAULT_EXEMPLARS
@@ -754,6 +757,7 @@ def manifest_target(
         sources=audited,
         positions=np.array(positions, np.int32).reshape(len(audited), len(texts)),
         expects_tasks=bool(tasks) or header.taxonomy == _OPEN_WORLD,
+        expects_labels=header.rule.protocol != "split",
         expects_boxes=header.rule.protocol not in _WITHOUT_BOXES,
         entries=entries,
         exemplars=exemplars,
