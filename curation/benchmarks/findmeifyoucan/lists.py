@@ -15,7 +15,7 @@ import msgspec
 from curation.benchmarks.benchmark import fact
 from curation.benchmarks.findmeifyoucan.pairs import PAIRS, pair_of
 from curation.benchmarks.parts import compared, manifest_of, rule_note, source_entry, unread_entry
-from curation.benchmarks.rules.near_far_lists import Splits, classes_of, notes_of, parts_of, split_pool
+from curation.benchmarks.rules.near_far_lists import OWN_START, Splits, classes_of, notes_of, parts_of, split_pool
 from curation.benchmarks.rules.ood_pools import OodPair
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import ProtocolError
@@ -92,9 +92,10 @@ def _chosen(parameters: Mapping[str, Any]) -> OodPair:
 
 def _manifest(pair: OodPair, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
     is_own = _is_users(pair)
-    splits = [split_pool(pair, pool, sources, parameters, is_own=is_own) for pool in pair.pools]
+    chosen = {**parameters, "start": OWN_START} if is_own and parameters["start"] == "published" else parameters
+    splits = [split_pool(pair, pool, sources, chosen) for pool in pair.pools]
     classes = classes_of(pair, sources)
-    parts = [part for split in splits for part in parts_of(split, classes, parameters, is_own=is_own)]
+    parts = [part for split in splits for part in parts_of(split, classes, chosen)]
     declared = any(isinstance(part, PartEntry) for part in parts)
     digest = recorded_digest(parameters["decisions"])
     configuration = sha256_of_bytes(msgspec.json.encode(pair, order="deterministic"))

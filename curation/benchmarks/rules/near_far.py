@@ -18,7 +18,7 @@ from msgspec import Meta
 from curation.benchmarks.benchmark import fact
 from curation.benchmarks.parts import Part, images_with, manifest_of_file
 from curation.benchmarks.rules.benchmark_file import BenchmarkFile, stated_in
-from curation.benchmarks.rules.near_far_lists import Splits, classes_of, notes_of, parts_of, split_pool
+from curation.benchmarks.rules.near_far_lists import OWN_START, Splits, classes_of, notes_of, parts_of, split_pool
 from curation.benchmarks.rules.ood_pools import OodPair, OodPool, faults_of
 from curation.benchmarks.rules.ood_pools import read_decisions_file as read_decisions_file
 from curation.benchmarks.rules.ood_pools import read_recorded as read_recorded
@@ -108,15 +108,15 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     pair = msgspec.structs.replace(pair, pools=pools)
     for pool in pools:
         _require_categories(pair, pool, sources[pool.start])
-    chosen = {"decisions": parameters["decisions"], "start": "published", "id_objects": settings.id_objects}
-    splits = [split_pool(pair, pool, sources, chosen, is_own=True) for pool in pools]
+    chosen = {"decisions": parameters["decisions"], "start": OWN_START, "id_objects": settings.id_objects}
+    splits = [split_pool(pair, pool, sources, chosen) for pool in pools]
     for split in splits:
         _require_images(split)
     classes = classes_of(pair, sources)
     digest = recorded_digest(parameters["decisions"])
     # Where no list of start images is given, the start is what the rule lets in.
     unlisted = {f"{pool.name}-start" for pool in pools if pool.published not in sources}
-    made = [part for split in splits for part in parts_of(split, classes, chosen, is_own=True)]
+    made = [part for split in splits for part in parts_of(split, classes, chosen)]
     return manifest_of_file(
         stated,
         [part for part in made if isinstance(part, Part) and part.entry.name not in unlisted],
