@@ -231,10 +231,6 @@ def draft_of(path: Path) -> Header:
     (key,) = declared.published
     if (name := declared.published[key].classes) not in {"", *declared.classes}:
         raise ProtocolError("Unknown classes", where=f"{path}: published.{key}"[:200], found=repr(name[:80]))
-    known = {"", *declared.views}
-    for part in declared.published[key].parts:
-        if part.view not in known:
-            raise ProtocolError("Unknown view", where=f"{path}: part {part.name[:80]}", found=repr(part.view[:80]))
     if (tasks := declared.published[key].tasks) and tasks not in declared.tasks:
         tables = ", ".join(declared.tasks) or f"a table [tasks.{tasks}]"
         raise ProtocolError("Unknown tasks", where=f"{path}: tasks", expected=tables[:300], found=repr(tasks[:80]))
@@ -271,6 +267,10 @@ def draft(
         classes = classes_in_roles(facts["classes"][lists.classes])
     paper = facts["papers"][lists.paper] if lists.paper else facts["paper"]
     views = _views(facts)
+    if unknown := [part for part in lists.parts if part.view not in views]:
+        part, known = unknown[0], ", ".join(filter(None, views)) or "a table [views.NAME]"
+        where = f"{lists.name}: part {part.name[:80]}"
+        raise ProtocolError("Unknown view", where=where, expected=known, found=repr(part.view[:80]))
 
     def of_task(text: str, task: int) -> str:
         # No str.format: a file may be a stranger's.

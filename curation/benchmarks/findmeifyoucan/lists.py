@@ -7,7 +7,7 @@ and of BDD100k everything is farther (sections 3 and A of the paper; the steps a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -111,7 +111,7 @@ def _manifest(pair: OodPair, sources: Mapping[str, Source], parameters: Mapping[
         protocol="findmeifyoucan",
         algorithm_version=ALGORITHM_VERSION,
         parameters={**parameters, "configuration_sha256": configuration},
-        figures=pair_figures(pair, splits, parameters),
+        figures=[] if is_own else [figure for split in splits for figure in _figures(pair, split, parameters)],
         notes=(*([rule_note("near-far", PAPER)] if is_own else ()), *notes_of(pair, splits, parameters)),
         decisions=digest,
     )
@@ -142,17 +142,13 @@ def slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     return _chosen(parameters).slots()
 
 
-def pair_figures(pair: OodPair, splits: Sequence[Splits], parameters: Mapping[str, Any]) -> list[Figure]:
-    """Return every published figure of the pools that are built, with what was obtained and why it differs.
+def _figures(pair: OodPair, split: Splits, parameters: Mapping[str, Any]) -> Iterator[Figure]:
+    """Yield every published figure of a pool, with what was obtained and why it differs.
 
     Where decisions are available the constraints that follow from them are counted too: how many images of those that a
     split must contain it has, and how many of those that it must not.
     """
-    key = next((name for name, known in PAIRS.items() if known.name == pair.name), "")
-    return [figure for split in splits for figure in _figures(key, split, parameters)] if key else []
-
-
-def _figures(key: str, split: Splits, parameters: Mapping[str, Any]) -> Iterator[Figure]:
+    key = next(name for name, known in PAIRS.items() if known.name == pair.name)
     name, published = split.pool.name, START[key][split.pool.name]
     why = split.missing or _why(parameters)
     if split.rule is not None:

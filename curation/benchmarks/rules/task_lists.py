@@ -18,6 +18,7 @@ from curation.benchmarks.benchmark import fact
 from curation.benchmarks.parts import Part, Selection, Shown, all_images, hash_rank, make_part, show_classes
 from curation.benchmarks.roles import require_disjoint_sources
 from curation.core.errors import ProtocolError
+from curation.core.wording import examples
 from curation.manifest.header import ClassEntry, LabelView, PartRole, TaskEntry, roles_at
 from curation.manifest.views import class_positions
 from curation.sources.source import Int64s, Source
@@ -457,15 +458,14 @@ def check_source(split: TaskSplit, slot: str, sources: Mapping[str, Source]) -> 
     where = f"source {slot}: {source.files[0].name if source.files else source.dataset}"
     names = [entry.name for entry in split.classes]
     if strangers:
-        more = f" and {len(strangers) - 5} more" if len(strangers) > 5 else ""
         raise ProtocolError(
             "A source shows classes that the benchmark does not name",
             where=where,
             expected="classes of a task, or listed as unknown or ignored in the file"
             if stated
             else f"the {len(names)} classes of the split",
-            found=", ".join(repr(name[:40]) for name in strangers[:5]) + more,
-            hint=_hint_for(strangers, names, is_stated=stated is not None),
+            found=examples([repr(name[:40]) for name in strangers], 5),
+            hint=_hint_for(strangers, names) if stated else "is it another file? Data of your own: `curation init tasks`",
         )
     if not len(used):
         raise ProtocolError(
@@ -477,8 +477,8 @@ def check_source(split: TaskSplit, slot: str, sources: Mapping[str, Source]) -> 
         )
     opened = [sources[use] for use in split.slots if use in sources]
     seen = {index for each in opened for index in class_positions(split.classes, each).tolist()}
-    missing = [name for index, name in enumerate(names) if index not in seen and stated]
-    if stated and (missing := [name for name in missing if name not in stated.classes.absent]):
+    absent = names if stated is None else stated.classes.absent
+    if missing := [name for index, name in enumerate(names) if index not in seen and name not in absent]:
         offered = list(dict.fromkeys(name for each in opened for name in each.categories.names))
         near = _nearest(missing[0], offered)
         raise ProtocolError(
@@ -513,24 +513,18 @@ def _nearest(name: str, names: list[str]) -> list[str]:
     return same or difflib.get_close_matches(name, names, n=1)
 
 
-def _hint_for(strangers: list[str], task_classes: list[str], *, is_stated: bool) -> str:
-    """Return what to do about classes that no task names; a user's own file has a place for each of them."""
-    near = _nearest(strangers[0], task_classes)
-    if not is_stated:
-        file = "is it another file? For data of your own: `curation init tasks`"
-        return f"is {strangers[0]!r} an alias of {near[0]!r}? Or {file}" if near else file
-    cases = [(known, other) for other in strangers for known in task_classes if other.casefold() == known.casefold()]
-    rows = "; ".join(
-        f"{_quoted(known)} = [{_quoted(other)}]" for known, other in cases[:5] or zip(near, strangers, strict=False)
-    )
-    if cases:
-        return f"the same class in other letters? In the table of aliases: {rows}"
-    names = ", ".join(map(_quoted, strangers[:20]))
+def _hint_for(strangers: list[str], names: list[str]) -> str:
+    """Return what to do about classes that no task of a user's file names: it has a place for each of them."""
+    pairs = [(known, other) for other in strangers[:20] for known in _nearest(other, names)]
+    same = [pair for pair in pairs if pair[0].casefold() == pair[1].casefold()]
+    rows = "; ".join(f"{_quoted(known)} = [{_quoted(other)}]" for known, other in (same or pairs)[:5])
+    alias = f"the same class? In the table of aliases: {rows}"
+    listed = ", ".join(map(_quoted, strangers[:20]))
     ways = (
-        f"above the first task of the file: unknown = [{names}] where their objects stay unknown for ever, or "
-        f"ignored = [{names}] where they are neither right nor wrong"
+        f"above the first task of the file: unknown = [{listed}] where their objects stay unknown for ever, or "
+        f"ignored = [{listed}] where they are neither right nor wrong"
     )
-    return f"the same class? In the table of aliases: {rows}; else {ways}" if near else ways
+    return alias if same else f"{alias}; else {ways}" if pairs else ways
 
 
 def _quoted(name: str) -> str:
