@@ -181,8 +181,7 @@ def test_a_wrong_file_is_one_error_that_names_line_and_key(
     (tmp_path / "my-zoo.json").write_bytes((tmp_path / "zoo.json").read_bytes())
     with pytest.raises(CurationError) as caught:
         build(tmp_path, *(["my-zoo"] if "my-zoo" in new else ["zoo"]))
-    text = "\n".join(filter(None, [str(caught.value), caught.value.where, caught.value.expected, caught.value.hint]))
-    assert all(word in text or word in repr(caught.value.found) for word in words), text
+    assert all(word in str(caught.value) for word in words), caught.value
 
 
 def test_decisions_that_need_what_is_not_given(tmp_path: Path) -> None:

@@ -340,11 +340,8 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
             tables += ["", f"# Not judged in {name}, since WordNet does not say what they are:"]
             tables += [f"#   {quoted(label)}: {why}" for label, why in kin.unknown.absent.items()]
         if not near:
-            tables += [
-                "",
-                f'# {name} is not split, for lack of near images or of others. Your own split: as = "{NEAR_FAR}", and',
-            ]
-            tables += [f"# [parameters.near.{quoted_key(name)}]", f'# "CATEGORY" = {quoted(known[0])}']
+            more = f'as = "{NEAR_FAR}", and categories in [parameters.near.{quoted_key(name)}]'
+            tables += ["", f"# {name} is not split, for lack of near images or of others. Your own split: {more}."]
     remarks = [f"{counts[name][0]:,} objects on {counts[name][1]:,} images" for name in known]
     return [
         *beginning("near-far", options.name),
