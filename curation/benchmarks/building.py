@@ -123,14 +123,7 @@ def build(
             )
         known, settings = find_benchmark(rule), {"file": read_benchmark_file(str(benchmark))}
         stated = stated_in(settings["file"])
-        own = stated.name
-        if own.partition("/")[0] in benchmarks():
-            raise UsageError(
-                "The name belongs to a benchmark of this package",
-                where=f"{benchmark}: name",
-                expected='a family of your own, such as name = "mylab/parts"',
-                found=own,
-            )
+        require_own_name(stated.name, f"{benchmark}: name")
         if rule == "lists":
             images = {name: path for name, path in (sources or {}).items() if name.partition("@")[0] != LISTS}
             opened: Mapping[str, Source] = open_slots(images, image_slots(stated), reading or Reading())
@@ -177,6 +170,13 @@ def build(
         tables = stated_in(values["file"]).sources if known.name in RULES else {}
         made = attributed(made, {source: table.licence for source, table in tables.items()})
     return _in_words(remembering(made, opened, sources or {}, reading), name, version, notes, source_notes or {})
+
+
+def require_own_name(name: str, where: str) -> None:
+    """Raise `UsageError` for a name whose family is that of a benchmark of this package."""
+    if name.partition("/")[0] in benchmarks():
+        message, expected = "The name belongs to a benchmark of this package", "a family of your own: mylab/parts"
+        raise UsageError(message, where=where, expected=expected, found=name)
 
 
 def remembering(

@@ -92,7 +92,8 @@ class Given:
 
     def listed(self, role: PartRole = "train") -> bool:
         """Return whether the order of a part is that of the annotations."""
-        return bool(self.parameters["test_order" if role == "test" else "order"] == "annotation")
+        by_annotation = self.parameters["test_order" if role == "test" else "order"] == "annotation"
+        return bool(by_annotation and (role != "val" or self.parameters["val"] == "published"))
 
     def labels(self, task: TaskEntry) -> list[int]:
         """Return the positions of the classes that a task introduces."""
@@ -104,17 +105,14 @@ class Given:
         crowd = self.parameters["crowd"] == "select"
         return show_classes(self.sources[slot], self.split.classes, crowd=crowd)
 
+    def whole(self, slot: str) -> Selection:
+        """Return all images of a source."""
+        return Selection(slot, self.sources[slot], all_images(self.sources[slot]))
+
     def part(
-        self,
-        task: TaskEntry,
-        role: PartRole,
-        selected: Sequence[Selection],
-        view: LabelView,
-        rule: str,
-        *,
-        listed: bool | None = None,
+        self, task: TaskEntry, role: PartRole, selected: Sequence[Selection], view: LabelView, rule: str
     ) -> Part:
-        """Return a part of a task, its list in the order that the parameters say unless `listed` is given."""
+        """Return a part of a task, its list in the order that the parameters say."""
         return make_part(
             f"{task.name}-{role}",
             role,
@@ -122,7 +120,7 @@ class Given:
             roles_at(self.split.classes, self.split.tasks, task.name),
             view=view,
             rule=rule,
-            order="listed" if (self.listed(role) if listed is None else listed) else "code_point",
+            order="listed" if self.listed(role) else "code_point",
             task=task.name,
         )
 
@@ -189,27 +187,24 @@ def _training(inputs: Given, published: Published | None) -> tuple[dict[str, lis
                 found=f"{int(held_out.sum())} validation images",
                 hint=inputs.size_setting.format(fitting_validation([len(selection) for selection in selections])),
             )
-    parts: dict[str, list[Part]] = {task.name: [] for task in split.tasks}
-    is_published = inputs.parameters["val"] == "published"
+    parts: dict[str, list[Part]] = {}
     for number, task in enumerate(split.tasks, start=1):
-        rules = rules_in_words(inputs, task, number)
+        rules, made = rules_in_words(inputs, task, number), parts.setdefault(task.name, [])
         if split.first_train and number == 1:
             # M-OWODB: VOC2007 and VOC2012 trainval are taken whole.
-            entire = [Selection(voc, inputs.sources[voc], all_images(inputs.sources[voc])) for voc in split.first_train]
-            parts[task.name].append(inputs.part(task, "train", entire, TRAIN_VIEW, rules["train"]))
+            selected = [inputs.whole(slot) for slot in split.first_train]
+            made.append(inputs.part(task, "train", selected, TRAIN_VIEW, rules["train"]))
             continue
         index = later_tasks.index(task)
         selected = [Selection(split.train, catalog.source, trained[index])]
-        parts[task.name].append(inputs.part(task, "train", selected, TRAIN_VIEW, rules["train"]))
+        made.append(inputs.part(task, "train", selected, TRAIN_VIEW, rules["train"]))
         if "finetune" in rules:
             every = [*first, catalog]
-            parts[task.name].append(_finetuning(inputs, task, every, trained[: index + 1], ranks, rules["finetune"]))
+            made.append(_finetuning(inputs, task, every, trained[: index + 1], ranks, rules["finetune"]))
         if validation:
-            positions = validation[index]
-            rule = _val_rule(inputs, task, index + 1, len(positions))
-            selected = [Selection(split.train, catalog.source, positions)]
-            listed = inputs.listed() and is_published
-            parts[task.name].append(inputs.part(task, "val", selected, KNOWN_VIEW, rule, listed=listed))
+            rule = _val_rule(inputs, task, index + 1, len(validation[index]))
+            selected = [Selection(split.train, catalog.source, validation[index])]
+            made.append(inputs.part(task, "val", selected, KNOWN_VIEW, rule))
     sizes = {task.name: len(selection) for task, selection in zip(later_tasks, selections, strict=True)}
     return parts, sizes
 
@@ -262,13 +257,12 @@ def tested_parts(inputs: Given) -> list[Part]:
         return [inputs.part(task, "test", selected, TEST_VIEW, rule) for task in split.tasks]
     if split.first_test not in inputs.sources:
         return []
-    first = inputs.sources[split.first_test]
     catalog = inputs.show(split.test)
     keep = inputs.parameters["repeats"] == "keep"
     later = np.concatenate([catalog.of(inputs.labels(task)) for task in split.tasks[1:]])
     if not keep:
         later = later[np.sort(np.unique(later, return_index=True)[1])]
-    mixed = [Selection(split.first_test, first, all_images(first)), Selection(split.test, source, later)]
+    mixed = [inputs.whole(split.first_test), Selection(split.test, source, later)]
     repeats = ": an image with classes of several tasks stands once for each" if keep else ", each image once"
     rule = RULES["mixed_test"].format(
         first=split.first_test, second=split.test, repeats=repeats, order=_order(inputs, "test")
