@@ -8,7 +8,7 @@ says which classes the images of a part show; `selected_lists` selects them from
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial, reduce
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import PurePath, PurePosixPath
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np

@@ -163,7 +163,11 @@ def test_a_start_list_narrows_and_a_rebuild_is_equal(tmp_path: Path) -> None:
         ("[parameters.near.zoo]", "[parameters.nears.zoo]", ["nears", "did you mean near?"]),
         ("[parameters.near.zoo]", "[parameters.near.roads]", ["pool roads: near", "farther as a whole"]),
         ('wolf = "dog"\nlynx = "cat"\n', "", ["No image is near", 'as = "farther"']),
-        ('"candidates", dataset = "zoo"', '"candidates", dataset = "yard"', ["[sources] more", "dataset = that of one"]),
+        (
+            '"candidates", dataset = "zoo"',
+            '"candidates", dataset = "yard"',
+            ["[sources] more", "dataset = that of one"],
+        ),
         ('"farther", dataset = "roads"', '"farther", dataset = "zoo"', ["[sources] more", "dataset = that of one"]),
         ("[parameters]\n", '[parameters]\nid_objects = "keep"\n', ["line 14", "id_objects"]),
         ("[parameters]\n", '[parameters]\nwhole = ["zooo"]\n', ["[parameters] whole", "did you mean 'zoo'?"]),

@@ -104,9 +104,7 @@ class Split(TaskSplit):
         note = "all_task_val.txt of the authors, from your own disk" if slot == VAL_LIST else "from your own disk"
         return unread_entry(slot, dataset, part, note=note, exhaustive=self.exhaustive(slot))
 
-    def declared_parts(
-        self, task: TaskEntry, number: int, parameters: Mapping[str, Any], rules: Mapping[PartRole, str]
-    ) -> list[PartEntry]:
+    def declared_parts(self, task: TaskEntry, number: int, rules: Mapping[PartRole, str]) -> list[PartEntry]:
         """Return the training parts of a task of a published split, pinned where the published lists pin them."""
         whole = bool(self.first_train) and number == 1
         pool = (*self.first_train, self.train)

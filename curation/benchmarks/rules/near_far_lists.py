@@ -136,9 +136,7 @@ class Splits:
         return {self.pool.far_part: tuple(sorted({*near, *far}))}
 
 
-def split_pool(
-    pair: OodPair, pool: OodPool, sources: Mapping[str, Source], parameters: Mapping[str, Any]
-) -> Splits:
+def split_pool(pair: OodPair, pool: OodPool, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Splits:
     """Return the splits of a pool, as far as its sources are given.
 
     Parameters
@@ -286,7 +284,7 @@ def parts_of(split: Splits, classes: Sequence[ClassEntry], parameters: Mapping[s
     by_rule = f"{pool.name}-rule" if pool.rule else ""
     if by_rule:
         parts.append(made(by_rule, "rule", located_in(split.rule, pool.start)))
-    if parameters["start"] != "rule" and not split.start is split.rule is None:
+    if parameters["start"] != "rule" and (split.start is not None or split.rule is not None):
         kind = "user_start" if parameters["start"] == OWN_START else "start"
         parts.append(made(f"{pool.name}-start", kind, located_in(split.start, pool.start), by_rule))
     for part in pool.parts:

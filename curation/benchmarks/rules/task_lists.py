@@ -109,9 +109,7 @@ class Given:
         """Return all images of a source."""
         return Selection(slot, self.sources[slot], all_images(self.sources[slot]))
 
-    def part(
-        self, task: TaskEntry, role: PartRole, selected: Sequence[Selection], view: LabelView, rule: str
-    ) -> Part:
+    def part(self, task: TaskEntry, role: PartRole, selected: Sequence[Selection], view: LabelView, rule: str) -> Part:
         """Return a part of a task, its list in the order that the parameters say."""
         return make_part(
             f"{task.name}-{role}",
@@ -459,7 +457,9 @@ def check_source(split: TaskSplit, slot: str, sources: Mapping[str, Source]) -> 
             if stated
             else f"the {len(names)} classes of the split",
             found=examples([repr(name[:40]) for name in strangers], 5),
-            hint=_hint_for(strangers, names) if stated else "is it another file? Data of your own: `curation init tasks`",
+            hint=_hint_for(strangers, names)
+            if stated
+            else "is it another file? Data of your own: `curation init tasks`",
         )
     if not len(used):
         raise ProtocolError(
