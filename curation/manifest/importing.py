@@ -158,8 +158,8 @@ def pin_lists(draft: Header, folder: Path, sources: Mapping[str, Source] = Mappi
     ----------
     draft : Header
         As `complete_lists` takes it, but no list or figure is stated yet, and a file only by digest, or by its name in
-        the rule. A figure named ``PART.images`` or ``PART.distinct_images`` gets what the list has; its explanation stays where that
-        differs from the paper.
+        the rule. A figure named ``PART.images`` or ``PART.distinct_images`` gets what the list has; its explanation
+        stays where that differs from the paper.
     sources : mapping of str to Source, optional
         Sources of the images by name. A part whose sources are all given lists their images by the ids that they have
         there; its lines are compared with ids, paths and file names (`curation.sources.identity`).
