@@ -158,10 +158,9 @@ class AuditTarget:
         Position of each id among the images of each source, -1 where it has none.
     expects_tasks : bool
         Whether rules on tasks apply: False for a manifest of a benchmark that has none.
-    expects_labels : bool
-        Whether test images need annotations: False for a manifest of the rule ``split``, which takes every image.
-    expects_boxes : bool
-        Whether test images need boxes: False for a manifest of your own images with one class each.
+    expects_labels, expects_boxes : bool
+        Whether test images need annotations: not of the rule ``split``, which takes every image; and boxes: not of a
+        manifest of your own images with one class each.
     entries : tuple of SourceEntry
         The sources that a manifest's header names; they say what is exhaustive without the raw files.
     photos : mapping of str to Path
