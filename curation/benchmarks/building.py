@@ -428,26 +428,18 @@ def rebuild(manifest: Manifest, sources: Mapping[str, Source]) -> Manifest:
     What people added in words (name, version, title, notes, what it supersedes or completes) is taken over, so that the
     digests are equal exactly when lists, counts, figures and source files are.
     """
-    header = manifest.header
-    built = find_benchmark(header.rule.protocol).make(sources, parameters_of(header))
-    built = with_attribution_of(built, header)
+    header, built = manifest.header, _made_again(manifest.header, sources)
     words = {entry.name: entry.note for entry in header.sources}
     entries = tuple(
         msgspec.structs.replace(entry, note=words.get(entry.name, entry.note)) for entry in built.header.sources
     )
-    return Manifest(
-        header=msgspec.structs.replace(
-            built.header,
-            name=header.name,
-            version=header.version,
-            title=header.title,
-            notes=header.notes,
-            supersedes=header.supersedes,
-            completes=header.completes,
-            sources=entries,
-        ),
-        lists=built.lists,
-    )
+    kept = {key: getattr(header, key) for key in ("name", "version", "title", "notes", "supersedes", "completes")}
+    return Manifest(header=msgspec.structs.replace(built.header, sources=entries, **kept), lists=built.lists)
+
+
+def _made_again(header: Header, sources: Mapping[str, Source], **recorded: str) -> Manifest:
+    built = find_benchmark(header.rule.protocol).make(sources, parameters_of(header) | recorded)
+    return with_attribution_of(built, header)
 
 
 def complete(
@@ -471,9 +463,7 @@ def complete(
         Empty when every figure of the paper is met and every list already pinned is the same.
     """
     header = declared.header
-    recorded = {"decisions": decisions} if decisions else {}
-    built = find_benchmark(header.rule.protocol).make(sources, parameters_of(header) | recorded)
-    built = with_attribution_of(built, header)
+    built = _made_again(header, sources, **({"decisions": decisions} if decisions else {}))
     completed = Manifest(
         header=msgspec.structs.replace(
             built.header, name=header.name, version=header.version, title=header.title, completes=declared.digest

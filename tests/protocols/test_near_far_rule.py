@@ -190,11 +190,17 @@ def test_a_wrong_file_is_one_error_that_names_line_and_key(
 
 def test_decisions_that_need_what_is_not_given(tmp_path: Path) -> None:
     """Images that are added need their source; contradictory decisions are refused or replayed as asked."""
-    draw(tmp_path)
+    zoo, _ = draw(tmp_path)
     added = write_verdicts(tmp_path / "v.jsonl", verdict("zoo:m1", "candidate", "add_far"))
     with pytest.raises(CurationError, match="not given") as caught:
         build(tmp_path, "zoo", decisions=added)
     assert "more" in str(caught.value.expected)
+    (tmp_path / "mine.toml").write_text("".join(line for line in FILE.splitlines(True) if "more = " not in line))
+    with pytest.raises(CurationError, match="images of zoo-far are not in the source"):
+        build(tmp_path, "zoo", decisions=added)
+    dog = next(f"zoo:{image}" for image, names in zoo.items() if "dog" in names)
+    made = build(tmp_path, "zoo", decisions=write_verdicts(added, verdict(dog, "candidate", "add_far")))
+    assert dog in made.ids("zoo-far")
     far = build(tmp_path, "zoo").ids("zoo-far")[0]
     both = write_verdicts(tmp_path / "b.jsonl", verdict(far, "manual", "to_near"),
                           verdict(far, "manual", "remove") | {"reviewer": "ben"})  # fmt: skip
