@@ -123,14 +123,7 @@ def build(
             )
         known, settings = find_benchmark(rule), {"file": read_benchmark_file(str(benchmark))}
         stated = stated_in(settings["file"])
-        own = stated.name
-        if own.partition("/")[0] in benchmarks():
-            raise UsageError(
-                "The name belongs to a benchmark of this package",
-                where=f"{benchmark}: name",
-                expected='a family of your own, such as name = "mylab/parts"',
-                found=own,
-            )
+        require_own_name(stated.name, f"{benchmark}: name")
         if rule == "lists":
             images = {name: path for name, path in (sources or {}).items() if name.partition("@")[0] != LISTS}
             opened: Mapping[str, Source] = open_slots(images, image_slots(stated), reading or Reading())
@@ -145,8 +138,7 @@ def build(
                 expected=f"--source {LISTS}=DIR with the authors' files",
                 hint="a file of another rule names it: rule = …; docs/own_benchmark.md shows one of each",
             )
-        header, digests = draft_of(Path(str(benchmark)))
-        pinned = pin_lists(header, Path(str((sources or {})[LISTS])), digests=digests)
+        pinned = pin_lists(draft_of(Path(str(benchmark))), Path(str((sources or {})[LISTS])))
         require_disjoint(pinned, {})
         return _in_words(pinned, name, version, notes, source_notes or {})
     declared = None
@@ -178,6 +170,13 @@ def build(
         tables = stated_in(values["file"]).sources if known.name in RULES else {}
         made = attributed(made, {source: table.licence for source, table in tables.items()})
     return _in_words(remembering(made, opened, sources or {}, reading), name, version, notes, source_notes or {})
+
+
+def require_own_name(name: str, where: str) -> None:
+    """Raise `UsageError` for a name whose family is that of a benchmark of this package."""
+    if name.partition("/")[0] in benchmarks():
+        message, expected = "The name belongs to a benchmark of this package", "a family of your own: mylab/parts"
+        raise UsageError(message, where=where, expected=expected, found=name)
 
 
 def remembering(
@@ -429,26 +428,18 @@ def rebuild(manifest: Manifest, sources: Mapping[str, Source]) -> Manifest:
     What people added in words (name, version, title, notes, what it supersedes or completes) is taken over, so that the
     digests are equal exactly when lists, counts, figures and source files are.
     """
-    header = manifest.header
-    built = find_benchmark(header.rule.protocol).make(sources, parameters_of(header))
-    built = with_attribution_of(built, header)
+    header, built = manifest.header, _made_again(manifest.header, sources)
     words = {entry.name: entry.note for entry in header.sources}
     entries = tuple(
         msgspec.structs.replace(entry, note=words.get(entry.name, entry.note)) for entry in built.header.sources
     )
-    return Manifest(
-        header=msgspec.structs.replace(
-            built.header,
-            name=header.name,
-            version=header.version,
-            title=header.title,
-            notes=header.notes,
-            supersedes=header.supersedes,
-            completes=header.completes,
-            sources=entries,
-        ),
-        lists=built.lists,
-    )
+    kept = {key: getattr(header, key) for key in ("name", "version", "title", "notes", "supersedes", "completes")}
+    return Manifest(header=msgspec.structs.replace(built.header, sources=entries, **kept), lists=built.lists)
+
+
+def _made_again(header: Header, sources: Mapping[str, Source], **recorded: str) -> Manifest:
+    built = find_benchmark(header.rule.protocol).make(sources, parameters_of(header) | recorded)
+    return with_attribution_of(built, header)
 
 
 def complete(
@@ -472,9 +463,7 @@ def complete(
         Empty when every figure of the paper is met and every list already pinned is the same.
     """
     header = declared.header
-    recorded = {"decisions": decisions} if decisions else {}
-    built = find_benchmark(header.rule.protocol).make(sources, parameters_of(header) | recorded)
-    built = with_attribution_of(built, header)
+    built = _made_again(header, sources, **({"decisions": decisions} if decisions else {}))
     completed = Manifest(
         header=msgspec.structs.replace(
             built.header, name=header.name, version=header.version, title=header.title, completes=declared.digest

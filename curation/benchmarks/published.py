@@ -8,7 +8,7 @@ says which classes the images of a part show; `selected_lists` selects them from
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial, reduce
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -219,8 +219,8 @@ class DeclaredLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     selected: dict[str, Any] = {}
 
 
-def draft_of(path: Path) -> tuple[Header, dict[str, str]]:
-    """Return the draft of the lists that a user's file declares, and the digests that it states of some files.
+def draft_of(path: Path) -> Header:
+    """Return the draft of the lists that a user's file declares.
 
     Raises
     ------
@@ -231,20 +231,10 @@ def draft_of(path: Path) -> tuple[Header, dict[str, str]]:
     (key,) = declared.published
     if (name := declared.published[key].classes) not in {"", *declared.classes}:
         raise ProtocolError("Unknown classes", where=f"{path}: published.{key}"[:200], found=repr(name[:80]))
-    known = {"", *declared.views}
-    for part in declared.published[key].parts:
-        if part.view not in known:
-            raise ProtocolError("Unknown view", where=f"{path}: part {part.name[:80]}", found=repr(part.view[:80]))
     if (tasks := declared.published[key].tasks) and tasks not in declared.tasks:
         tables = ", ".join(declared.tasks) or f"a table [tasks.{tasks}]"
         raise ProtocolError("Unknown tasks", where=f"{path}: tasks", expected=tables[:300], found=repr(tasks[:80]))
-    digests = stated_digests(declared.published[key].parts)
-    return _draft_with_tasks(msgspec.to_builtins(declared), key, declared.aliases), digests
-
-
-def stated_digests(parts: Sequence[ListedPart]) -> dict[str, str]:
-    """Return the digests that tables ``[[parts]]`` state of their files."""
-    return {part.file.partition(":")[0]: part.sha256 for part in parts if part.sha256}
+    return _draft_with_tasks(msgspec.to_builtins(declared), key, declared.aliases)
 
 
 def draft(
@@ -277,6 +267,10 @@ def draft(
         classes = classes_in_roles(facts["classes"][lists.classes])
     paper = facts["papers"][lists.paper] if lists.paper else facts["paper"]
     views = _views(facts)
+    if unknown := [part for part in lists.parts if part.view not in views]:
+        part, known = unknown[0], ", ".join(filter(None, views)) or "a table [views.NAME]"
+        where = f"{lists.name}: part {part.name[:80]}"
+        raise ProtocolError("Unknown view", where=where, expected=known, found=repr(part.view[:80]))
 
     def of_task(text: str, task: int) -> str:
         # No str.format: a file may be a stranger's.
@@ -313,8 +307,9 @@ def draft(
     ]
     slots = dict.fromkeys(slot for part, _ in listed for slot in part.sources)
     origin = unread_entry(LISTS, lists.lists.dataset, lists.lists.part, note=lists.lists.note)
+    stated = {part.file.partition(":")[0]: (0, part.sha256) for part in lists.parts if part.sha256} | lists.pinned
     # The size of a list that was not at hand is not known: it is that of the file that has the digest.
-    pinned = [FileEntry(name=name, rows=rows, sha256=digest, size=0) for name, (rows, digest) in lists.pinned.items()]
+    pinned = [FileEntry(name=name, rows=rows, sha256=digest, size=0) for name, (rows, digest) in stated.items()]
     return manifest_of(
         [part for part, _ in listed],
         name=lists.name,

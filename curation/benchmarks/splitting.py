@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
@@ -10,8 +11,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from curation.benchmarks.building import remembering
-from curation.benchmarks.registry import benchmarks
+from curation.benchmarks.building import remembering, require_own_name
 from curation.benchmarks.rules import split as rule
 from curation.benchmarks.rules.benchmark_file import BenchmarkFile, SourceTable, parameter_text
 from curation.benchmarks.rules.starting import namespace_word
@@ -87,7 +87,10 @@ def split(
     ((key, annotations),) = by_key.items()
     dataset, _, part = key.partition("@")
     name = name or f"my/{_word(annotations, dataset)}"
-    _require_name(name)
+    if re.fullmatch(NAME, name) is None or len(name) > 120:
+        expected = "lower-case words joined by -, at most one /: mylab/parts"
+        raise UsageError("Invalid name of a manifest", where="--name", expected=expected, found=name[:120])
+    require_own_name(name, "--name")
     dataset = dataset or namespace_word(name)
     slot = SourceSlot(dataset, dataset, part, True, "images", part)
     reading = Reading(bad_boxes=bad_boxes)
@@ -95,7 +98,7 @@ def split(
         opened = open_slots({f"{dataset}@{part}" if part else dataset: annotations}, [slot], reading)
     except CurationError as error:
         # Here the source is an argument, not an option.
-        error.hint = error.hint and error.hint.replace("--source ", "")
+        error.hint, error.where = (text and text.replace("--source ", "") for text in (error.hint, error.where))
         raise
     parameters: dict[str, Any] = {"shares": _shares(parts), "group": group, "stratify": stratify, "salt": salt}
     if keep is not None:
@@ -177,14 +180,3 @@ def _word(annotations: Any, dataset: str) -> str:
     stem = annotations.name.partition(".")[0] if isinstance(annotations, Path) else ""
     stem = annotations.resolve().parent.name if stem == "_annotations" else stem
     return slug(dataset or stem, "-") or "split"
-
-
-def _require_name(name: str) -> None:
-    import re
-
-    if re.fullmatch(NAME, name) is None or len(name) > 120:
-        expected = "lower-case words joined by -, at most one /: mylab/parts"
-        raise UsageError("Invalid name of a manifest", where="--name", expected=expected, found=name[:120])
-    if name.partition("/")[0] in benchmarks():
-        message, expected = "The name belongs to a benchmark of this package", "--name mylab/parts"
-        raise UsageError(message, where="--name", expected=expected, found=name)

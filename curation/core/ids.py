@@ -70,9 +70,14 @@ def parse_image_id(text: str) -> ImageId:
     return ImageId(namespace, native)
 
 
+def is_native(text: str) -> bool:
+    """Return whether a text can be a native id: 1 to 255 printable characters without outer blanks."""
+    return 0 < len(text) <= MAX_NATIVE_LENGTH and text.isprintable() and text == text.strip()
+
+
 def check_native(native: str) -> None:
-    """Raise `ImageIdError` unless a native id is 1 to 255 printable characters without outer blanks."""
-    if 0 < len(native) <= MAX_NATIVE_LENGTH and native.isprintable() and native == native.strip():
+    """Raise `ImageIdError` unless a text can be a native id (see `is_native`)."""
+    if is_native(native):
         return
     raise ImageIdError(
         "A native image id is malformed",

@@ -130,18 +130,12 @@ def complete_lists(header: Header, folder: Path) -> Manifest:
     ManifestError
         The header does not say which file a part is, or a file is not a list of ids.
     """
-    slices, entry_of = list_slices(header), {file.name: file for file in _lists_source(header).files}
-    if unpinned := sorted({piece.file for piece in slices.values()} - entry_of.keys()):
-        where, names = f"{_title(header)}: sources[{LISTS}].files", ", ".join(entry_of) or "none"
+    slices, stated = list_slices(header), [file.name for file in _lists_source(header).files]
+    if unpinned := sorted({piece.file for piece in slices.values()} - {*stated}):
+        where, names = f"{_title(header)}: sources[{LISTS}].files", ", ".join(stated) or "none"
         message = "The header states no digest of a published list"
         raise ManifestError(message, where=where, expected=", ".join(unpinned), found=names)
-    files = {}
-    read = _read_all(header, folder, entry_of)
-    for name, entry in entry_of.items():
-        fitting = [file for file in read[name] if file.sha256 == entry.sha256]
-        if not fitting:
-            raise _mismatch(header, entry, read[name])
-        files[name] = fitting[0]
+    files = _read_files(header, slices, folder)
     lists = _part_ids(header, slices, files)
     for part in header.parts:
         ids, where = lists[part.name], f"{_title(header)}: parts[{part.name}]"
@@ -157,23 +151,15 @@ def complete_lists(header: Header, folder: Path) -> Manifest:
     return Manifest(header=header, lists=lists)
 
 
-def pin_lists(
-    draft: Header,
-    folder: Path,
-    *,
-    digests: Mapping[str, str] | None = None,
-    sources: Mapping[str, Source] | None = None,
-) -> Manifest:
+def pin_lists(draft: Header, folder: Path, sources: Mapping[str, Source] = MappingProxyType({})) -> Manifest:
     """Return a draft with its lists, and in its header the digests and counts of all files and parts.
 
     Parameters
     ----------
     draft : Header
-        As `complete_lists` takes it, but no list or figure is stated yet, and a file only by lines and digest. A figure
-        named ``PART.images`` or ``PART.distinct_images`` gets what the list has; its explanation stays where that
-        differs from the paper.
-    digests : mapping of str to str, optional
-        Digests that some files have to have.
+        As `complete_lists` takes it, but no list or figure is stated yet, and a file only by digest, or by its name in
+        the rule. A figure named ``PART.images`` or ``PART.distinct_images`` gets what the list has; its explanation
+        stays where that differs from the paper.
     sources : mapping of str to Source, optional
         Sources of the images by name. A part whose sources are all given lists their images by the ids that they have
         there; its lines are compared with ids, paths and file names (`curation.sources.identity`).
@@ -184,29 +170,9 @@ def pin_lists(
         As in `complete_lists`; a line names no image of the sources, or two. Several files with the same name are an
         error here, as no digest selects one.
     """
-    slices, entry_of = list_slices(draft), {file.name: file for file in _lists_source(draft).files}
-    files = {}
-    pinned = {piece.file: entry_of.get(piece.file) for piece in slices.values()}
-    for name, candidates in _read_all(draft, folder, pinned).items():
-        entry = entry_of.get(name)
-        if entry is not None and all(file.sha256 != entry.sha256 for file in candidates):
-            raise _mismatch(draft, entry, candidates)
-        digest = entry.sha256 if entry else (digests or {}).get(name)
-        if digest and all(file.sha256 != digest for file in candidates):
-            raise DigestMismatchError(
-                f"The list {name} is not the one that the file states",
-                where=str(candidates[0].path),
-                expected=digest,
-                found=candidates[0].sha256,
-                hint="fetch the list again; or, if the change is meant, write its new digest into the file",
-            )
-        candidates = [file for file in candidates if digest in (None, file.sha256)][: 1 if entry else None]
-        if len(candidates) > 1:
-            message = f"Several files are named {name}, and no digest selects one"
-            hint, paths = "give the folder that holds one of them as --lists", [str(file.path) for file in candidates]
-            raise UsageError(message, where=str(folder), found=", ".join(paths[:_SHOWN]), hint=hint)
-        files[name] = candidates[0]
-    lists = _part_ids(draft, slices, files, sources or {})
+    slices = list_slices(draft)
+    files = _read_files(draft, slices, folder)
+    lists = _part_ids(draft, slices, files, sources)
     entries = tuple(
         FileEntry(name=name, sha256=file.sha256, size=len(file.data), rows=file.rows)
         for name, file in sorted(files.items())
@@ -254,8 +220,10 @@ def list_slices(header: Header) -> dict[str, ListSlice]:
     return slices
 
 
-def _read_all(header: Header, folder: Path, pinned: Mapping[str, FileEntry | None]) -> dict[str, list[AuthorsList]]:
-    """Return every file below a folder that has one of some names, or is the pinned one by its digest; none missing."""
+def _read_files(header: Header, slices: Mapping[str, ListSlice], folder: Path) -> dict[str, AuthorsList]:
+    """Return each list below a folder: the file with the digest that the header states, else the one of its name."""
+    pinned: dict[str, FileEntry | None] = {piece.file: None for piece in slices.values()}
+    pinned |= {file.name: file for file in _lists_source(header).files}
     root, files_of, others = os.path.realpath(folder), {name: list[AuthorsList]() for name in pinned}, list[Path]()
     for below, folders, files in os.walk(folder):
         folders.sort()
@@ -272,7 +240,7 @@ def _read_all(header: Header, folder: Path, pinned: Mapping[str, FileEntry | Non
         if entry is not None and all(file.sha256 != entry.sha256 for file in files_of[name]):
             same_size = (AuthorsList.read(path) for path in others if path.stat().st_size == entry.size)
             files_of[name] += [file for file in same_size if file.sha256 == entry.sha256][:1]
-    if missing := [name for name, files in files_of.items() if not files]:
+    if missing := [name for name, found in files_of.items() if not found]:
         raise MissingFileError(
             f"{len(missing)} of the {len(files_of)} published lists are missing",
             where=str(folder),
@@ -281,20 +249,31 @@ def _read_all(header: Header, folder: Path, pinned: Mapping[str, FileEntry | Non
             or ("none of them, under any name" if folder.is_dir() else "no such folder"),
             hint=f"the lists are those of {_lists_source(header).note}",
         )
-    return files_of
+    return {name: _chosen(header, pinned[name], found, folder) for name, found in files_of.items()}
 
 
-def _mismatch(header: Header, entry: FileEntry, files: Sequence[AuthorsList]) -> DigestMismatchError:
-    """Return the error about files of which none has the stated bytes."""
+def _chosen(header: Header, entry: FileEntry | None, files: Sequence[AuthorsList], folder: Path) -> AuthorsList:
+    """Return the file that has the stated bytes; without a digest there is only one."""
+    if entry is None:
+        if len(files) > 1:
+            message = f"Several files are named {files[0].path.name}, and no digest selects one"
+            hint, paths = "give the folder that holds one of them as --lists", [str(file.path) for file in files]
+            raise UsageError(message, where=str(folder), found=", ".join(paths[:_SHOWN]), hint=hint)
+        return files[0]
+    if fitting := [file for file in files if file.sha256 == entry.sha256]:
+        return fitting[0]
     described = [f"{file.sha256}, {len(file.data)} bytes" for file in files[:_SHOWN]]
     if any(sha256_of_bytes(file.data.replace(b"\r\n", b"\n")) == entry.sha256 for file in files):
         described.append("the right list with CRLF line ends, as git's autocrlf makes them")
-    return DigestMismatchError(
+    note = _lists_source(header).note
+    raise DigestMismatchError(
         f"This {entry.name} is not the {entry.name} of {_title(header)}",
         where=", ".join(str(file.path) for file in files[:_SHOWN]),
-        expected=f"{entry.sha256}, {entry.rows} lines" + (f", {entry.size} bytes" if entry.size else ""),
+        expected=entry.sha256 + f", {entry.rows} lines" * bool(entry.rows) + f", {entry.size} bytes" * bool(entry.size),
         found="; ".join(described),
-        hint=f"the lists are those of {_lists_source(header).note}; `curation identify FILE` says what a list is",
+        hint=f"the lists are those of {note}; `curation identify FILE` says what a list is"
+        if note
+        else "fetch the list again; or, if the change is meant, write its new digest into the file",
     )
 
 

@@ -366,12 +366,14 @@ def photos_beside(source: Source, path: Path) -> list[str]:
     path : Path
         The annotation file, or the root of the dataset.
     """
+    nothing = [""] * len(source.images)
+    if len(nothing) > MOST_PHOTOS:
+        return nothing
     names = [
         name if name and not name.startswith("/") and ".." not in name.split("/") else "" for name in file_names(source)
     ]
-    nothing = [""] * len(names)
     present_names = [name for name in names if name]
-    if not present_names or len(names) > MOST_PHOTOS:
+    if not present_names:
         return nothing
     probes = present_names[:: max(len(present_names) // _PROBES, 1)]
     hits = [(sum(_size(f"{folder}/{name}") >= 0 for name in probes), folder) for folder in _folders(source, path)]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import PurePath, PurePosixPath
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from curation.core.columns import distinct
 from curation.core.errors import AnnotationFormatError, CurationError, DanglingIdError, UsageError
-from curation.core.ids import native_of
+from curation.core.ids import is_native, native_of
 from curation.core.tables import csv_header
 from curation.sources.datasets import COCO_CATEGORIES, NUMBERED_CLASSES, VOC_NAMES, family, is_known, namespace_of
 from curation.sources.integrity import check_image_name, check_label, check_unique
@@ -83,18 +83,20 @@ def parse_table(content: InputFile, *, dataset: str, part: str) -> Source:
         for native, cell in zip(natives, cell_of.tolist(), strict=True)
         for number in classes[cell]
     ]
-    files = [name if _is_file_name(name) else "" for name in names]
-    native_of_file = {file.replace("\\", "/"): native for file, native in zip(files, natives, strict=True) if file}
-    if namespace != "coco":
+    if namespace != "coco" and len(position) < len(natives):
+        native_of_file = {
+            name.replace("\\", "/"): native for name, native in zip(names, natives, strict=True) if _is_file_name(name)
+        }
         hint = "the id of an image is the stem of its file: give each an id of its own, in a column image_id"
         check_unique(
             [*native_of_file.values()], "image name", lambda row: f"{content.name}: {[*native_of_file][row]}", hint=hint
         )
-    first = dict(zip(reversed(natives), reversed(files), strict=True))
+    first = dict(zip(reversed(natives), reversed(names), strict=True))
+    files = [name if _is_file_name(name := first[native]) else "" for native in position]
     return Source.of(
         dataset,
         part,
-        images=Images.of(list(position), file_names=[first[native] for native in position]),
+        images=Images.of(list(position), file_names=files),
         categories=categories,
         objects=None,
         presence=np.stack(np.divmod(distinct(np.array(pairs, np.int64)), len(categories)), 1).astype(np.int32),
@@ -109,10 +111,12 @@ def rows_by_image(content: InputFile, dataset: str, part: str) -> tuple[pd.DataF
     class_column = _column(table, CLASS_COLUMNS + LIST_COLUMNS, "class", content.name)
     chosen = _rows_of_part(table, part, {image_column, class_column}, content.name)
     rows, namespace = chosen.index.tolist(), namespace_of(dataset)
-    names = enumerate(chosen[image_column].tolist())
     # Class folders number their photos alike, cat/001.jpg and dog/001.jpg: ids are then the paths, as of the folders.
-    by_path = not is_known(dataset) and _share_stems(table[image_column])
-    natives = [_native(name, namespace, f"{content.name}: row {rows[row] + 2}", by_path=by_path) for row, name in names]
+    by_path = not is_known(dataset) and _share_stems(table[image_column].tolist())
+    natives = [_native(name, namespace, by_path=by_path) for name in chosen[image_column].tolist()]
+    for row, native in enumerate(natives):
+        if not is_native(native):
+            check_image_name(native, f"{content.name}: row {rows[row] + 2}")
     return chosen, natives, len(table)
 
 
@@ -242,18 +246,20 @@ def _is_file_name(text: str) -> bool:
 def _share_stems(names: Iterable[str]) -> bool:
     """Return whether two files of different paths have the same stem."""
     paths = {name.replace("\\", "/") for name in names if _is_file_name(name)}
-    return len({PurePosixPath(path).stem for path in paths}) < len(paths)
+    return len(set(map(_stem, paths))) < len(paths)
 
 
-def _native(text: str, namespace: str, where: str, *, by_path: bool) -> str:
+def _stem(path: str) -> str:
+    last = path.rpartition("/")[2]
+    return last.rpartition(".")[0] or last
+
+
+def _native(text: str, namespace: str, *, by_path: bool) -> str:
     name = text
     if _is_file_name(text):
         name = text.replace("\\", "/")
-        last = name.rpartition("/")[2]
-        name = name if by_path else last.rpartition(".")[0] or last
-    native = native_of(_COCO_PREFIX.sub("", name) if namespace == "coco" else name, namespace)
-    check_image_name(native, where)
-    return native
+        name = name if by_path else _stem(name)
+    return native_of(_COCO_PREFIX.sub("", name), namespace) if namespace == "coco" else native_of(name, namespace)
 
 
 def _classes(

@@ -64,7 +64,7 @@ def test_lists_are_built_without_python(tmp_path: Path, lists: Path) -> None:
         (('"near.txt"', '"{0.__class__}.txt"'), "class"),
         (('"ilsvrc2012"', '"nowhere"'), "nowhere"),
         (('"near.txt"', '"far.txt"'), "far.txt"),
-        (('role = "test"', f'role = "test"\nsha256 = "sha256:{"0" * 64}"'), "is not the one that the file states"),
+        (('role = "test"', f'role = "test"\nsha256 = "sha256:{"0" * 64}"'), "write its new digest into the file"),
         (('known = "ilsvrc2012"', 'tasks = "t"'), "Unknown tasks"),
         (("[paper]", "[paper"), "not TOML"),
     ],

@@ -139,7 +139,7 @@ def test_added_images_need_their_source(sources: dict[str, Source]) -> None:
     manifest = sound(build(sources, decisions, pools="coco"))
     assert set(manifest.lists) == {"coco-rule", "coco-start", "coco-far"}
     assert figures(manifest)["coco-near.added_images"] == 1
-    with pytest.raises(ProtocolError, match="source of candidates lacks"):
+    with pytest.raises(ProtocolError, match="images of coco-far are not in the source"):
         build({**sources, "coco-train2017": train}, decided("coco", "candidate", "add_far", 5), pools="coco")
 
 

@@ -1,15 +1,15 @@
 """The automatic steps against the authors' loops, written out."""
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from curation.benchmarks.building import read_parameters
 from curation.benchmarks.findmeifyoucan.pairs import VOC
 from curation.benchmarks.parts import images_with
 from curation.benchmarks.registry import find_benchmark
-from curation.benchmarks.rules.near_far_lists import split_pool, start_by_rule
+from curation.benchmarks.rules.near_far_lists import split_pool
 from curation.core.errors import PresenceOnlyError
 from curation.review.decisions.resolution import recorded_form
 from curation.sources.source import Source
@@ -18,46 +18,36 @@ from tests.protocols.findmeifyoucan_world import coco, decided, listed
 NAMES = ["person", "dog", "zebra", "kite", "truck"]
 
 
-def natives(source: Source, positions: np.ndarray) -> list[int]:
-    return [int(one) for one in source.images.native[positions]]
+BENCHMARK = find_benchmark("findmeifyoucan")
 
 
-def test_the_rule_keeps_images_without_annotation_and_the_order_of_the_file(draw) -> None:
-    source = draw(
-        "coco", "val2017", {9: ["zebra"], 4: [], 7: ["zebra", "person"], 2: ["truck"], 5: ["dog"]}, names=NAMES
-    )
-    assert natives(source, start_by_rule(source, ["person", "dog"])) == [9, 4, 2]
+def by_rule(source: Source, id_names: set[str]) -> list[int]:
+    """Return the images that the start rule lets in."""
+    pool = replace(VOC.pools[0], id_names=tuple(id_names))
+    splits = split_pool(VOC, pool, {pool.start: source}, read_parameters(BENCHMARK, {"start": "rule"}))
+    return [int(image.partition(":")[2]) for image in splits.rule or ()]
 
 
-def test_a_crowd_annotation_of_an_id_class_removes_the_image(draw) -> None:
-    source = draw(
-        "coco",
-        "val2017",
-        {1: ["zebra", "person"], 2: ["zebra"]},
-        names=NAMES,
-        flagged=lambda image, name: name == "person",
-    )
+def test_crowds_count_and_a_table_of_presence_cannot_start(draw) -> None:
+    shown = {9: ["zebra"], 4: [], 7: ["zebra", "person"], 2: ["truck"], 5: ["dog"]}
+    source = draw("coco", "val2017", shown, names=NAMES, flagged=lambda image, name: name == "person")
     assert source.objects is not None
     assert source.objects.crowd.any()
-    assert natives(source, start_by_rule(source, ["person"])) == [2]
+    assert by_rule(source, {"person", "dog"}) == [9, 4, 2]
+    with pytest.raises(PresenceOnlyError, match="start list"):
+        by_rule(draw("coco", "val2017", shown, names=NAMES, presence=True), {"person"})
 
 
-def test_a_table_of_presence_cannot_start(draw) -> None:
-    source = draw("coco", "val2017", {1: ["zebra"]}, names=NAMES, presence=True)
-    with pytest.raises(PresenceOnlyError, match="start rule"):
-        start_by_rule(source, ["person"])
-
-
-@given(st.lists(st.lists(st.sampled_from(NAMES), max_size=4), min_size=1, max_size=12), st.sets(st.sampled_from(NAMES)))
+@given(
+    st.lists(st.lists(st.sampled_from(NAMES), max_size=4), min_size=1, max_size=12),
+    st.sets(st.sampled_from(NAMES), min_size=1),
+)
 def test_the_rule_is_that_of_vos_written_out(draw, shown: list[list[str]], id_names: set[str]) -> None:
     source = draw("coco", "val2017", dict(enumerate(shown)), names=NAMES)
     kept = [image for image, names in enumerate(shown) if all(name not in id_names for name in names)]
-    assert natives(source, start_by_rule(source, id_names)) == kept
-    with_one = [bool(set(names) & id_names) for names in shown]
-    assert images_with(source, id_names).tolist() == with_one
+    assert by_rule(source, id_names) == kept
+    assert images_with(source, id_names).tolist() == [bool(set(names) & id_names) for names in shown]
 
-
-BENCHMARK = find_benchmark("findmeifyoucan")
 
 SHOWN = [["kite"], ["zebra"], ["pizza"], ["zebra", "pizza"], []]
 IMAGES = range(1, 11)

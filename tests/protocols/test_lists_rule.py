@@ -143,7 +143,7 @@ def test_init_writes_digests_and_roles_and_a_changed_list_is_refused(folder: Pat
     given = {"published-lists": folder / "lists", "images": folder / "photos.json"}
     assert curation.build(out, given).parts == ("test", "train")
     (folder / "lists/test.txt").write_text("day0/001.jpg\n")
-    with pytest.raises(CurationError, match="is not the one that the file states"):
+    with pytest.raises(CurationError, match=r"This test\.txt is not"):
         curation.build(out, given)
 
 
@@ -162,7 +162,7 @@ def test_init_writes_digests_and_roles_and_a_changed_list_is_refused(folder: Pat
         ('subset_of = "test"', 'view = "strict"', ["Unknown view", "strict"]),
         ('subset_of = "test"', "of = [1]", ["no tasks"]),
         ('subset_of = "test"', 'sha256 = "12"', ["line 20", "sha256: and 64"]),
-        ('subset_of = "test"', f'sha256 = "sha256:{"0" * 64}"', ["is not the one that the file states"]),
+        ('subset_of = "test"', f'sha256 = "sha256:{"0" * 64}"', ["write its new digest into the file"]),
         ('subset_of = "test"', 'order = "any"', ["line 20", "order"]),
         ('name = "first"', 'name = "train"', ["two parts", "train"]),
         ('"mylab/lists"', '"ninco/published"', ["belongs to a benchmark"]),
@@ -177,9 +177,7 @@ def test_a_wrong_file_is_one_error(folder: Path, old: str, new: str, words: list
     (folder / "mine.toml").write_text(FILE.replace(old, new, 1))
     with pytest.raises(CurationError) as caught:
         build(folder, images=folder / "photos.json")
-    parts = [caught.value.where, caught.value.expected, caught.value.found, caught.value.hint]
-    text = "\n".join([str(caught.value), *(str(part) for part in parts if part)])
-    assert all(word.lower() in text.lower() for word in words), text
+    assert all(word.lower() in str(caught.value).lower() for word in words), caught.value
 
 
 @pytest.mark.parametrize(("line", "message"), [("day0/099.jpg", "names no image"), ("000.jpg", "several images")])
@@ -197,5 +195,5 @@ def test_a_copy_of_a_packaged_file_declares_the_same_lists(name: str, tmp_path: 
     """The earlier form, ``[published.KEY]``, stays readable, also with tasks and aliases."""
     copy = tmp_path / "copy.toml"
     copy.write_bytes(files("curation.extensions.benchmarks").joinpath(f"{name}.toml").read_bytes())
-    header, _ = draft_of(copy)
+    header = draft_of(copy)
     assert header == recipes()[header.name]()

@@ -34,8 +34,6 @@ known = ["cat", "dog"]
 dog = ["puppy"]
 cat = ["Cat"]
 [parameters]
-candidates = { zoo = "more" }
-start_lists = { zoo = "seen" }
 [parameters.near.zoo]
 wolf = "dog"
 lynx = "cat"
@@ -159,16 +157,18 @@ def test_a_start_list_narrows_and_a_rebuild_is_equal(tmp_path: Path) -> None:
         ('dog = ["puppy"]', 'dog = ["cat"]', ["aliases", "cat twice"]),
         ('wolf = "dog"', 'wolff = "dog"', ["[parameters.near.zoo] wolff", "did you mean 'wolf'?"]),
         ('wolf = "dog"', 'wolf = "dogs"', ["[parameters.near.zoo] wolf", "did you mean 'dog'?"]),
-        ('wolf = "dog"', "wolf = 1", ["line 16", "near"]),
+        ('wolf = "dog"', "wolf = 1", ["line 14", "near"]),
         ('leash = "dog"', 'leashes = "dog"', ["[parameters.remove.zoo] leashes", "did you mean 'leash'?"]),
         ("[parameters.near.zoo]", "[parameters.near.zo]", ["[parameters] near", "did you mean 'zoo'?"]),
         ("[parameters.near.zoo]", "[parameters.nears.zoo]", ["nears", "did you mean near?"]),
-        ("[parameters.near.zoo]", "[parameters.near.roads]", ["[parameters.near.roads]", "roads as farther"]),
+        ("[parameters.near.zoo]", "[parameters.near.roads]", ["pool roads: near", "farther as a whole"]),
         ('wolf = "dog"\nlynx = "cat"\n', "", ["No image is near", 'as = "farther"']),
-        ('{ zoo = "more" }', '{ zoo = "seen" }', ["[parameters] candidates", '"candidates"', "seen: start-list"]),
-        ('candidates = { zoo = "more" }\n', "", ["[sources] more", 'candidates = { zoo = "more" }', "not used"]),
-        ('{ zoo = "seen" }', '{ zo = "seen" }', ["[parameters] start_lists", "did you mean 'zoo'?"]),
-        ('"candidates", dataset = "zoo"', '"candidates", dataset = "yard"', ["[sources] more", 'dataset = "zoo"']),
+        (
+            '"candidates", dataset = "zoo"',
+            '"candidates", dataset = "yard"',
+            ["[sources] more", "dataset = that of one"],
+        ),
+        ('"farther", dataset = "roads"', '"farther", dataset = "zoo"', ["[sources] more", "dataset = that of one"]),
         ("[parameters]\n", '[parameters]\nid_objects = "keep"\n', ["line 14", "id_objects"]),
         ("[parameters]\n", '[parameters]\nwhole = ["zooo"]\n', ["[parameters] whole", "did you mean 'zoo'?"]),
         ("[expect]", "[views.test]\n[expect]", ["[views]", "id_objects"]),
@@ -185,17 +185,22 @@ def test_a_wrong_file_is_one_error_that_names_line_and_key(
     (tmp_path / "my-zoo.json").write_bytes((tmp_path / "zoo.json").read_bytes())
     with pytest.raises(CurationError) as caught:
         build(tmp_path, *(["my-zoo"] if "my-zoo" in new else ["zoo"]))
-    text = "\n".join(filter(None, [str(caught.value), caught.value.where, caught.value.expected, caught.value.hint]))
-    assert all(word in text or word in repr(caught.value.found) for word in words), text
+    assert all(word in str(caught.value) for word in words), caught.value
 
 
 def test_decisions_that_need_what_is_not_given(tmp_path: Path) -> None:
     """Images that are added need their source; contradictory decisions are refused or replayed as asked."""
-    draw(tmp_path)
+    zoo, _ = draw(tmp_path)
     added = write_verdicts(tmp_path / "v.jsonl", verdict("zoo:m1", "candidate", "add_far"))
     with pytest.raises(CurationError, match="not given") as caught:
         build(tmp_path, "zoo", decisions=added)
     assert "more" in str(caught.value.expected)
+    (tmp_path / "mine.toml").write_text("".join(line for line in FILE.splitlines(True) if "more = " not in line))
+    with pytest.raises(CurationError, match="images of zoo-far are not in the source"):
+        build(tmp_path, "zoo", decisions=added)
+    dog = next(f"zoo:{image}" for image, names in zoo.items() if "dog" in names)
+    made = build(tmp_path, "zoo", decisions=write_verdicts(added, verdict(dog, "candidate", "add_far")))
+    assert dog in made.ids("zoo-far")
     far = build(tmp_path, "zoo").ids("zoo-far")[0]
     both = write_verdicts(tmp_path / "b.jsonl", verdict(far, "manual", "to_near"),
                           verdict(far, "manual", "remove") | {"reviewer": "ben"})  # fmt: skip

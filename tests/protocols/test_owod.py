@@ -230,4 +230,4 @@ def test_a_class_that_nobody_named(sources: dict[str, Source], tmp_path: Path) -
     other = read_coco(tmp_path / "train.json", dataset="coco", part="train2017")
     with pytest.raises(ProtocolError, match="does not name") as caught:
         built({**sources, "coco-train2017": other})
-    assert "alias of 'person'" in str(caught.value)
+    assert "curation init tasks" in str(caught.value)

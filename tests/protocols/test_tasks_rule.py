@@ -179,8 +179,7 @@ def test_a_wrong_file_is_one_error_that_names_line_and_key(
     (tmp_path / "mine.toml").write_text(FILE.replace(old, new, 1))
     with pytest.raises(CurationError) as caught:
         build(tmp_path)
-    text = "\n".join(filter(None, [str(caught.value), caught.value.where, caught.value.expected, caught.value.hint]))
-    assert all(word in text or word in repr(caught.value.found) for word in words), text
+    assert all(word in str(caught.value) for word in words), caught.value
 
 
 def test_followed_hints_build(tmp_path: Path) -> None:

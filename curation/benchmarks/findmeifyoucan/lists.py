@@ -7,7 +7,7 @@ and of BDD100k everything is farther (sections 3 and A of the paper; the steps a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -15,7 +15,7 @@ import msgspec
 from curation.benchmarks.benchmark import fact
 from curation.benchmarks.findmeifyoucan.pairs import PAIRS, pair_of
 from curation.benchmarks.parts import compared, manifest_of, rule_note, source_entry, unread_entry
-from curation.benchmarks.rules.near_far_lists import Splits, classes_of, notes_of, parts_of, split_pool
+from curation.benchmarks.rules.near_far_lists import OWN_START, Splits, classes_of, notes_of, parts_of, split_pool
 from curation.benchmarks.rules.ood_pools import OodPair
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import ProtocolError
@@ -92,9 +92,10 @@ def _chosen(parameters: Mapping[str, Any]) -> OodPair:
 
 def _manifest(pair: OodPair, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
     is_own = _is_users(pair)
-    splits = [split_pool(pair, pool, sources, parameters, is_own=is_own) for pool in pair.pools]
+    chosen = {**parameters, "start": OWN_START} if is_own and parameters["start"] == "published" else parameters
+    splits = [split_pool(pair, pool, sources, chosen) for pool in pair.pools]
     classes = classes_of(pair, sources)
-    parts = [part for split in splits for part in parts_of(split, classes, parameters, is_own=is_own)]
+    parts = [part for split in splits for part in parts_of(split, classes, chosen)]
     declared = any(isinstance(part, PartEntry) for part in parts)
     digest = recorded_digest(parameters["decisions"])
     configuration = sha256_of_bytes(msgspec.json.encode(pair, order="deterministic"))
@@ -110,7 +111,7 @@ def _manifest(pair: OodPair, sources: Mapping[str, Source], parameters: Mapping[
         protocol="findmeifyoucan",
         algorithm_version=ALGORITHM_VERSION,
         parameters={**parameters, "configuration_sha256": configuration},
-        figures=pair_figures(pair, splits, parameters),
+        figures=[] if is_own else [figure for split in splits for figure in _figures(pair, split, parameters)],
         notes=(*([rule_note("near-far", PAPER)] if is_own else ()), *notes_of(pair, splits, parameters)),
         decisions=digest,
     )
@@ -141,17 +142,13 @@ def slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     return _chosen(parameters).slots()
 
 
-def pair_figures(pair: OodPair, splits: Sequence[Splits], parameters: Mapping[str, Any]) -> list[Figure]:
-    """Return every published figure of the pools that are built, with what was obtained and why it differs.
+def _figures(pair: OodPair, split: Splits, parameters: Mapping[str, Any]) -> Iterator[Figure]:
+    """Yield every published figure of a pool, with what was obtained and why it differs.
 
     Where decisions are available the constraints that follow from them are counted too: how many images of those that a
     split must contain it has, and how many of those that it must not.
     """
-    key = next((name for name, known in PAIRS.items() if known.name == pair.name), "")
-    return [figure for split in splits for figure in _figures(key, split, parameters)] if key else []
-
-
-def _figures(key: str, split: Splits, parameters: Mapping[str, Any]) -> Iterator[Figure]:
+    key = next(name for name, known in PAIRS.items() if known.name == pair.name)
     name, published = split.pool.name, START[key][split.pool.name]
     why = split.missing or _why(parameters)
     if split.rule is not None:

@@ -144,7 +144,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     tested = {part.entry.task: part for part in tested_parts(inputs)}
     parts: list[Part | PartEntry] = []
     for number, task in enumerate(split.tasks, start=1):
-        parts += split.declared_parts(task, number, published, rules_in_words(inputs, task, number))
+        parts += split.declared_parts(task, number, rules_in_words(inputs, task, number))
         parts.append(tested[task.name])
     return manifest_of(
         parts,

@@ -104,16 +104,15 @@ class Split(TaskSplit):
         note = "all_task_val.txt of the authors, from your own disk" if slot == VAL_LIST else "from your own disk"
         return unread_entry(slot, dataset, part, note=note, exhaustive=self.exhaustive(slot))
 
-    def declared_parts(
-        self, task: TaskEntry, number: int, parameters: Mapping[str, Any], rules: Mapping[PartRole, str]
-    ) -> list[PartEntry]:
+    def declared_parts(self, task: TaskEntry, number: int, rules: Mapping[PartRole, str]) -> list[PartEntry]:
         """Return the training parts of a task of a published split, pinned where the published lists pin them."""
         whole = bool(self.first_train) and number == 1
+        pool = (*self.first_train, self.train)
         return [
             PartEntry(
                 name=f"{task.name}-{role}",
                 role=role,
-                sources=self._trained_on(role, whole=whole),
+                sources=self.first_train if whole else pool if role == "finetune" else (self.train,),
                 selection=rule,
                 view=TRAIN_VIEW if role == "train" else KNOWN_VIEW,
                 order="listed",
@@ -123,11 +122,6 @@ class Split(TaskSplit):
             )
             for role, rule in rules.items()
         ]
-
-    def _trained_on(self, role: PartRole, *, whole: bool) -> tuple[str, ...]:
-        if whole:
-            return self.first_train
-        return (*self.first_train, self.train) if role == "finetune" else (self.train,)
 
 
 def _published_split(name: str, facts: dict[str, Any]) -> Split:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from curation.benchmarks.parts import Part, Selection, figure_of, make_part, rule_note, source_entry
-from curation.benchmarks.published import ListsOrigin, PublishedLists, draft, stated_digests
+from curation.benchmarks.published import ListsOrigin, PublishedLists, draft
 from curation.benchmarks.rules.benchmark_file import BenchmarkFile, class_entries, read_benchmark_file, stated_in
 from curation.benchmarks.rules.starting import beginning, namespace_word, quoted, quoted_key
 from curation.core.errors import CurationError, ProtocolError, UsageError
@@ -68,7 +68,7 @@ def build_lists(path: str, folder: Path, opened: Mapping[str, Source]) -> Manife
     """
     benchmark = stated_in(read_benchmark_file(path))
     header = _draft(benchmark, path)
-    pinned = pin_lists(header, folder, digests=stated_digests(benchmark.parts), sources=opened)
+    pinned = pin_lists(header, folder, opened)
     parts, lists = pinned.header.parts, pinned.lists
     if benchmark.paper is None and (repeated := next((part for part in parts if part.repeats), None)):
         ids = lists[repeated.name]
@@ -109,15 +109,11 @@ def _draft(benchmark: BenchmarkFile, path: str) -> Header:
             expected = f"sources = some of {', '.join(names) or 'the tables of [sources]'}"
             message = "Unknown source of a part" if unknown else "A part does not say of which source its images are"
             raise ProtocolError(message, where=where, expected=expected[:300], found=", ".join(unknown)[:80] or None)
-        if part.view and part.view not in benchmark.views:
-            known = ", ".join(benchmark.views) or "a table [views.NAME]"
-            raise ProtocolError("Unknown view", where=where, expected=known, found=repr(part.view[:80]))
         if part.of:
             raise ProtocolError("The rule lists has no tasks", where=f"{where}: of", hint="one [[parts]] for each list")
-    repeated = [part.name for place, part in enumerate(benchmark.parts)
-                if part.name in [other.name for other in benchmark.parts[:place]]]  # fmt: skip
-    if repeated:
-        raise ProtocolError("Two parts have the same name", where=path, found=repeated[0])
+    name, times = Counter(part.name for part in benchmark.parts).most_common(1)[0]
+    if times > 1:
+        raise ProtocolError("Two parts have the same name", where=path, found=name)
     origin = benchmark.sources.get(LISTS)
     lists = PublishedLists(
         name=benchmark.name,

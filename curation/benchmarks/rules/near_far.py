@@ -18,7 +18,7 @@ from msgspec import Meta
 from curation.benchmarks.benchmark import fact
 from curation.benchmarks.parts import Part, images_with, manifest_of_file
 from curation.benchmarks.rules.benchmark_file import BenchmarkFile, stated_in
-from curation.benchmarks.rules.near_far_lists import Splits, classes_of, notes_of, parts_of, split_pool
+from curation.benchmarks.rules.near_far_lists import OWN_START, Splits, classes_of, notes_of, parts_of, split_pool
 from curation.benchmarks.rules.ood_pools import OodPair, OodPool, faults_of
 from curation.benchmarks.rules.ood_pools import read_decisions_file as read_decisions_file
 from curation.benchmarks.rules.ood_pools import read_recorded as read_recorded
@@ -41,7 +41,7 @@ from curation.signals.hierarchy.class_lists import DATASETS
 from curation.signals.hierarchy.related_classes import ClassKin, class_kin, kinship, nearest_known
 from curation.sources.source import Source
 
-NEAR_FAR, FARTHER, CANDIDATES, START_LIST = "near-far", "farther", "candidates", "start-list"
+NEAR_FAR, FARTHER, CANDIDATES, START_LIST = ROLES = ("near-far", "farther", "candidates", "start-list")
 _NAME, _NAMES_OF_POOLS = re.compile("[a-z0-9][a-z0-9_]{0,31}"), "a word of up to 32 letters, digits and _"
 NEAR_WUP = 0.82
 """Wu-Palmer similarity from which `init` calls a category near, as proposals do: the paper states none."""
@@ -55,8 +55,6 @@ class NearFarParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     ----------
     near, remove : dict of str to dict of str to str
         By source, the categories whose images are near, or removed, each with the ID class concerned; removal wins.
-    start_lists, candidates : dict of str to str
-        By source, the name of another source: a list of images to start from, and images that decisions may add.
     whole : tuple of str
         Sources that start from all images; others start from images without an annotation of an ID class.
     reasons : dict of str to tuple of str
@@ -67,8 +65,6 @@ class NearFarParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
     near: dict[str, _Reasons] = {}
     remove: dict[str, _Reasons] = {}
-    start_lists: dict[str, str] = {}
-    candidates: dict[str, str] = {}
     whole: tuple[str, ...] = ()
     reasons: dict[str, tuple[str, ...]] = {}
     id_objects: Literal["unknown", "ignore"] = "unknown"
@@ -112,15 +108,15 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     pair = msgspec.structs.replace(pair, pools=pools)
     for pool in pools:
         _require_categories(pair, pool, sources[pool.start])
-    chosen = {"decisions": parameters["decisions"], "start": "published", "id_objects": settings.id_objects}
-    splits = [split_pool(pair, pool, sources, chosen, is_own=True) for pool in pools]
+    chosen = {"decisions": parameters["decisions"], "start": OWN_START, "id_objects": settings.id_objects}
+    splits = [split_pool(pair, pool, sources, chosen) for pool in pools]
     for split in splits:
         _require_images(split)
     classes = classes_of(pair, sources)
     digest = recorded_digest(parameters["decisions"])
     # Where no list of start images is given, the start is what the rule lets in.
     unlisted = {f"{pool.name}-start" for pool in pools if pool.published not in sources}
-    made = [part for split in splits for part in parts_of(split, classes, chosen, is_own=True)]
+    made = [part for split in splits for part in parts_of(split, classes, chosen)]
     return manifest_of_file(
         stated,
         [part for part in made if isinstance(part, Part) and part.entry.name not in unlisted],
@@ -151,21 +147,21 @@ def pair_of_file(stated: BenchmarkFile) -> OodPair:
         The file does not hold together; the message names the table, what is expected and what is found.
     """
     settings, classes = stated.parameters_as(NearFarParameters), stated.classes
-    for field, expected, found in _problems(stated, settings):
-        raise ProtocolError("The benchmark file is inconsistent", where=field, expected=expected, found=found[:200])
     roles = {name: stated.role(name) for name in stated.sources}
+    # Images to start from, and images that decisions may add, belong to the source with their dataset.
+    beside = {(role, stated.dataset(name)): name for name, role in roles.items()}
     pair = OodPair(
         name=stated.name,
         id_classes=classes.of("known"),
         aliases=classes.aliases,
-        synsets=str(classes.synsets or ""),
+        synsets=classes.synsets if isinstance(classes.synsets, str) else "",
         pools=tuple(
             OodPool(
                 name=name,
                 dataset=stated.dataset(name),
                 start=name,
-                candidates=settings.candidates.get(name, ""),
-                published=settings.start_lists.get(name, ""),
+                candidates=beside.get((CANDIDATES, stated.dataset(name)), name),
+                published=beside.get((START_LIST, stated.dataset(name)), ""),
                 rule=name not in settings.whole,
                 remove=settings.remove.get(name, {}),
                 near=settings.near.get(name, {}),
@@ -176,65 +172,46 @@ def pair_of_file(stated: BenchmarkFile) -> OodPair:
             if role in (NEAR_FAR, FARTHER)
         ),
     )
-    for field, expected, found in faults_of(pair):
-        raise ProtocolError(
-            "The benchmark file is inconsistent", where=field, expected=expected, found=repr(found[:80])
-        )
+    for field, expected, found in (*_problems(stated, settings, pair), *faults_of(pair)):
+        raise ProtocolError("The benchmark file is inconsistent", where=field, expected=expected, found=found[:200])
     return pair
 
 
-def _problems(stated: BenchmarkFile, settings: NearFarParameters) -> Iterator[tuple[str, str, str]]:
+def _problems(stated: BenchmarkFile, settings: NearFarParameters, pair: OodPair) -> Iterator[tuple[str, str, str]]:
     """Yield the place of each thing that does not hold together, what is expected and what is found."""
-    classes, roles = stated.classes, {name: stated.role(name) for name in stated.sources}
-    pools = [name for name, role in roles.items() if role in (NEAR_FAR, FARTHER)]
-    known = classes.of("known")
-    if not known:
+    classes, pools = stated.classes, [pool.name for pool in pair.pools]
+    if not pair.id_classes:
         yield "[classes]", 'the ID classes, such as known = ["cat", "dog"]', "no known class"
     for role in ("negative", "unknown", "ignored", "tasks"):
         if getattr(classes, role):
             yield f"[classes] {role}", "known alone: every other class is unknown", role
     if stated.views:
-        yield (
-            "[views]",
-            "none: id_objects in [parameters] says what objects of an ID class are",
-            ", ".join(stated.views),
-        )
-    if classes.synsets and not isinstance(classes.synsets, str):
+        expected = "none: id_objects in [parameters] says what objects of an ID class are"
+        yield "[views]", expected, ", ".join(stated.views)
+    if classes.synsets and not pair.synsets:
         yield "[classes] synsets", f"the name of a map: {', '.join(DATASETS)}", "a table"
-    for name, role in roles.items():
-        if role not in (NEAR_FAR, FARTHER, CANDIDATES, START_LIST):
-            expected = f"as = one of {', '.join(map(quoted, (NEAR_FAR, FARTHER, CANDIDATES, START_LIST)))}"
-            yield f"[sources] {name}", expected, f"as {role}"
-        if name in pools and not _NAME.fullmatch(name):
-            yield (f"[sources] {name}", f"{_NAMES_OF_POOLS}: decisions name the source by it", name)
+    for name in stated.sources:
+        if (role := stated.role(name)) not in ROLES:
+            yield f"[sources] {name}", f"as = one of {', '.join(map(quoted, ROLES))}", f"as {role}"
+        elif name in pools and not _NAME.fullmatch(name):
+            yield f"[sources] {name}", f"{_NAMES_OF_POOLS}: decisions name the source by it", name
     if not pools:
-        found = ", ".join(f"{name} as {role}" for name, role in roles.items())
+        found = ", ".join(f"{name} as {stated.role(name)}" for name in stated.sources)
         yield "[sources]", f'a table with as = "{NEAR_FAR}" or as = "{FARTHER}"', found
-    for key in ("near", "remove", "start_lists", "candidates", "reasons"):
+    for name in (name for name in stated.sources if name not in pools):
+        if [pool.dataset for pool in pair.pools].count(dataset := stated.dataset(name)) != 1:
+            expected = f'dataset = that of one source with as = "{NEAR_FAR}" or as = "{FARTHER}"'
+            yield f"[sources] {name}", expected, dataset
+    for key in ("near", "remove", "reasons", "whole"):
         for name in getattr(settings, key):
             if name not in pools:
                 yield f"[parameters] {key}", f"a source such as {', '.join(pools)}", _with_near(name, pools)
-    for name in settings.whole:
-        if name not in pools:
-            yield "[parameters] whole", f"sources such as {', '.join(pools)}", _with_near(name, pools)
-    for key, role in (("start_lists", START_LIST), ("candidates", CANDIDATES)):
-        own: dict[str, str] = getattr(settings, key)
-        for pool, name in own.items():
-            if roles.get(name) != role and not (role == CANDIDATES and name == pool):
-                yield f"[parameters] {key}", f'the name of a source with as = "{role}"', f"{name}: {roles.get(name)}"
-            elif stated.dataset(name) != stated.dataset(pool):
-                yield f"[sources] {name}", f"dataset = {quoted(stated.dataset(pool))}, as {pool}", stated.dataset(name)
-        for name in (name for name, its in roles.items() if its == role and name not in own.values()):
-            pool = next((pool for pool in pools if stated.dataset(pool) == stated.dataset(name)), pools[0])
-            yield f"[sources] {name}", f"{key} = {{ {pool} = {quoted(name)} }} in [parameters]", "not used"
     for key in ("near", "remove"):
         for pool, reasons in getattr(settings, key).items():
-            if key == "near" and reasons and roles.get(pool) == FARTHER:
-                yield f"[parameters.near.{pool}]", f'a source with as = "{NEAR_FAR}"', f"{pool} as {FARTHER}"
             for category, reason in reasons.items():
-                if reason not in known:
-                    expected = f"the ID class concerned: one of {', '.join(known)}"[:300]
-                    yield f"[parameters.{key}.{pool}] {category}", expected, _with_near(reason, known)
+                if reason not in pair.id_classes:
+                    expected = f"the ID class concerned: one of {', '.join(pair.id_classes)}"[:300]
+                    yield f"[parameters.{key}.{pool}] {category}", expected, _with_near(reason, pair.id_classes)
 
 
 def _with_near(name: str, names: Collection[str]) -> str:
@@ -275,23 +252,20 @@ def _require_images(split: Splits) -> None:
         raise ProtocolError("A split cannot be made", where=f"source {pool.name}", found=split.missing)
     for part in pool.parts:
         if split.missing_of(part):
-            more = pool.candidates or f"{pool.name}_more"
-            told = f'[sources.{more}] with as = "{CANDIDATES}", and candidates = {{ {pool.name} = "{more}" }}'
             raise ProtocolError(
                 "Decisions add images from a source that is not given",
                 where=f"part {part}",
-                expected=f"--source {more}=PATH" + ("" if pool.candidates else f"; in the file {told}"),
+                expected=f"--source {pool.candidates}=PATH",
                 found=f"{len(split.added[part])} added images",
             )
         if not split.images(part):
             ways = f"categories in [parameters.near.{pool.name}], decisions, or as = {quoted(FARTHER)}"
-            counts = {name: len(split.images(name)) for name in pool.parts}
+            counts = {name: len(split.images(name)) for name in pool.parts} | {"removed": len(split.outcome.removed)}
             raise ProtocolError(
                 f"No image is {part.rpartition('-')[2]}",
                 where=f"source {pool.name}",
                 expected=f"an image in each of {', '.join(pool.parts)}",
-                found=", ".join(f"{name} {n}" for name, n in counts.items())
-                + f", removed {len(split.outcome.removed)}",
+                found=", ".join(f"{name} {n}" for name, n in counts.items()),
                 hint=ways if part == pool.near_part else f"fewer categories in near and remove of {pool.name}",
             )
 
@@ -366,11 +340,8 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
             tables += ["", f"# Not judged in {name}, since WordNet does not say what they are:"]
             tables += [f"#   {quoted(label)}: {why}" for label, why in kin.unknown.absent.items()]
         if not near:
-            tables += [
-                "",
-                f'# {name} is not split, for lack of near images or of others. Your own split: as = "{NEAR_FAR}", and',
-            ]
-            tables += [f"# [parameters.near.{quoted_key(name)}]", f'# "CATEGORY" = {quoted(known[0])}']
+            more = f'as = "{NEAR_FAR}", and categories in [parameters.near.{quoted_key(name)}]'
+            tables += ["", f"# {name} is not split, for lack of near images or of others. Your own split: {more}."]
     remarks = [f"{counts[name][0]:,} objects on {counts[name][1]:,} images" for name in known]
     return [
         *beginning("near-far", options.name),

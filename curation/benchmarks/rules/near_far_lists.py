@@ -7,14 +7,14 @@ then recorded decisions (`curation.benchmarks.rules.ood_pools.replay`). What is 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from curation.benchmarks.benchmark import fact
-from curation.benchmarks.parts import Part, Selection, all_images, images_with, make_part
+from curation.benchmarks.parts import Part, Selection, images_with, make_part
 from curation.benchmarks.rules.ood_pools import (
     OodPair,
     OodPool,
@@ -34,6 +34,8 @@ from curation.sources.datasets import COCO_CATEGORIES, family
 from curation.sources.source import Int64s, Source
 
 _RULES = fact("curation.benchmarks.findmeifyoucan", "rules", dict[str, str])
+OWN_START = "own"
+"""Value of the parameter ``start`` of a user's pool."""
 _SHOWN = 3
 
 Ids = tuple[str, ...]
@@ -102,8 +104,7 @@ class Splits:
 
     def selection(self, slot: str, ids: Sequence[str], subject: str) -> Selection:
         """Return where some images lie; one that the source lacks is a `ProtocolError`."""
-        source = self.sources[slot]
-        return Selection(slot, source, require_positions(source, ids, subject, slot))
+        return Selection(slot, self.sources[slot], require_positions(self.sources[slot], ids, subject, slot))
 
     def selections(self, part: str) -> list[Selection]:
         """Return where the images of a split lie."""
@@ -135,17 +136,14 @@ class Splits:
         return {self.pool.far_part: tuple(sorted({*near, *far}))}
 
 
-def split_pool(
-    pair: OodPair, pool: OodPool, sources: Mapping[str, Source], parameters: Mapping[str, Any], *, is_own: bool = False
-) -> Splits:
+def split_pool(pair: OodPair, pool: OodPool, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Splits:
     """Return the splits of a pool, as far as its sources are given.
 
     Parameters
     ----------
     parameters : mapping
-        ``decisions``, ``start`` and ``id_objects``, as ``findmeifyoucan.toml`` declares them.
-    is_own : bool
-        Whether the pool is a user's: without a list of start images, it starts from what the rule lets in.
+        ``decisions``, ``start`` and ``id_objects``, as ``findmeifyoucan.toml`` declares them; the start of a user's
+        pool is `OWN_START`: a list of start images where one is given, else what the rule lets in.
 
     Raises
     ------
@@ -155,7 +153,7 @@ def split_pool(
     PresenceOnlyError
         The source of the start list has no boxes.
     """
-    rule, start, missing = _start(pair, pool, sources, parameters, is_own=is_own)
+    rule, start, missing = _start(pair, pool, sources, parameters["start"])
     splits = Splits(pool, sources, decisions_of(parameters["decisions"], pool), rule, start, missing=missing)
     if start is None:
         return splits
@@ -164,41 +162,41 @@ def split_pool(
     source = sources[pool.start]
     outcome = replay(
         start,
-        remove=_started_with(source, start, pool.remove),
-        near=_started_with(source, start, pool.near),
+        remove=set(source.image_ids[images_with(source, pool.remove)].tolist()).intersection(start),
+        near=set(source.image_ids[images_with(source, pool.near)].tolist()).intersection(start),
         decisions=splits.decisions,
         where=f"pool {pool.name}",
     )
     splits = replace(splits, outcome=outcome)
-    notes = _notes(pool, source, sources, outcome)
+    notes = _notes(pool, source, outcome)
     if shared := splits.shared:
         notes += [f"{pool.name}: near and far share {len(shared)} images, by decision: {', '.join(shared[:5])}."]
     return replace(splits, notes=tuple(notes))
 
 
 def _start(
-    pair: OodPair, pool: OodPool, sources: Mapping[str, Source], parameters: Mapping[str, Any], *, is_own: bool
+    pair: OodPair, pool: OodPool, sources: Mapping[str, Source], start: str
 ) -> tuple[Ids | None, Ids | None, str]:
     """Return what the rule gives, the start list, and why there is none."""
     source = sources.get(pool.start)
     if source is None:
         return None, None, f"needs --source {pool.start}=PATH"
+    # A table of image and class misses classes, and would let images in. An image without annotation is kept (VOS,
+    # process_coco_ood.py).
     source.require_objects("A start list")
-    ids = source.image_ids
-    positions = start_by_rule(source, pair.id_names(pool)) if pool.rule else all_images(source)
-    by_rule = tuple(ids[positions].tolist()) if pool.rule else None
-    by_hand = parameters["start"] == "rule"
-    if pool.published in sources and not by_hand:
-        return by_rule, _published(pool, sources, by_rule, is_own=is_own), ""
-    if pool.published in sources:
+    every = tuple(source.image_ids.tolist())
+    by_rule = tuple(source.image_ids[~images_with(source, pair.id_names(pool))].tolist()) if pool.rule else None
+    if pool.published in sources and start == "rule":
         raise ProtocolError(
             "A published start list is given and not asked for",
             where=f"--source {pool.published}",
             found="--set start=rule",
             hint="--set start=published",
         )
-    if is_own or (by_hand and pool.rule):
-        return by_rule, tuple(ids[positions].tolist()), ""
+    if pool.published in sources:
+        return by_rule, _published(pool, sources, by_rule, is_own=start == OWN_START), ""
+    if start == OWN_START or (start == "rule" and pool.rule):
+        return by_rule, every if by_rule is None else by_rule, ""
     no_rule = "" if pool.rule else ", for which there is no rule"
     return by_rule, None, f"needs --source {pool.published}=LIST, the published start list{no_rule}"
 
@@ -220,13 +218,7 @@ def _published(pool: OodPool, sources: Mapping[str, Source], by_rule: Ids | None
     return listed
 
 
-def _started_with(source: Source, start: Sequence[str], categories: Mapping[str, str]) -> set[str]:
-    positions, _ = located(source, start)
-    shows_category = images_with(source, tuple(categories))[positions].tolist()
-    return {image for image, has in zip(start, shows_category, strict=True) if has}
-
-
-def _notes(pool: OodPool, source: Source, sources: Mapping[str, Source], outcome: Replayed) -> list[str]:
+def _notes(pool: OodPool, source: Source, outcome: Replayed) -> list[str]:
     listed_names = {"remove": pool.remove, "near": pool.near, "id_names": pool.id_names}
     notes = [f"{pool.name}: {note}" for note in outcome.notes]
     for field_name, names in listed_names.items():
@@ -234,36 +226,15 @@ def _notes(pool: OodPool, source: Source, sources: Mapping[str, Source], outcome
             # A note of the manifest: other words are another digest.
             remark = f"{field_name} names what is no category of the source, without effect"
             notes.append(f"{pool.name}: {remark}: {', '.join(absent)}.")
-    if pool.candidates in sources:
-        _, absent = located(sources[pool.candidates], (*outcome.added_near, *outcome.added_far))
-        if absent:
-            raise ProtocolError(
-                "Decisions add images that the source of candidates lacks",
-                where=f"--source {pool.candidates}",
-                expected="every added image",
-                found=f"{len(absent)}, the first {', '.join(absent[:3])}",
-            )
     return notes
-
-
-def start_by_rule(source: Source, id_names: Collection[str]) -> Int64s:
-    """Return the positions of the images without an annotation of an ID class, in file order.
-
-    Crowd regions count as annotations; an image without any annotation is kept (VOS, ``process_coco_ood.py``).
-
-    Raises
-    ------
-    PresenceOnlyError
-        The source has no boxes: a table of image and class misses classes, and would let images in.
-    """
-    source.require_objects("The start rule")
-    return np.flatnonzero(~images_with(source, id_names))
 
 
 def require_positions(source: Source, ids: Sequence[str], subject: str, slot: str) -> Int64s:
     """Return where some images lie in a source; one that does not is a `ProtocolError`."""
-    positions, absent = located(source, ids)
-    if absent:
+    requested = set(ids)
+    # Open Images has 1.7 million images: only those asked for become keys.
+    positions = {image: position for position, image in enumerate(source.image_ids.tolist()) if image in requested}
+    if absent := [image for image in ids if image not in positions]:
         raise ProtocolError(
             f"{len(absent)} of the {len(ids)} images of {subject} are not in the source",
             where=f"--source {slot}: {source.files[0].name if source.files else source.dataset}",
@@ -271,25 +242,7 @@ def require_positions(source: Source, ids: Sequence[str], subject: str, slot: st
             found=", ".join(absent[:3]),
             hint="give the annotations of the whole part of the data set that the list was made from",
         )
-    return positions
-
-
-def located(source: Source, ids: Sequence[str]) -> tuple[Int64s, list[str]]:
-    """Return the positions of those of the images that a source has, in the order asked for, and the others."""
-    requested = set(ids)
-    # Open Images has 1.7 million images: only those asked for become keys.
-    positions = {image: position for position, image in enumerate(source.image_ids.tolist()) if image in requested}
-    existing = [positions[image] for image in ids if image in positions]
-    return np.array(existing, np.int64), [image for image in ids if image not in positions]
-
-
-def annotations_by_category(source: Source, positions: Int64s) -> dict[str, int]:
-    """Return how many annotations of each category some images have, by the source's names, zeros included."""
-    chosen = np.zeros(len(source.images), np.bool_)
-    chosen[positions] = True
-    image, category = source.class_pairs()
-    counts = np.bincount(category[chosen[image]], minlength=len(source.categories)).tolist()
-    return dict(zip(source.categories.names, counts, strict=True))
+    return np.array([positions[image] for image in ids], np.int64)
 
 
 def classes_of(pair: OodPair, sources: Mapping[str, Source]) -> tuple[ClassEntry, ...]:
@@ -309,9 +262,7 @@ def classes_of(pair: OodPair, sources: Mapping[str, Source]) -> tuple[ClassEntry
     return (*known, *(ClassEntry(name=name, role="unknown", index=-1) for name in others))
 
 
-def parts_of(
-    split: Splits, classes: Sequence[ClassEntry], parameters: Mapping[str, Any], *, is_own: bool = False
-) -> list[Part | PartEntry]:
+def parts_of(split: Splits, classes: Sequence[ClassEntry], parameters: Mapping[str, Any]) -> list[Part | PartEntry]:
     """Return the lists of a pool; an unavailable list has no images and no digest."""
     pool = split.pool
     # Every annotation is an unknown object, crowd and group boxes included.
@@ -333,8 +284,8 @@ def parts_of(
     by_rule = f"{pool.name}-rule" if pool.rule else ""
     if by_rule:
         parts.append(made(by_rule, "rule", located_in(split.rule, pool.start)))
-    if parameters["start"] == "published" and split.start is not split.rule:
-        kind = "user_start" if is_own else "start"
+    if parameters["start"] != "rule" and (split.start is not None or split.rule is not None):
+        kind = "user_start" if parameters["start"] == OWN_START else "start"
         parts.append(made(f"{pool.name}-start", kind, located_in(split.start, pool.start), by_rule))
     for part in pool.parts:
         kind = "near" if part == pool.near_part else pool.distance
@@ -384,5 +335,9 @@ def _annotated(pair: OodPair, split: Splits) -> Iterator[str]:
     for part in split.pool.parts:
         counts: Counter[str] = Counter()
         for selection in () if split.missing_of(part) else split.selections(part):
-            counts.update(annotations_by_category(selection.source, selection.positions))
+            chosen, categories = np.zeros(len(selection.source.images), np.bool_), selection.source.categories
+            chosen[selection.positions] = True
+            image, category = selection.source.class_pairs()
+            used = np.bincount(category[chosen[image]], minlength=len(categories)).tolist()
+            counts.update(dict(zip(categories.names, used, strict=True)))
         yield from id_class_overlaps(pair, split.pool, part, +counts)

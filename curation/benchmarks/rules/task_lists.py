@@ -18,6 +18,7 @@ from curation.benchmarks.benchmark import fact
 from curation.benchmarks.parts import Part, Selection, Shown, all_images, hash_rank, make_part, show_classes
 from curation.benchmarks.roles import require_disjoint_sources
 from curation.core.errors import ProtocolError
+from curation.core.wording import examples
 from curation.manifest.header import ClassEntry, LabelView, PartRole, TaskEntry, roles_at
 from curation.manifest.views import class_positions
 from curation.sources.source import Int64s, Source
@@ -91,7 +92,8 @@ class Given:
 
     def listed(self, role: PartRole = "train") -> bool:
         """Return whether the order of a part is that of the annotations."""
-        return bool(self.parameters["test_order" if role == "test" else "order"] == "annotation")
+        by_annotation = self.parameters["test_order" if role == "test" else "order"] == "annotation"
+        return bool(by_annotation and (role != "val" or self.parameters["val"] == "published"))
 
     def labels(self, task: TaskEntry) -> list[int]:
         """Return the positions of the classes that a task introduces."""
@@ -103,17 +105,12 @@ class Given:
         crowd = self.parameters["crowd"] == "select"
         return show_classes(self.sources[slot], self.split.classes, crowd=crowd)
 
-    def part(
-        self,
-        task: TaskEntry,
-        role: PartRole,
-        selected: Sequence[Selection],
-        view: LabelView,
-        rule: str,
-        *,
-        listed: bool | None = None,
-    ) -> Part:
-        """Return a part of a task, its list in the order that the parameters say unless `listed` is given."""
+    def whole(self, slot: str) -> Selection:
+        """Return all images of a source."""
+        return Selection(slot, self.sources[slot], all_images(self.sources[slot]))
+
+    def part(self, task: TaskEntry, role: PartRole, selected: Sequence[Selection], view: LabelView, rule: str) -> Part:
+        """Return a part of a task, its list in the order that the parameters say."""
         return make_part(
             f"{task.name}-{role}",
             role,
@@ -121,7 +118,7 @@ class Given:
             roles_at(self.split.classes, self.split.tasks, task.name),
             view=view,
             rule=rule,
-            order="listed" if (self.listed(role) if listed is None else listed) else "code_point",
+            order="listed" if self.listed(role) else "code_point",
             task=task.name,
         )
 
@@ -188,27 +185,24 @@ def _training(inputs: Given, published: Published | None) -> tuple[dict[str, lis
                 found=f"{int(held_out.sum())} validation images",
                 hint=inputs.size_setting.format(fitting_validation([len(selection) for selection in selections])),
             )
-    parts: dict[str, list[Part]] = {task.name: [] for task in split.tasks}
-    is_published = inputs.parameters["val"] == "published"
+    parts: dict[str, list[Part]] = {}
     for number, task in enumerate(split.tasks, start=1):
-        rules = rules_in_words(inputs, task, number)
+        rules, made = rules_in_words(inputs, task, number), parts.setdefault(task.name, [])
         if split.first_train and number == 1:
             # M-OWODB: VOC2007 and VOC2012 trainval are taken whole.
-            entire = [Selection(voc, inputs.sources[voc], all_images(inputs.sources[voc])) for voc in split.first_train]
-            parts[task.name].append(inputs.part(task, "train", entire, TRAIN_VIEW, rules["train"]))
+            selected = [inputs.whole(slot) for slot in split.first_train]
+            made.append(inputs.part(task, "train", selected, TRAIN_VIEW, rules["train"]))
             continue
         index = later_tasks.index(task)
         selected = [Selection(split.train, catalog.source, trained[index])]
-        parts[task.name].append(inputs.part(task, "train", selected, TRAIN_VIEW, rules["train"]))
+        made.append(inputs.part(task, "train", selected, TRAIN_VIEW, rules["train"]))
         if "finetune" in rules:
             every = [*first, catalog]
-            parts[task.name].append(_finetuning(inputs, task, every, trained[: index + 1], ranks, rules["finetune"]))
+            made.append(_finetuning(inputs, task, every, trained[: index + 1], ranks, rules["finetune"]))
         if validation:
-            positions = validation[index]
-            rule = _val_rule(inputs, task, index + 1, len(positions))
-            selected = [Selection(split.train, catalog.source, positions)]
-            listed = inputs.listed() and is_published
-            parts[task.name].append(inputs.part(task, "val", selected, KNOWN_VIEW, rule, listed=listed))
+            rule = _val_rule(inputs, task, index + 1, len(validation[index]))
+            selected = [Selection(split.train, catalog.source, validation[index])]
+            made.append(inputs.part(task, "val", selected, KNOWN_VIEW, rule))
     sizes = {task.name: len(selection) for task, selection in zip(later_tasks, selections, strict=True)}
     return parts, sizes
 
@@ -261,13 +255,12 @@ def tested_parts(inputs: Given) -> list[Part]:
         return [inputs.part(task, "test", selected, TEST_VIEW, rule) for task in split.tasks]
     if split.first_test not in inputs.sources:
         return []
-    first = inputs.sources[split.first_test]
     catalog = inputs.show(split.test)
     keep = inputs.parameters["repeats"] == "keep"
     later = np.concatenate([catalog.of(inputs.labels(task)) for task in split.tasks[1:]])
     if not keep:
         later = later[np.sort(np.unique(later, return_index=True)[1])]
-    mixed = [Selection(split.first_test, first, all_images(first)), Selection(split.test, source, later)]
+    mixed = [inputs.whole(split.first_test), Selection(split.test, source, later)]
     repeats = ": an image with classes of several tasks stands once for each" if keep else ", each image once"
     rule = RULES["mixed_test"].format(
         first=split.first_test, second=split.test, repeats=repeats, order=_order(inputs, "test")
@@ -457,15 +450,16 @@ def check_source(split: TaskSplit, slot: str, sources: Mapping[str, Source]) -> 
     where = f"source {slot}: {source.files[0].name if source.files else source.dataset}"
     names = [entry.name for entry in split.classes]
     if strangers:
-        more = f" and {len(strangers) - 5} more" if len(strangers) > 5 else ""
         raise ProtocolError(
             "A source shows classes that the benchmark does not name",
             where=where,
             expected="classes of a task, or listed as unknown or ignored in the file"
             if stated
             else f"the {len(names)} classes of the split",
-            found=", ".join(repr(name[:40]) for name in strangers[:5]) + more,
-            hint=_hint_for(strangers, names, is_stated=stated is not None),
+            found=examples([repr(name[:40]) for name in strangers], 5),
+            hint=_hint_for(strangers, names)
+            if stated
+            else "is it another file? Data of your own: `curation init tasks`",
         )
     if not len(used):
         raise ProtocolError(
@@ -477,8 +471,8 @@ def check_source(split: TaskSplit, slot: str, sources: Mapping[str, Source]) -> 
         )
     opened = [sources[use] for use in split.slots if use in sources]
     seen = {index for each in opened for index in class_positions(split.classes, each).tolist()}
-    missing = [name for index, name in enumerate(names) if index not in seen and stated]
-    if stated and (missing := [name for name in missing if name not in stated.classes.absent]):
+    absent = names if stated is None else stated.classes.absent
+    if missing := [name for index, name in enumerate(names) if index not in seen and name not in absent]:
         offered = list(dict.fromkeys(name for each in opened for name in each.categories.names))
         near = _nearest(missing[0], offered)
         raise ProtocolError(
@@ -513,24 +507,18 @@ def _nearest(name: str, names: list[str]) -> list[str]:
     return same or difflib.get_close_matches(name, names, n=1)
 
 
-def _hint_for(strangers: list[str], task_classes: list[str], *, is_stated: bool) -> str:
-    """Return what to do about classes that no task names; a user's own file has a place for each of them."""
-    near = _nearest(strangers[0], task_classes)
-    if not is_stated:
-        file = "is it another file? For data of your own: `curation init tasks`"
-        return f"is {strangers[0]!r} an alias of {near[0]!r}? Or {file}" if near else file
-    cases = [(known, other) for other in strangers for known in task_classes if other.casefold() == known.casefold()]
-    rows = "; ".join(
-        f"{_quoted(known)} = [{_quoted(other)}]" for known, other in cases[:5] or zip(near, strangers, strict=False)
-    )
-    if cases:
-        return f"the same class in other letters? In the table of aliases: {rows}"
-    names = ", ".join(map(_quoted, strangers[:20]))
+def _hint_for(strangers: list[str], names: list[str]) -> str:
+    """Return what to do about classes that no task of a user's file names: it has a place for each of them."""
+    pairs = [(known, other) for other in strangers[:20] for known in _nearest(other, names)]
+    same = [pair for pair in pairs if pair[0].casefold() == pair[1].casefold()]
+    rows = "; ".join(f"{_quoted(known)} = [{_quoted(other)}]" for known, other in (same or pairs)[:5])
+    alias = f"the same class? In the table of aliases: {rows}"
+    listed = ", ".join(map(_quoted, strangers[:20]))
     ways = (
-        f"above the first task of the file: unknown = [{names}] where their objects stay unknown for ever, or "
-        f"ignored = [{names}] where they are neither right nor wrong"
+        f"above the first task of the file: unknown = [{listed}] where their objects stay unknown for ever, or "
+        f"ignored = [{listed}] where they are neither right nor wrong"
     )
-    return f"the same class? In the table of aliases: {rows}; else {ways}" if near else ways
+    return alias if same else f"{alias}; else {ways}" if pairs else ways
 
 
 def _quoted(name: str) -> str:

@@ -10,10 +10,10 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 import msgspec
+import numpy as np
 from msgspec import Meta
 
 from curation.benchmarks.benchmark import MOST_IMAGES, fact
@@ -237,9 +237,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     if (n_tasks := min(options.n_tasks, len(names))) < options.n_tasks:
         text = f"{n_tasks} tasks in place of {options.n_tasks}: no more classes have an object"
         warnings.warn(text, CurationWarning, stacklevel=4)
-    size, larger = divmod(len(names), n_tasks)
-    cuts = [number * size + min(number, larger) for number in range(n_tasks + 1)]
-    groups = [names[begin:end] for begin, end in pairwise(cuts)]
+    groups: list[list[str]] = [group.tolist() for group in np.array_split(np.array(names, object), n_tasks)]
     lines = [
         *beginning("tasks", options.name),
         *source_tables(sources, options.name, beside=USUAL_SOURCES, exhaustive=options.exhaustive),

@@ -158,8 +158,9 @@ class AuditTarget:
         Position of each id among the images of each source, -1 where it has none.
     expects_tasks : bool
         Whether rules on tasks apply: False for a manifest of a benchmark that has none.
-    expects_boxes : bool
-        Whether test images need boxes: False for a manifest of your own images with one class each.
+    expects_labels, expects_boxes : bool
+        Whether test images need annotations: not of the rule ``split``, which takes every image; and boxes: not of a
+        manifest of your own images with one class each.
     entries : tuple of SourceEntry
         The sources that a manifest's header names; they say what is exhaustive without the raw files.
     photos : mapping of str to Path
@@ -193,6 +194,7 @@ class AuditTarget:
     sources: tuple[AuditedSource, ...]
     positions: Int32s
     expects_tasks: bool = True
+    expects_labels: bool = True
     expects_boxes: bool = True
     entries: tuple[SourceEntry, ...] = ()
     exemplars: int = DEFAULT_EXEMPLARS
@@ -754,6 +756,7 @@ def manifest_target(
         sources=audited,
         positions=np.array(positions, np.int32).reshape(len(audited), len(texts)),
         expects_tasks=bool(tasks) or header.taxonomy == _OPEN_WORLD,
+        expects_labels=header.rule.protocol != "split",
         expects_boxes=header.rule.protocol not in _WITHOUT_BOXES,
         entries=entries,
         exemplars=exemplars,
