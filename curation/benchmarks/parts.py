@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from curation.core.canonical import sha256_of_lines
 from curation.core.columns import distinct
 from curation.core.errors import ProtocolError
+from curation.core.wording import did_you_mean
 from curation.manifest.header import (
     SCHEMA_VERSION,
     ClassEntry,
@@ -401,20 +401,17 @@ def used_classes(benchmark: BenchmarkFile, sources: Iterable[Source]) -> tuple[s
 def require_classes(benchmark: BenchmarkFile, classes: Sequence[str], name: str, source: Source) -> None:
     """Raise `ProtocolError` where a source has no category of a class: it may have it under another name."""
     there = source.categories.names
-    by_lower = {each.casefold(): each for each in there}
     for known in classes:
         spellings = {known, *benchmark.classes.aliases.get(known, ())}
         if spellings & {*there} or known in benchmark.classes.absent:
             continue
-        near = by_lower.get(known.casefold()) or next(iter(get_close_matches(known, there)), None)
+        otherwise = f'absent = ["{known}"] in [classes], if it has none'
         raise ProtocolError(
             "A source has no category of a known class",
             where=f"source {name}: class {known}",
             expected=f"one of the categories {', '.join(there)}"[:300],
             found="none of that name",
-            hint=f'[classes.aliases] {known} = ["{near}"]'
-            if near
-            else f'absent = ["{known}"] in [classes], if it has none',
+            hint=did_you_mean(known, there, otherwise, f'[classes.aliases] {known} = ["{{}}"]'),
         )
 
 

@@ -16,7 +16,7 @@ from curation.benchmarks.rules.benchmark_file import RuleName, rule_module
 from curation.core.arguments import checked
 from curation.core.columns import distinct
 from curation.core.errors import ProtocolError, UsageError
-from curation.core.wording import slug
+from curation.core.wording import plain_name, slug
 from curation.manifest.header import NAME
 from curation.sources.datasets import users_name
 from curation.sources.opening import open_slots
@@ -195,6 +195,31 @@ def listed(field: str, names: Sequence[str], remarks: Sequence[str] | str) -> li
     comments = [remarks] * len(names) if isinstance(remarks, str) else remarks
     rows = [f"  {quoted(name)},  # {remark}" for name, remark in zip(names, comments, strict=True)]
     return [f"{field} = [", *rows, "]"]
+
+
+def array(names: Iterable[str]) -> str:
+    """Return a TOML array of names."""
+    return f"[{', '.join(map(quoted, names))}]"
+
+
+def other_spellings(names: Iterable[str], others: Iterable[str]) -> dict[str, str]:
+    """Return other names that differ from one of some classes in case or blanks alone, by the class."""
+    by_plain_name = {plain_name(name): name for name in names}
+    apart = [other for other in others if other not in by_plain_name.values()]
+    return {by_plain_name[plain]: other for other in apart if (plain := plain_name(other)) in by_plain_name}
+
+
+def alias_lines(aliases: Mapping[str, str]) -> list[str]:
+    """Return the lines of ``[classes.aliases]``."""
+    rows = [f"{quoted_key(name)} = [{quoted(alias)}]" for name, alias in aliases.items()]
+    return ["# Other names of a class in the sources.", "[classes.aliases]", *rows]
+
+
+def absent_lines(names: Iterable[str], aliases: Mapping[str, str], sources: Mapping[str, Source]) -> list[str]:
+    """Return the lines of ``absent``: the classes that a source has no category for."""
+    categories = [{*source.categories.names} for source in sources.values()]
+    absent = [name for name in names if any({name, aliases.get(name)}.isdisjoint(there) for there in categories)]
+    return ["# Known or unknown classes that a source has no category for.", f"absent = {array(absent)}"]
 
 
 def quoted(text: str) -> str:
