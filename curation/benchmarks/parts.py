@@ -415,6 +415,18 @@ def require_classes(benchmark: BenchmarkFile, classes: Sequence[str], name: str,
         )
 
 
+def require_images(made: Iterable[Part], hints: Mapping[str, str] = {}) -> None:
+    """Raise `ProtocolError` for a part without images, with a hint by its name."""
+    for part in made:
+        if not part.ids:
+            raise ProtocolError(
+                f"Part {part.entry.name} has no images",
+                where=", ".join(f"source {name}" for name in part.entry.sources),
+                expected=part.entry.selection,
+                hint=hints.get(part.entry.name),
+            )
+
+
 COUNTS = ("images", "annotated_images", "boxes", "non_crowd_boxes")
 """What ``[expect]`` may state of a part, as in ``"closed.images"``."""
 

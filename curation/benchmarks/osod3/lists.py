@@ -30,6 +30,7 @@ from curation.benchmarks.parts import (
     compared,
     make_part,
     manifest_of,
+    require_images,
     rule_note,
     showing,
     source_entry,
@@ -162,14 +163,10 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         raise ProtocolError("A source is missing", expected=" ".join(f"--source {name}=PATH" for name in missing))
     make = {"openimages": _open_images, "cub": _cub, "mtsd": _mtsd}[parameters["problem"]]
     roles, parts, figures = make(sources, parameters)
-    for part in parts:
-        if not part.ids and part.entry.name != "val":
-            raise ProtocolError(
-                f"Part {part.entry.name} has no images",
-                where=", ".join(part.entry.sources),
-                expected="images with boxes of the super-class",
-                hint="are these the annotations of that data set?",
-            )
+    require_images(
+        (part for part in parts if part.entry.name != "val"),
+        dict.fromkeys(("train", "test"), "are these the annotations of that data set?"),
+    )
     return _manifest(
         roles,
         parameters,
