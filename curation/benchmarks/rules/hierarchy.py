@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from difflib import get_close_matches
 from fractions import Fraction
 from itertools import combinations, cycle
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -22,11 +21,28 @@ import numpy as np
 from msgspec import Meta
 
 from curation.benchmarks.benchmark import fact
-from curation.benchmarks.parts import Selection, all_images, hash_rank, make_part, manifest_of_file
-from curation.benchmarks.rules.benchmark_file import BenchmarkFile, decimal_text, stated_in
-from curation.benchmarks.rules.starting import StartOptions, beginning, listed, quoted, quoted_key, source_tables
+from curation.benchmarks.parts import Selection, all_images, hash_rank, make_part, manifest_of_file, require_images
+from curation.benchmarks.rules.benchmark_file import (
+    BenchmarkFile,
+    decimal_text,
+    refuse_unused,
+    require_named,
+    stated_in,
+    wrong_sources,
+)
+from curation.benchmarks.rules.starting import (
+    StartOptions,
+    alias_lines,
+    array,
+    beginning,
+    listed,
+    other_spellings,
+    quoted,
+    quoted_key,
+    source_tables,
+)
 from curation.core.errors import HierarchyError, ProtocolError, UsageError
-from curation.core.wording import examples, plain_name
+from curation.core.wording import did_you_mean, examples
 from curation.evaluation.class_scores import NEGATIVE, UNKNOWN
 from curation.manifest.header import ClassEntry, ClassRole, Header, LabelView, Paper
 from curation.manifest.manifest import Manifest
@@ -95,6 +111,7 @@ class HierarchyParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
 
 PARAMETERS = HierarchyParameters
 USUAL_SOURCES = (IMAGES, *USES)
+_NEED = "one source, or a training and a test source"
 
 
 def score_words(_: Header) -> list[str]:
@@ -185,9 +202,9 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     """
     benchmark = stated_in(parameters["file"])
     settings = benchmark.parameters_as(HierarchyParameters)
-    for key, table in (("views", benchmark.views), ("classes.tasks", benchmark.classes.tasks)):
-        if table:
-            raise ProtocolError("The rule hierarchy does not have this table", where=f"[{key}]", hint="remove it")
+    refuse_unused(
+        benchmark, {"views": "views of boxes elsewhere", "classes.tasks": "known, negative and unknown classes"}
+    )
     pools = _pools(benchmark, settings, sources)
     names = dict.fromkeys(name for source in sources.values() for name in source.categories.names)
     roles, unassigned = roles_of(benchmark, settings.cut, tuple(sorted(names)))
@@ -196,6 +213,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         make_part(part, part, Selection(slot, sources[slot], positions), classes, view=LabelView(), rule=selection)
         for part, slot, positions, selection in _distribute(benchmark, settings, pools, classes)
     ]
+    require_images(made, {"val": "val = 0 in [parameters], with its share added to train; or more images"})
     if unassigned:
         names_of_some = ", ".join(unassigned[:_SHOWN])
         note = f"Classes of the sources without a role, left out ({len(unassigned)}): {names_of_some}."
@@ -216,22 +234,16 @@ class _Pool(NamedTuple):
 
 def _pools(benchmark: BenchmarkFile, settings: HierarchyParameters, sources: Mapping[str, Source]) -> dict[str, _Pool]:
     """Return the images by what they are used for: ``images``, or ``train``, ``test`` and perhaps ``val``."""
-    uses = [benchmark.role(name) for name in sources]
-    if uses != [IMAGES] and not (len(set(uses)) == len(uses) and {"train", "test"} <= {*uses} <= {*USES}):
-        raise ProtocolError(
-            "The rule hierarchy needs one source, or a training and a test source",
-            where="[sources]",
-            expected="one table [sources.images]; or [sources.train], [sources.test] and perhaps [sources.val]; a "
-            'table of another name has as = "images", "train", "val" or "test"',
-            found=", ".join(f"{name} as {use}" for name, use in zip(sources, uses, strict=True)),
-        )
-    if settings.parts == "shares" or uses != [IMAGES]:
-        if settings.parts == "source":
-            message = "Sources that are parts have no parts of their own"
-            raise ProtocolError(message, where="[parameters] parts", found='"source"', hint='parts = "shares"')
+    expected = (
+        "[sources.images]; or [sources.train], [sources.test] and perhaps [sources.val]; of another name, with as ="
+    )
+    by_use = benchmark.by_role(sources, _NEED, expected, (IMAGES,), ("train", "test"), USES)
+    if settings.parts == "source" and IMAGES not in by_use:
+        message = "Sources that are parts have no parts of their own"
+        raise ProtocolError(message, where="[parameters] parts", found='"source"', hint='parts = "shares"')
+    if settings.parts == "shares":
         return {
-            use: _Pool(name, source, all_images(source), f"source {name}")
-            for use, (name, source) in zip(uses, sources.items(), strict=True)
+            use: _Pool(name, sources[name], all_images(sources[name]), f"source {name}") for use, name in by_use.items()
         }
     [(name, source)] = sources.items()
     folder_part = part_of_images(source)
@@ -272,7 +284,7 @@ def _distribute(
         selection = f"Images of {', '.join(roles[:-1])} and {roles[-1]} classes in {pool.origin}"
         if part in chosen:
             selection += f": a share of {decimal_text(shares[part])} of each class, by the rank of sha256(salt + id)"
-        _require_images(part, pool, class_of[use][rows], entries, benchmark.classes.absent, shares)
+        _require_images(part, pool, class_of[use][rows], entries, benchmark.classes.absent)
         yield part, pool.slot, pool.positions[rows], f"{selection}."
 
 
@@ -326,41 +338,24 @@ def _class_of(pool: _Pool, classes: Sequence[ClassEntry]) -> Int64s:
 
 
 def _require_images(
-    part: PartName,
-    pool: _Pool,
-    labels: Int64s,
-    entries: Sequence[ClassEntry],
-    absent: Collection[str],
-    shares: Mapping[PartName, Decimal],
+    part: PartName, pool: _Pool, labels: Int64s, entries: Sequence[ClassEntry], absent: Collection[str]
 ) -> None:
-    """Raise `ProtocolError` where a class of the part has no image in it; of val, where the part is empty."""
-    counts = np.bincount(labels, minlength=len(entries))
-    lacking = [entry.name for entry, n in zip(entries, counts.tolist(), strict=False) if not n]
-    if part == "val" and counts.any():
+    """Raise `ProtocolError` where a class of a part has no image in it; validation images may lack classes."""
+    present = {*np.unique(labels).tolist()}
+    lacking = [entry.name for number, entry in enumerate(entries) if number not in present and entry.name not in absent]
+    if part == "val" or not lacking:
         return
-    if not (lacking := [name for name in lacking if part == "val" or name not in absent]):
-        return
-    names = ", ".join(map(quoted, lacking[:_SHOWN]))
-    used = {*lacking, *(entry.name for entry in entries)}
-    others = {plain_name(name): name for name in pool.source.categories.names if name not in used}
-    near = get_close_matches(plain_name(lacking[0]), others, 1, 0.8)
-    if part == "val" and shares:
-        merged = {**shares, "train": shares["train"] + shares["val"], "val": Decimal(0)}
-        hint = f"in [parameters] {', '.join(f'{name} = {decimal_text(merged[name])}' for name in merged)}"
-    elif part == "val":
-        hint = "add photos, or remove the part val, so that it is a share of the training images"
-    elif near:
-        hint = f"[classes.aliases] {quoted_key(lacking[0])} = [{quoted(others[near[0]])}]"
-    else:
-        hint = f"in [classes] ignored = [{names}] in place of their roles, or absent = [{names}] beside them"
+    used, listed_names = {entry.name for entry in entries}, array(lacking[:_SHOWN])
+    others = [name for name in pool.source.categories.names if name not in used]
+    otherwise = f"in [classes] ignored = {listed_names} in place of their roles, or absent = {listed_names} beside them"
+    form = f"[classes.aliases] {quoted_key(lacking[0])} = [{quoted('{}')}]"
     raise ProtocolError(
-        f"Classes have no image in the part {part}" if part != "val" else "The part val has no images",
-        where=f"source {pool.slot}" + (f", {pool.origin}" if pool.origin != f"source {pool.slot}" else ""),
-        expected=f"images of each of the {len(entries)} classes" if part != "val" else f"images of {names}"[:300],
-        found=f"no images of {names}"[:300] if part != "val" else "shares that leave no image of any class to val"
-        if shares else "none",
-        hint=hint,
-    )  # fmt: skip
+        f"Classes have no image in the part {part}",
+        where=f"source {pool.slot}, {pool.origin}",
+        expected=f"images of each of the {len(entries)} classes",
+        found=f"no images of {listed_names}"[:300],
+        hint=did_you_mean(lacking[0], others, otherwise, form),
+    )
 
 
 class _SuperClass(NamedTuple):
@@ -404,16 +399,9 @@ def roles_of(benchmark: BenchmarkFile, cut: str, names: Sequence[str]) -> tuple[
     assigned = [name for role in roles for group in members[role] for name in dict.fromkeys(group)]
     if repeated := [name for name in dict.fromkeys(assigned) if assigned.count(name) > 1]:
         raise ProtocolError("A class is listed twice", where="[classes]", found=", ".join(repeated[:3]))
-    if strange := [name for name in classes.aliases if name not in available]:
-        raise ProtocolError("An alias is of no class", where=f"[classes.aliases] {strange[0]}", found=strange[0])
-    if strange := [name for name in _synsets(benchmark) if name not in {*available, *assigned}]:
-        near = get_close_matches(strange[0], available, 1)
-        raise ProtocolError(
-            "A synset is of no class",
-            where=f"[classes.synsets] {strange[0]}",
-            expected=f"one of {', '.join(available)}"[:300],
-            hint=f"did you mean {near[0]}?" if near else "remove the line",
-        )
+    require_named(benchmark, "aliases", available)
+    if not isinstance(classes.synsets, str):
+        require_named(benchmark, "synsets", {*available, *assigned})
     if unresolved or classes.synsets:
         _add_super_classes(benchmark, unresolved, [*available], {*assigned}, members)
     hint = "in place of one of the super-classes, list its classes"
@@ -481,13 +469,12 @@ def _add_super_classes(
         )
     for each in nodes:
         if each not in used:
-            near = get_close_matches(each.text, names, 1)
             raise ProtocolError(
                 "No class that is not listed itself lies at or below a super-class",
                 where=f"[classes] {each.role}: {each.text}",
                 expected=f"one of the classes {', '.join(names)}"[:300] + ", a group, or a synset above some of them",
                 found=f"{each.text}, the synset {label(graph, each.node)}",
-                hint=f"did you mean {near[0]}?" if near else f"remove {quoted(each.text)}",
+                hint=did_you_mean(each.text, names, f"remove {quoted(each.text)}"),
             )
 
 
@@ -499,8 +486,8 @@ def place_in_wordnet(benchmark: BenchmarkFile, names: Sequence[str]) -> tuple[Gr
     ProtocolError
         A value of ``[classes.synsets]`` is no synset.
     """
-    maps = (benchmark.classes.synsets,) if isinstance(benchmark.classes.synsets, str) else ()
-    synsets = _synsets(benchmark)
+    stated = benchmark.classes.synsets
+    maps, synsets = ((stated,), {}) if isinstance(stated, str) else ((), stated)
     texts = [synsets.get(name, name) for name in names]
     wordnet = open_wordnet()
     _, (matches,) = placed(wordnet, [texts], maps)
@@ -518,22 +505,16 @@ def place_in_wordnet(benchmark: BenchmarkFile, names: Sequence[str]) -> tuple[Gr
     return wordnet.all_nouns(), Placed(tuple(names), nodes, absent)
 
 
-def _synsets(benchmark: BenchmarkFile) -> Mapping[str, str]:
-    """Return the synsets that the file states class by class."""
-    return {} if isinstance(benchmark.classes.synsets, str) else benchmark.classes.synsets
-
-
 def _node(graph: Graph, benchmark: BenchmarkFile, role: str, text: str, names: Sequence[str]) -> str:
     try:
         return node_of(graph, text)
     except HierarchyError as error:
-        near = get_close_matches(text, [*names, *benchmark.classes.groups], 1)
         raise ProtocolError(
             "A name is no class of the sources, no group, and no synset of WordNet",
             where=f"[classes] {role}",
             expected=f"one of {', '.join(names)}"[:200] + "; a group of [classes.groups]; or a synset such as dog.n.01",
             found=f"{text!r:.80}" + (f": {error.found}" if error.found else ""),
-            hint=f"did you mean {near[0]}?" if near else error.hint,
+            hint=did_you_mean(text, [*names, *benchmark.classes.groups], error.hint),
         ) from None
 
 
@@ -555,25 +536,19 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     ProtocolError
         No two classes have enough images.
     """
-    if [*sources] != [IMAGES] and not {"train", "test"} <= {*sources} <= {*USES}:
-        raise UsageError(
-            "The rule hierarchy needs one source, or a training and a test source",
-            expected="--source PATH, or --source train=PATH --source test=PATH",
-            found=", ".join(sources),
-        )
+    if {*sources} not in ({IMAGES}, {"train", "test"}, {*USES}):
+        expected = "--source PATH, or --source train=PATH --source test=PATH"
+        raise wrong_sources("hierarchy", _NEED, expected, sources, UsageError)
     sides, parts = _sides(sources)
-    aliases = _other_spellings(sides)
+    aliases = other_spellings(sides["train"], sides["test"]) if parts else {}
+    every = sorted({name for side in sides.values() for name in side} - {*aliases.values()})
     counts = {
-        name: tuple(sum(side.get(each, 0) for each in (name, *aliases.get(name, ()))) for side in sides.values())
-        for name in sorted({name for side in sides.values() for name in side} - {*sum(aliases.values(), ())})
+        name: tuple(side.get(name, 0) + side.get(aliases.get(name, ""), 0) for side in sides.values()) for name in every
     }
-    usual = [*_USUAL.values()]
-    if len(sides) == 1:
-        seen = [name for name, (n,) in counts.items() if all(np.array(quotas(n, usual))[[0, 2]])]
-        further: list[str] = []
-    else:
-        seen = [name for name, n in counts.items() if all(n)]
-        further = [name for name, n in counts.items() if n[-1] and not n[0]]
+    seen = [
+        name for name, n in counts.items() if all(n if parts else np.array(quotas(n[0], [*_USUAL.values()]))[[0, 2]])
+    ]
+    further = [name for name, n in counts.items() if parts and n[-1] and not n[0]]
     graph, nodes, synsets = _proposed_synsets(seen)
     known, negative, note = _proposed_roles(graph, seen, nodes, further)
     unknown = [name for name in (*seen, *further) if name not in {*known, *negative}]
@@ -587,6 +562,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
             found=", ".join(f"{name}: {' and '.join(map(str, n))}" for name, n in [*counts.items()][:5]),
         )
     ignored = [name for name in counts if name not in {*known, *negative, *unknown}]
+    roles = {"known": known, "negative": negative, "unknown": unknown, "ignored": ignored}
     words = [f"{side} images".strip() for side in sides]
     remarks = {
         name: " and ".join(f"{n:,} {word}" for n, word in zip(numbers, words, strict=True))
@@ -600,10 +576,8 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         "[classes]",
         f"# {note}",
         "# A role may also list a group, or a super-class such as \"animal.n.01\": its classes by [classes.synsets].",
-        *(line for role, names in (("known", known), ("negative", negative), ("unknown", unknown), ("ignored", ignored))
-          for line in (listed(role, names, [remarks[name] for name in names]) if names or role != "ignored" else [])),
-        *(["# Other spellings of a class in the sources.", "[classes.aliases]"] if aliases else []),
-        *(f"{quoted_key(name)} = [{', '.join(map(quoted, others))}]" for name, others in aliases.items()),
+        *(line for role, names in roles.items() for line in listed(role, names, [remarks[name] for name in names])),
+        *alias_lines(aliases),
         *(["# What the names mean in WordNet, as far as super-classes are listed: correct them.", "[classes.synsets]"]
           if synsets else []),
         *(f"{quoted_key(name)} = {quoted(synset)}" for name, synset in synsets.items()),
@@ -629,15 +603,6 @@ def _sides(sources: Mapping[str, Source]) -> tuple[dict[str, dict[str, int]], li
     else:
         parts = list(sources)
     return {name: dict(Counter(labels[name].tolist())) for name in ("", *USES) if name in labels}, parts
-
-
-def _other_spellings(sides: Mapping[str, Mapping[str, int]]) -> dict[str, tuple[str, ...]]:
-    """Return test classes by the training class whose name differs in case or punctuation alone."""
-    if len(sides) == 1:
-        return {}
-    by_word = {plain_name(name): name for name in sides["train"] if name not in sides["test"]}
-    matches = {name: by_word.get(plain_name(name)) for name in sides["test"] if name not in sides["train"]}
-    return {train: (test,) for test, train in sorted(matches.items()) if train is not None}
 
 
 def _proposed_synsets(names: Sequence[str]) -> tuple[Graph, dict[str, str], dict[str, str]]:
