@@ -508,22 +508,24 @@ def class_entries(benchmark: BenchmarkFile, unknown: tuple[str, ...] = ()) -> tu
     ProtocolError
         No class is known, or a class has two roles.
     """
-    by_role = {role: benchmark.classes.of(role) for role in ROLES}
+    by_role: dict[ClassRole, tuple[str, ...]] = {role: benchmark.classes.of(role) for role in ROLES}
     names = [name for listed in by_role.values() for name in listed]
     if not by_role["known"]:
         raise ProtocolError("No class is known", where="[classes]", expected='known = ["bolt", "nut"]')
     if repeated := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
         raise ProtocolError("A class has two roles", where="[classes]", found=", ".join(repeated[:3]))
     by_role["unknown"] = (*by_role["unknown"], *(name for name in unknown if name not in names))
+    return entries_by_role(by_role, benchmark.classes.aliases, 1)
+
+
+def entries_by_role(
+    names: Mapping[ClassRole, Iterable[str]], aliases: Mapping[str, tuple[str, ...]] = {}, first: int = 0
+) -> tuple[ClassEntry, ...]:
+    """Return classes with their roles: known ones with indices from `first`, others with -1."""
     return tuple(
-        ClassEntry(
-            name=name,
-            role=role,
-            index=place if role == "known" else -1,
-            aliases=benchmark.classes.aliases.get(name, ()),
-        )
-        for role, listed in by_role.items()
-        for place, name in enumerate(listed, start=1)
+        ClassEntry(name=name, role=role, index=index if role == "known" else -1, aliases=aliases.get(name, ()))
+        for role, listed in names.items()
+        for index, name in enumerate(listed, first)
     )
 
 

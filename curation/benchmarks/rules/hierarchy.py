@@ -25,6 +25,7 @@ from curation.benchmarks.parts import Selection, all_images, hash_rank, make_par
 from curation.benchmarks.rules.benchmark_file import (
     BenchmarkFile,
     decimal_text,
+    entries_by_role,
     refuse_unused,
     require_named,
     stated_in,
@@ -145,11 +146,7 @@ class RolePartition:
 
     def entries(self, aliases: Mapping[str, tuple[str, ...]]) -> tuple[ClassEntry, ...]:
         """Return the classes with their roles: known ones indexed from 0 in sorted order, the others -1."""
-        return tuple(
-            ClassEntry(name=name, role=role, index=index if role == "known" else -1, aliases=aliases.get(name, ()))
-            for role in ROLES
-            for index, name in enumerate(getattr(self, role))
-        )
+        return entries_by_role({role: getattr(self, role) for role in ROLES}, aliases)
 
 
 def partition_classes(
@@ -205,7 +202,18 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     refuse_unused(
         benchmark, {"views": "views of boxes elsewhere", "classes.tasks": "known, negative and unknown classes"}
     )
-    pools = _pools(benchmark, settings, sources)
+    expected = (
+        "[sources.images]; or [sources.train], [sources.test] and perhaps [sources.val]; of another name, with as ="
+    )
+    by_use = benchmark.by_role(sources, _NEED, expected, (IMAGES,), ("train", "test"), USES)
+    if not (pools := _pools(by_use, sources, keep=settings.parts == "source")):
+        raise ProtocolError(
+            "There are no parts to keep",
+            where="[parameters] parts",
+            expected="one source: a folder train, and a folder test or val (valid), each with class folders",
+            found=", ".join(by_use),
+            hint='parts = "shares" in [parameters]',
+        )
     names = dict.fromkeys(name for source in sources.values() for name in source.categories.names)
     roles, unassigned = roles_of(benchmark, settings.cut, tuple(sorted(names)))
     classes = roles.entries(benchmark.classes.aliases)
@@ -232,34 +240,32 @@ class _Pool(NamedTuple):
     origin: str
 
 
-def _pools(benchmark: BenchmarkFile, settings: HierarchyParameters, sources: Mapping[str, Source]) -> dict[str, _Pool]:
-    """Return the images by what they are used for: ``images``, or ``train``, ``test`` and perhaps ``val``."""
-    expected = (
-        "[sources.images]; or [sources.train], [sources.test] and perhaps [sources.val]; of another name, with as ="
-    )
-    by_use = benchmark.by_role(sources, _NEED, expected, (IMAGES,), ("train", "test"), USES)
-    if settings.parts == "source" and IMAGES not in by_use:
-        message = "Sources that are parts have no parts of their own"
-        raise ProtocolError(message, where="[parameters] parts", found='"source"', hint='parts = "shares"')
-    if settings.parts == "shares":
+def _pools(by_use: Mapping[str, str], sources: Mapping[str, Source], *, keep: bool) -> dict[str, _Pool]:
+    """Return the images by what they are used for: ``images``, or ``train``, ``test`` and perhaps ``val``.
+
+    Parameters
+    ----------
+    by_use : mapping of str to str
+        Names of the sources.
+    keep : bool
+        Whether to take the folders of one source; without a folder ``train`` and another there are none.
+    """
+    if not keep:
         return {
             use: _Pool(name, sources[name], all_images(sources[name]), f"source {name}") for use, name in by_use.items()
         }
-    [(name, source)] = sources.items()
-    folder_part = part_of_images(source)
+    if IMAGES not in by_use:
+        return {}
+    name = by_use[IMAGES]
+    folder_part = part_of_images(sources[name])
     offered = [part for part in USES if (folder_part == part).any()]
-    if "train" not in offered or len(offered) == 1:
-        raise ProtocolError(
-            "The source has no parts to keep",
-            where=f"source {name}: {source.files[0].name if source.files else ''}",
-            expected="a folder train, and a folder test or val (valid), each with class folders",
-            found=", ".join(offered) or "no such folders",
-            hint='parts = "shares" in [parameters]',
-        )
     # As in the paper: without a test part, the validation images test, and val is a share of the training images.
-    uses_of = {part: part for part in offered} if "test" in offered else {"train": "train", "test": "val"}
+    folders = {part: part for part in offered} if "test" in offered else {"train": "train", "test": "val"}
+    if "train" not in offered or len(offered) == 1:
+        return {}
     return {
-        use: _Pool(name, source, np.flatnonzero(folder_part == part), f"folder {part}") for use, part in uses_of.items()
+        use: _Pool(name, sources[name], np.flatnonzero(folder_part == part), f"folder {part}")
+        for use, part in folders.items()
     }
 
 
@@ -290,7 +296,7 @@ def _distribute(
 
 def _shares(settings: HierarchyParameters, pools: Mapping[str, _Pool]) -> dict[PartName, Decimal]:
     """Return the share of each part that is split off; none where every part has images of its own."""
-    usual: Mapping[str, Decimal] = {} if "val" in pools else _USUAL if IMAGES in pools else _USUAL_OF_TRAIN
+    usual = _usual_shares(pools)
     chosen = {part: share for part in USES if (share := getattr(settings, part)) is not None}
     shares = dict(chosen or usual)
     if shares.keys() != usual.keys() or sum(shares.values()) != bool(usual):
@@ -303,6 +309,10 @@ def _shares(settings: HierarchyParameters, pools: Mapping[str, _Pool]) -> dict[P
             found=", ".join(f"{part} = {decimal_text(share)}" for part, share in chosen.items()),
         )
     return {part: shares[part] for part in USES if shares.get(part)}
+
+
+def _usual_shares(pools: Mapping[str, _Pool]) -> dict[str, Decimal]:
+    return {} if "val" in pools else dict(_USUAL if IMAGES in pools else _USUAL_OF_TRAIN)
 
 
 def quotas(size: int, shares: Sequence[Decimal]) -> list[int]:
@@ -416,8 +426,8 @@ def roles_of(benchmark: BenchmarkFile, cut: str, names: Sequence[str]) -> tuple[
                 f"No class is {role}",
                 where=f"[classes] {role}",
                 expected=f"classes of the sources, such as {', '.join((roleless or [*available])[:5])}",
-                found=f"{role} = [{', '.join(map(quoted, getattr(classes, role)[:5]))}]",
-                hint=f"{role} = [{', '.join(map(quoted, roleless[:5]))}]" if roleless else None,
+                found=f"{role} = {array(getattr(classes, role)[:5])}",
+                hint=f"{role} = {array(roleless[:5])}" if roleless else None,
             )
     return partition, tuple(name for name in available if name not in partition.labels())
 
@@ -539,16 +549,16 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     if {*sources} not in ({IMAGES}, {"train", "test"}, {*USES}):
         expected = "--source PATH, or --source train=PATH --source test=PATH"
         raise wrong_sources("hierarchy", _NEED, expected, sources, UsageError)
-    sides, parts = _sides(sources)
-    aliases = other_spellings(sides["train"], sides["test"]) if parts else {}
+    by_use = {name: name for name in sources}
+    pools = _pools(by_use, sources, keep=True) or _pools(by_use, sources, keep=False)
+    sides = {use: _class_counts(pools[use]) for use in (IMAGES, *USES) if use in pools}
+    aliases = {} if IMAGES in pools else other_spellings(sides["train"], sides["test"])
     every = sorted({name for side in sides.values() for name in side} - {*aliases.values()})
-    counts = {
-        name: tuple(side.get(name, 0) + side.get(aliases.get(name, ""), 0) for side in sides.values()) for name in every
-    }
-    seen = [
-        name for name, n in counts.items() if all(n if parts else np.array(quotas(n[0], [*_USUAL.values()]))[[0, 2]])
-    ]
-    further = [name for name, n in counts.items() if parts and n[-1] and not n[0]]
+    counts = {name: tuple(side[name] + side[aliases.get(name, "")] for side in sides.values()) for name in every}
+    # Of one source, a class needs images for the training and the test part.
+    shared = {name: quotas(n[0], [*_USUAL.values()])[::2] if IMAGES in pools else n for name, n in counts.items()}
+    seen = [name for name, n in shared.items() if all(n)]
+    further = [name for name, n in shared.items() if IMAGES not in pools and n[-1] and not n[0]]
     graph, nodes, synsets = _proposed_synsets(seen)
     known, negative, note = _proposed_roles(graph, seen, nodes, further)
     unknown = [name for name in (*seen, *further) if name not in {*known, *negative}]
@@ -556,14 +566,12 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         raise ProtocolError(
             "No two classes have enough images for known and unknown ones",
             where=", ".join(sources),
-            expected="three images of each of two classes"
-            if len(sides) == 1
-            else f"two classes with {' and '.join(sides)} images, or one and another with test images",
+            expected="two classes with three images each; or with training and test images, or one and another to test",
             found=", ".join(f"{name}: {' and '.join(map(str, n))}" for name, n in [*counts.items()][:5]),
         )
     ignored = [name for name in counts if name not in {*known, *negative, *unknown}]
     roles = {"known": known, "negative": negative, "unknown": unknown, "ignored": ignored}
-    words = [f"{side} images".strip() for side in sides]
+    words = [side if side == IMAGES else f"{side} images" for side in sides]
     remarks = {
         name: " and ".join(f"{n:,} {word}" for n, word in zip(numbers, words, strict=True))
         + (f" of {graph.nodes[name]['name']}" if name in graph else "")
@@ -583,26 +591,15 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         *(f"{quoted_key(name)} = {quoted(synset)}" for name, synset in synsets.items()),
         "",
         "[parameters]",
-        *_proposed_shares(parts, [counts[name][0] for name in (*known, *negative)], is_one=IMAGES in sources),
+        *_proposed_shares(pools, [counts[name][0] for name in (*known, *negative)]),
     ]  # fmt: skip
 
 
-def _sides(sources: Mapping[str, Source]) -> tuple[dict[str, dict[str, int]], list[str]]:
-    """Return how many images each class has in each part, or in all; and the parts of the source."""
-    labels = {
-        name: np.array(source.categories.names, object)[class_of_images(source)] for name, source in sources.items()
-    }
-    folder_part = part_of_images(sources[IMAGES]) if IMAGES in sources else np.empty(0, object)
-    parts: list[str] = [part for part in USES if (folder_part == part).any()]
-    if "train" in parts and len(parts) > 1:
-        # Without a test part, the last one is the test part.
-        uses = parts if "test" in parts else ["train", "test"]
-        labels = {use: labels[IMAGES][folder_part == part] for use, part in zip(uses, parts, strict=True)}
-    elif IMAGES in sources:
-        labels, parts = {"": labels[IMAGES]}, []
-    else:
-        parts = list(sources)
-    return {name: dict(Counter(labels[name].tolist())) for name in ("", *USES) if name in labels}, parts
+def _class_counts(pool: _Pool) -> Counter[str]:
+    """Return how many images each class has."""
+    return Counter(
+        np.array(pool.source.categories.names, object)[class_of_images(pool.source)[pool.positions]].tolist()
+    )
 
 
 def _proposed_synsets(names: Sequence[str]) -> tuple[Graph, dict[str, str], dict[str, str]]:
@@ -638,20 +635,14 @@ def _proposed_roles(
     return [*seen[:half]], [*seen[half : half + quarter]], "The first half is known, the next quarter negative."
 
 
-def _proposed_shares(parts: Sequence[str], sizes: Sequence[int], *, is_one: bool) -> list[str]:
+def _proposed_shares(pools: Mapping[str, _Pool], sizes: Sequence[int]) -> list[str]:
     """Return the lines of the parameters: the source's own parts, or shares under which val is not empty."""
     lines = []
-    if is_one and parts:
-        lines = [
-            '# The parts of the folders are kept; "shares" distributes all images anew.'
-            if "test" in parts
-            else '# The folder val is the test part, as in the paper; "shares" distributes all images anew.',
-            'parts = "source"',
-        ]
-    if "val" in parts and (not is_one or "test" in parts):
+    if folders := [f"{use} is the {pool.origin}" for use, pool in pools.items() if pool.origin.startswith("folder")]:
+        lines = [f'# {", ".join(folders)}; "shares" distributes all images anew.', 'parts = "source"']
+    if not (shares := _usual_shares(pools)):
         return lines
-    shares = _USUAL_OF_TRAIN if parts else _USUAL
     if not any(quotas(size, [*shares.values()])[1] for size in sizes):
-        shares = {**shares, "train": shares["train"] + shares["val"], "val": Decimal(0)}
-    lines.append(f"# Shares of each class's {'training images' if parts else 'images'}, by hash rank.")
-    return [*lines, *(f"{part} = {share}" for part, share in shares.items())]
+        shares |= {"train": shares["train"] + shares["val"], "val": Decimal(0)}
+    subject = "images" if IMAGES in pools else "training images"
+    return [*lines, f"# Shares of each class's {subject}, by hash rank.", *(f"{k} = {v}" for k, v in shares.items())]
