@@ -6,10 +6,11 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from curation.benchmarks.rules.benchmark_file import BenchmarkFile, Expected, entries_by_role
 from curation.core.canonical import sha256_of_lines
 from curation.core.columns import distinct
 from curation.core.errors import ProtocolError
@@ -35,9 +36,6 @@ from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, PartImages, class_positions, count_annotated, select_objects
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC, licence_facts, namespace_of
 from curation.sources.source import Bools, Int64s, Source
-
-if TYPE_CHECKING:
-    from curation.benchmarks.rules.benchmark_file import BenchmarkFile, Expected
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,13 +380,10 @@ UNKNOWN_TO_VOC = tuple(sorted({name for _, name, _ in COCO_CATEGORIES} - set(COC
 
 def voc_classes(coco: Source | None = None) -> tuple[ClassEntry, ...]:
     """Return VOC's 20 classes as known ones with ids 1 to 20, then every other class of COCO as unknown, by name."""
-    known = [
-        ClassEntry(name=voc, role="known", index=index, aliases=() if voc == name else (name,))
-        for index, (voc, name) in enumerate(KNOWN_OF_VOC, start=1)
-    ]
     voc_names = {name for pair in KNOWN_OF_VOC for name in pair}
     others = {*UNKNOWN_TO_VOC, *(coco.categories.names if coco is not None else ())} - voc_names
-    return (*known, *(ClassEntry(name=name, role="unknown", index=-1) for name in sorted(others)))
+    aliases = {voc: (name,) for voc, name in KNOWN_OF_VOC if voc != name}
+    return entries_by_role({"known": [voc for voc, _ in KNOWN_OF_VOC], "unknown": sorted(others)}, aliases, 1)
 
 
 def used_classes(benchmark: BenchmarkFile, sources: Iterable[Source]) -> tuple[str, ...]:

@@ -13,13 +13,13 @@ from itertools import product
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
-import numpy as np
 from msgspec import Meta
 
 from curation.benchmarks.benchmark import fact
 from curation.benchmarks.parts import (
     Part,
     Selection,
+    images_with,
     images_with_roles,
     in_roles,
     make_part,
@@ -58,7 +58,6 @@ from curation.core.errors import CurationError, CutError, PresenceOnlyError, Pro
 from curation.core.wording import did_you_mean
 from curation.manifest.header import ClassEntry, Figure, Header, LabelView, Paper, ParameterValue, PartRole
 from curation.manifest.manifest import Manifest
-from curation.manifest.views import class_positions
 from curation.signals.cooccurrence.cut import ComponentsPolicy
 from curation.signals.cooccurrence.graph import Weighting
 from curation.signals.hierarchy.class_lists import wordnet_groups
@@ -359,32 +358,30 @@ def _parts(
     tested_view = msgspec.structs.replace(TEST_VIEW, ignored="ignore")
     views = {"train": TRAIN_VIEW, "val": tested_view, "test": tested_view, **benchmark.views}
 
-    def selected(role: str, shows: Sequence[str], never: Sequence[str] = ()) -> Selection:
-        name, source = by_role[role]
-        return Selection(name, source, showing(source, classes, shows, never))
-
     alone = settings.train_unknown == "leave-out"
-    train = selected("train", ["known"], ["unknown"] if alone else [])
-    rule = "Images with a known class" + " and none of an unknown one" * alone
-    made = [make_part("train", "train", train, classes, view=views["train"], rule=f"{rule}.")]
-    if "val" in by_role:
-        words = "Images with a known class."
-        made.append(make_part("val", "val", selected("val", ["known"]), classes, view=views["val"], rule=words))
-    elif settings.val:
-        salt, share = f"{settings.salt or benchmark.name}/val/", decimal_text(settings.val)
-        made = train_and_val(train, classes, settings.val, salt, (rule, f"a share of {share} by hash rank"), views)
-    words = "Images with a known or unknown class."
-    tested = selected("test", ["known", "unknown"])
-    made.append(make_part("test", "test", tested, classes, view=views["test"], rule=words))
+    rule, tested = "Images with a known class" + " and none of an unknown one" * alone, ["known", "unknown"]
+    shows = {"train": (["known"], ["unknown"] * alone), "val": (["known"], []), "test": (tested, [])}
+    words = {"train": f"{rule}.", "val": "Images with a known class.", "test": "Images with a known or unknown class."}
+    chosen = {
+        role: Selection(*by_role[role], showing(by_role[role][1], classes, *shows[role]))
+        for role in ("train", "val", "test")
+        if role in by_role
+    }
+    made = []
+    if settings.val and "val" not in by_role:
+        salt = f"{settings.salt or benchmark.name}/val/"
+        texts = rule, f"a share of {decimal_text(settings.val)} by hash rank"
+        made = train_and_val(chosen.pop("train"), classes, settings.val, salt, texts, views)
+    made += [make_part(role, role, each, classes, view=views[role], rule=words[role]) for role, each in chosen.items()]
     split_off = "val = 0 in [parameters], or more training images"
     require_images(made, {} if "val" in by_role else {"val": split_off})
     for role in ("known", "unknown"):
-        if not images_with_roles(tested.source, classes, role).any():
+        if not images_with_roles(chosen["test"].source, classes, role).any():
             raise ProtocolError(
                 f"No test image shows an {role} class" if role == "unknown" else "No test image shows a known class",
-                where=f"source {tested.slot}",
+                where=f"source {chosen['test'].slot}",
                 expected=", ".join(entry.name for entry in classes if entry.role == role)[:300],
-                found=f"{len(tested.positions)} images, all of them with the others",
+                found=f"{len(chosen['test'].positions)} images, all of them with the others",
                 hint="another rotation in [parameters], or other lists in [classes]",
             )
     return made
@@ -437,12 +434,11 @@ def hidden_boxes(source: Source, classes: Sequence[ClassEntry]) -> Figure:
 
 def images_of_parts(source: Source, classes: Sequence[ClassEntry], parts: Sequence[Sequence[str]]) -> list[Figure]:
     """Return how many training images show a class of each part: the parts are very unequal in the paper too."""
-    image, category = source.class_pairs()
-    position = class_positions(classes, source)[category]
     counts = []
     for part in map(set, parts):
-        of_part = [not part.isdisjoint((entry.name, *entry.aliases)) for entry in classes]
-        counts.append(len(distinct(image[np.array([*of_part, False], np.bool_)[position]])))
+        spellings = [{entry.name, *entry.aliases} for entry in classes]
+        of_part = {name for names in spellings if names & part for name in names}
+        counts.append(int(images_with(source, of_part).sum()))
     words = " / ".join(f"{count:,}" for count in counts)
     ratio = f"; the largest has {max(counts) / min(counts):.1f} times the smallest" if all(counts) else ""
     return [
