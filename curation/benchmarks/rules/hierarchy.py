@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from fractions import Fraction
 from itertools import combinations, cycle
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -31,6 +30,7 @@ from curation.benchmarks.rules.benchmark_file import (
     stated_in,
     wrong_sources,
 )
+from curation.benchmarks.rules.class_parts import quotas
 from curation.benchmarks.rules.starting import (
     StartOptions,
     alias_lines,
@@ -315,20 +315,6 @@ def _usual_shares(pools: Mapping[str, _Pool]) -> dict[str, Decimal]:
     return {} if "val" in pools else dict(_USUAL if IMAGES in pools else _USUAL_OF_TRAIN)
 
 
-def quotas(size: int, shares: Sequence[Decimal]) -> list[int]:
-    """Return whole numbers that sum to a size and follow shares that sum to 1, by largest remainder.
-
-    >>> quotas(12, [Decimal("0.7"), Decimal("0.1"), Decimal("0.2")])
-    [9, 1, 2]
-    """
-    exact = [Fraction(share) * size for share in shares]
-    counts = [int(part) for part in exact]
-    by_remainder = sorted(range(len(exact)), key=lambda part: counts[part] - exact[part])
-    for part in by_remainder[: size - sum(counts)]:
-        counts[part] += 1
-    return counts
-
-
 def _split(pool: _Pool, labels: Int64s, shares: Mapping[PartName, Decimal], salt: str) -> dict[PartName, Int64s]:
     """Return rows of a pool for each part: of each class so many as its share, in the order of the hash rank."""
     order = hash_rank(pool.source.image_ids[pool.positions].tolist(), salt)
@@ -446,9 +432,6 @@ def _add_super_classes(
         for role, position, text in unresolved
     ]
     free = [name for name in names if name not in assigned] if nodes else []
-    if repeated := [each for each in nodes if [other.node for other in nodes].count(each.node) > 1]:
-        found = ", ".join(f"{each.text} ({each.role})" for each in repeated[:3])
-        raise ProtocolError("A super-class is listed twice", where="[classes]", found=found)
     leaves = {placement.nodes[name] for name in free if name in placement.nodes}
     below = {each: {*leaves_under(graph, each.node, leaves), each.node} for each in nodes}
     above = {each: ancestors(graph, [each.node]) - {each.node} for each in nodes}

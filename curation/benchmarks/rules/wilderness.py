@@ -143,7 +143,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     ids = np.concatenate([each.source.image_ids[each.positions] for each in chosen])
     ends = np.cumsum([len(each.positions) for each in chosen])[:-1]
     for order in dict.fromkeys(settings.orders):
-        ranks = np.split(np.argsort(_ordered(ids, order, settings.salt or benchmark.name)), ends)
+        ranks = np.split(np.argsort(ordered(ids, order, settings.salt or benchmark.name)), ends)
         suffix = "" if order == settings.orders[0] else f"-{order}"
         for ratio in dict.fromkeys(map(decimal_text, settings.ratios)):
             size = ratio_size(ratio, closed, wilderness)
@@ -172,12 +172,13 @@ def level_order(manifest: Manifest, ids: Sequence[str]) -> tuple[str, Int64s]:
     """Return the first of the orders that a benchmark file states, in words, and the positions of the ids in it."""
     benchmark = stated_in(str(manifest.header.rule.parameters["file"]))
     settings = benchmark.parameters_as(WildernessParameters)
-    return ORDERS[settings.orders[0]], _ordered(
+    return ORDERS[settings.orders[0]], ordered(
         np.array(ids, object), settings.orders[0], settings.salt or benchmark.name
     )
 
 
-def _ordered(ids: Texts, order: str, salt: str) -> Int64s:
+def ordered(ids: Texts, order: str, salt: str) -> Int64s:
+    """Return the positions of some ids in one of `ORDERS`."""
     return hash_rank(ids.tolist(), salt) if order == "hash" else np.argsort(ids, kind="stable")
 
 
