@@ -393,20 +393,34 @@ def used_classes(benchmark: BenchmarkFile, sources: Iterable[Source]) -> tuple[s
     return tuple(sorted({aliases.get(name, name) for name in used}))
 
 
-def require_classes(benchmark: BenchmarkFile, classes: Sequence[str], name: str, source: Source) -> None:
-    """Raise `ProtocolError` where a source has no category of a class: it may have it under another name."""
+def require_classes(
+    benchmark: BenchmarkFile, classes: Sequence[str], name: str, source: Source, *, scored: bool = False
+) -> None:
+    """Raise `ProtocolError` where a source has no category of a class: it may have it under another name.
+
+    Parameters
+    ----------
+    name : str
+        Of the source.
+    scored : bool
+        Whether detections of the class are scored, so that it cannot be absent.
+    """
+    where, otherwise = "absent", "if it has none"
+    if scored:
+        where, otherwise = "negative", "leaves it out: without a category of the test source it cannot be scored"
     there = source.categories.names
     for known in classes:
         spellings = {known, *benchmark.classes.aliases.get(known, ())}
-        if spellings & {*there} or known in benchmark.classes.absent:
+        if spellings & {*there} or (known in benchmark.classes.absent and not scored):
             continue
-        otherwise = f'absent = ["{known}"] in [classes], if it has none'
         raise ProtocolError(
             "A source has no category of a known class",
             where=f"source {name}: class {known}",
             expected=f"one of the categories {', '.join(there)}"[:300],
             found="none of that name",
-            hint=did_you_mean(known, there, otherwise, f'[classes.aliases] {known} = ["{{}}"]'),
+            hint=did_you_mean(
+                known, there, f'{where} = ["{known}"] in [classes] {otherwise}', f'[classes.aliases] {known} = ["{{}}"]'
+            ),
         )
 
 

@@ -282,7 +282,7 @@ def test_a_detector_is_scored_against_the_remembered_truth_as_by_pycocotools(fol
             PLAIN,
             "[classes]\n",
             '[classes]\nknown = ["saw"]\nunknown = ["drill"]\n',
-            ["have no role", "hammer"],
+            ["has one role", "no role: hammer"],
         ),
         (FILE, 'thing = ["tool"', 'thing = ["thing"', ["contains itself"]),
         (FILE, 'ignored = ["hand"]', 'ignored = ["hand", "thing"]', ["equal parts", "0"]),

@@ -348,7 +348,7 @@ def test_a_closed_set_without_an_image_left_and_lists_that_are_no_text(folder: P
     closed["annotations"] += [first | {"id": 500 + n, "image_id": one["id"]} for n, one in enumerate(closed["images"])]
     (folder / "parts.json").write_text(json.dumps(closed))
     (folder / "mine.toml").write_text(FILE.replace("orders =", 'strangers = "leave-out"\norders ='))
-    with pytest.raises(CurationError, match="No closed image"):
+    with pytest.raises(CurationError, match="Part closed has no images"):
         build(folder)
     (folder / "known.txt").write_bytes(b"\xff\xfe")
     for name in ("known.txt", "../known.txt"):

@@ -164,14 +164,8 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     classes = problem.entries
     for name, source in sources.items():
         require_classes(benchmark, problem.named, name, source)
-    for entry in classes:
-        if entry.role == "known" and not {entry.name, *entry.aliases} & {*test.categories.names}:
-            raise ProtocolError(
-                "The test source has no category of a known class, which cannot be scored",
-                where=f"source {names['test']}: class {entry.name}",
-                expected=f"one of the categories {', '.join(test.categories.names)}"[:300],
-                hint=f'negative = ["{entry.name}"] in [classes] leaves the class out',
-            )
+    known = [entry.name for entry in classes if entry.role == "known"]
+    require_classes(benchmark, known, names["test"], test, scored=True)
     return manifest_of_file(
         benchmark,
         _parts(classes, {role: (name, sources[name]) for role, name in names.items()}, settings, benchmark),
@@ -329,21 +323,14 @@ def _stated_parts(classes: Classes, inside: Sequence[str], group: str) -> tuple[
             found=", ".join(strange[:5]),
         )
     rest = tuple(name for name in inside if name not in (*known, *unknown))
-    if known and unknown and rest:
-        raise ProtocolError(
-            "Classes of the super-class have no role",
-            where="[classes]",
-            expected=f"each class of {group} in known, unknown, negative or ignored",
-            found=", ".join(rest[:5]),
-            hint="without the list unknown, all classes of the super-class that are not known are unknown",
-        )
     both = (known or rest, unknown or rest)
-    if not all(both):
+    if not all(both) or (known and unknown and rest):
         raise ProtocolError(
-            "Every class of the super-class has one role",
+            "Each class of the super-class has one role, and both known and unknown ones are needed",
             where="[classes]",
-            expected="some known and some unknown classes",
-            found=f"{len(both[0])} known, {len(both[1])} unknown",
+            expected=f"each class of {group} in known, unknown, negative or ignored; or no list unknown: all others",
+            found=f"{len(both[0])} known, {len(both[1])} unknown"
+            + (f"; no role: {', '.join(rest[:5])}" if all(both) else ""),
         )
     return both
 

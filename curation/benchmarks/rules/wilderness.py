@@ -25,6 +25,7 @@ from curation.benchmarks.parts import (
     make_part,
     manifest_of_file,
     require_classes,
+    require_images,
     showing,
     used_classes,
 )
@@ -270,15 +271,9 @@ def closed_part(
         rule = "Images of the closed source that show no other class than known ones."
     elif others:
         rule += " Objects of other classes are unknown."
-    if not len(positions):
-        raise ProtocolError(
-            "No closed image shows known classes alone",
-            where=f"source {name}",
-            expected="images without other classes than known ones",
-            found=f"{len(source.images)} images, each with another class",
-            hint='strangers = "keep" in [parameters]',
-        )
-    return make_part(CLOSED, "test", Selection(name, source, positions), classes, view=view, rule=rule)
+    part = make_part(CLOSED, "test", Selection(name, source, positions), classes, view=view, rule=rule)
+    require_images([part], {CLOSED: 'strangers = "keep" in [parameters]'})
+    return part
 
 
 def wilderness_part(chosen: Sequence[Selection], classes: Sequence[ClassEntry], view: LabelView, rule: str) -> Part:
