@@ -48,7 +48,7 @@ from curation.evaluation.class_scores import NEGATIVE, UNKNOWN
 from curation.manifest.header import ClassEntry, ClassRole, Header, LabelView, Paper
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions
-from curation.signals.hierarchy.class_lists import Placed, placed
+from curation.signals.hierarchy.class_lists import placed
 from curation.signals.hierarchy.hierarchy import ancestors, label, leaves_under, node_of
 from curation.signals.hierarchy.wordnet import open_wordnet
 from curation.sources.class_folders import part_of_images
@@ -426,18 +426,18 @@ def _add_super_classes(
     members: Mapping[str, list[list[str]]],
 ) -> None:
     """Add to the lists of each role those of some classes that are not named and lie at or below its super-classes."""
-    graph, placement = place_in_wordnet(benchmark, names)
+    graph, node_of_class, absent = place_in_wordnet(benchmark, names)
     nodes = [
         _SuperClass(role, position, text, _node(graph, benchmark, role, text, names))
         for role, position, text in unresolved
     ]
     free = [name for name in names if name not in assigned] if nodes else []
-    leaves = {placement.nodes[name] for name in free if name in placement.nodes}
+    leaves = {node_of_class[name] for name in free if name in node_of_class}
     below = {each: {*leaves_under(graph, each.node, leaves), each.node} for each in nodes}
     above = {each: ancestors(graph, [each.node]) - {each.node} for each in nodes}
     used: set[_SuperClass] = set()
     for name in free:
-        owners = [each for each in nodes if placement.nodes.get(name) in below[each]]
+        owners = [each for each in nodes if node_of_class.get(name) in below[each]]
         used.update(owners)
         deciding = [each for each in owners if not any(each.node in above[other] for other in owners)]
         if len({each.role for each in deciding}) > 1:
@@ -450,14 +450,14 @@ def _add_super_classes(
             )
         for each in deciding[:1]:
             members[each.role][each.position].append(name)
-    if unplaced := [name for name in free if name not in placement.nodes]:
+    if unplaced := [name for name in free if name not in node_of_class]:
         first = unplaced[0]
         sense = next(iter(placed(open_wordnet(), [[_first_sense(first)]])[1][0].nodes), "dog.n.01")
         raise ProtocolError(
             "Classes without a role have no place in WordNet, so that no super-class can decide about them",
             where="[classes.synsets]",
             expected="a synset of each of them",
-            found=f"{examples(unplaced)}; {first}: {placement.absent[first]}",
+            found=f"{examples(unplaced)}; {first}: {absent[first]}",
             hint=f'[classes.synsets] {quoted_key(first)} = "{sense}"; or ignored = [{quoted(first)}] leaves it out',
         )
     for each in nodes:
@@ -471,8 +471,10 @@ def _add_super_classes(
             )
 
 
-def place_in_wordnet(benchmark: BenchmarkFile, names: Sequence[str]) -> tuple[Graph, Placed]:
-    """Return WordNet, and the synset of each class: as ``[classes.synsets]`` says, else by its name if that is clear.
+def place_in_wordnet(benchmark: BenchmarkFile, names: Sequence[str]) -> tuple[Graph, dict[str, str], dict[str, str]]:
+    """Return WordNet, the synset of each class, and why others have none.
+
+    The synset is that of ``[classes.synsets]``, else that of the name if it has one meaning.
 
     Raises
     ------
@@ -492,10 +494,12 @@ def place_in_wordnet(benchmark: BenchmarkFile, names: Sequence[str]) -> tuple[Gr
             found=f"{synsets[wrong[0]]!r:.80}: {matches.absent[synsets[wrong[0]]]}"[:300],
             hint=f"curation hierarchy find {shlex.quote(wrong[0])}",
         )
-    pairs = list(zip(names, texts, strict=True))
-    nodes = {name: matches.nodes[text] for name, text in pairs if text in matches.nodes}
-    absent = {name: matches.absent[text] for name, text in pairs if text in matches.absent}
-    return wordnet.all_nouns(), Placed(tuple(names), nodes, absent)
+    text_of = dict(zip(names, texts, strict=True))
+    nodes, absent = (
+        {name: by_text[text] for name, text in text_of.items() if text in by_text}
+        for by_text in (matches.nodes, matches.absent)
+    )
+    return wordnet.all_nouns(), nodes, absent
 
 
 def _node(graph: Graph, benchmark: BenchmarkFile, role: str, text: str, names: Sequence[str]) -> str:

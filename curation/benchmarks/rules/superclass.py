@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import product
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -158,24 +158,22 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     for source in sources.values():
         require_boxes(source)
     train, test = sources[names["train"]], sources[names["test"]]
-    problem = _problem(
-        benchmark, settings, sources, [train] if settings.graph_images == "train" else [*sources.values()]
-    )
-    classes = problem.entries
+    graph = [train] if settings.graph_images == "train" else [*sources.values()]
+    classes, parts, recorded = _problem(benchmark, settings, sources, graph)
+    known, unknown = ([entry.name for entry in classes if entry.role == role] for role in ("known", "unknown"))
     for name, source in sources.items():
-        require_classes(benchmark, problem.named, name, source)
-    known = [entry.name for entry in classes if entry.role == "known"]
+        require_classes(benchmark, [*known, *unknown], name, source)
     require_classes(benchmark, known, names["test"], test, scored=True)
     return manifest_of_file(
         benchmark,
         _parts(classes, {role: (name, sources[name]) for role, name in names.items()}, settings, benchmark),
         sources,
         classes,
-        {**parameters, **problem.recorded},
+        {**parameters, **recorded},
         taxonomy="OSOD-III",
         algorithm_version=1,
         after=PAPER,
-        figures=(hidden_boxes(train, classes), *images_of_parts(train, classes, problem.parts)),
+        figures=(hidden_boxes(train, classes), *images_of_parts(train, classes, parts)),
     )
 
 
@@ -219,29 +217,10 @@ def _refuse_unused(benchmark: BenchmarkFile, settings: SuperclassParameters, rol
     refuse_unused(benchmark, unused)
 
 
-class Problem(NamedTuple):
-    """The classes of a benchmark.
-
-    Attributes
-    ----------
-    entries : tuple of ClassEntry
-    named : tuple of str
-        The known and the unknown classes.
-    parts : sequence of sequence of str
-        The parts or clusters.
-    recorded : dict
-        What the manifest's rule states beyond the file: members, parts, the cut.
-    """
-
-    entries: tuple[ClassEntry, ...]
-    named: tuple[str, ...]
-    parts: Sequence[Sequence[str]]
-    recorded: dict[str, ParameterValue]
-
-
 def _problem(
     benchmark: BenchmarkFile, settings: SuperclassParameters, sources: Mapping[str, Source], graph: Sequence[Source]
-) -> Problem:
+) -> tuple[tuple[ClassEntry, ...], Sequence[Sequence[str]], dict[str, ParameterValue]]:
+    """Return the classes, the parts or clusters, and what the manifest's rule states beyond the file."""
     classes = benchmark.classes
     aliases = {alias: name for name, others in classes.aliases.items() for alias in others}
     outside = {*classes.of("negative"), *classes.of("ignored")}
@@ -309,7 +288,7 @@ def _problem(
         known=known, unknown=unknown, negative=negative, ignored=classes.of("ignored"), aliases=classes.aliases
     )
     entries = class_entries(msgspec.structs.replace(benchmark, classes=by_role))
-    return Problem(entries, (*known, *unknown), parts, recorded)
+    return entries, parts, recorded
 
 
 def _stated_parts(classes: Classes, inside: Sequence[str], group: str) -> tuple[tuple[str, ...], ...]:
