@@ -22,7 +22,7 @@ from curation.cli import main
 from curation.core.errors import CurationError
 from curation.manifest.manifest import Manifest
 from curation.sources.opening import open_path
-from tests.protocols.test_wilderness_rule import drawn
+from tests.protocols.test_wilderness_rule import drawn, require_error
 from tests.shell import Shell
 
 TOOLS, FASTENERS = ["hammer", "saw", "drill", "wrench"], ["bolt", "nut", "screw", "washer"]
@@ -308,10 +308,7 @@ def test_a_wrong_file_is_one_error_that_names_line_and_key(
 ) -> None:
     """The error says where, and what would be right."""
     assert old in text
-    with pytest.raises(CurationError) as caught:
-        build(folder, text.replace(old, new, 1))
-    error = str(caught.value)
-    assert all(word in error for word in words), error
+    require_error(lambda: build(folder, text.replace(old, new, 1)), words)
 
 
 def test_sources_that_do_not_fit(folder: Path) -> None:
