@@ -420,11 +420,9 @@ def class_table(header: Header) -> Table | None:
     parameters, leaves = header.rule.parameters, set(ilsvrc2012_classes())
     if not {entry.name for entry in header.classes} <= leaves or "superclasses_known" not in parameters:
         return None
-    graph, words = (
-        imagenet_tree() if parameters["hierarchy"] == "published" else imagenet_dag(),
-        open_wordnet().words_of,
-    )
-    nodes = [node for role in ROLES for node in _superclasses(parameters, role)]
+    graph = imagenet_tree() if parameters["hierarchy"] == "published" else imagenet_dag()
+    words = open_wordnet().words_of
+    nodes = [node for role in ROLES for node in parameters.get(f"superclasses_{role}") or ()]
     inside = {node: set(leaves_under(graph, node, leaves)) for node in nodes}
     rows = []
     for role in ROLES:
@@ -440,10 +438,6 @@ def class_table(header: Header) -> Table | None:
             ]
         rows += [(role, "-", wnid, ", ".join(words(wnid)).replace("_", " ")) for wnid in sorted(left)]
     return Table("Classes", ("role", "superclass (classes)", "wnid", "names"), tuple(rows))
-
-
-def _superclasses(parameters: Mapping[str, Any], role: str) -> tuple[str, ...]:
-    return tuple(parameters.get(f"superclasses_{role}") or ())
 
 
 def default_name(parameters: Mapping[str, Any]) -> str:

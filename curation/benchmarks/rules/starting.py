@@ -141,15 +141,11 @@ def source_tables(
         lines.append("# exhaustive: whether every object of every class is annotated: the audit cannot know.")
     lines.append("[sources]")
     for key in (*sources, *later):
-        table: dict[str, Any] = {"as": roles.get(key, ""), "dataset": word}
-        if is_shared:
-            table["dataset"] = f"{word}_{slug(key)}"[:32].replace("-", "_")
-        table["part"] = sources[key].part if key in sources else ""
-        given = {} if exhaustive is None else {"exhaustive": exhaustive}
-        values = {field: quoted(value) for field, value in table.items() if value}
-        values |= {field: str(value).lower() for field, value in given.items()}
-        fields = ", ".join(f"{field} = {value}" for field, value in values.items())
-        lines.append(f"{quoted_key(key)} = {{ {fields} }}")
+        dataset = f"{word}_{slug(key)}"[:32].replace("-", "_") if is_shared else word
+        texts = {"as": roles.get(key, ""), "dataset": dataset, "part": sources[key].part if key in sources else ""}
+        fields = [f"{field} = {quoted(text)}" for field, text in texts.items() if text]
+        fields += [] if exhaustive is None else [f"exhaustive = {str(exhaustive).lower()}"]
+        lines.append(f"{quoted_key(key)} = {{ {', '.join(fields)} }}")
     return lines
 
 
