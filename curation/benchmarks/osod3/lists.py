@@ -365,7 +365,7 @@ def open_images_classes(categories: Categories, parameters: _Settings) -> Proble
     return ProblemClasses(
         f"osod3/openimages-{short}-{number}",
         f"OSOD-III, Open Images {short}, rotation {number}: part {number} known",
-        _entries(categories, *([name_of[label] for label in labels] for labels in (known, unknown)), inner),
+        _entries(categories, [name_of[label] for label in known], [name_of[label] for label in unknown], inner),
         {
             "superclass_classes": count,
             "superclass_digest": sha256_of_lines(labels),
@@ -398,7 +398,7 @@ def cub_classes(categories: Categories, parameters: _Settings) -> ProblemClasses
     return ProblemClasses(
         f"osod3/cub-{case}",
         f"OSOD-III, CUB-200-2011, case {case}: part {case} unknown",
-        _entries(categories, *([name_of[label] for label in labels] for labels in (sorted(known), unknown))),
+        _entries(categories, [name_of[label] for label in sorted(known)], [name_of[label] for label in unknown]),
         {"superclass_members": tuple(sorted(names)), **recorded},
         [[name_of[label] for label in part] for part in parts],
         (
@@ -468,7 +468,8 @@ def mtsd_classes(train: Source, test: Source, parameters: _Settings) -> ProblemC
         raise ProtocolError("There are too few sign classes to cut", expected="at least 3", found=str(len(signs)))
     if parameters["published"]:
         lists, digests = _authors_lists(dict.fromkeys(signs, ()), len(_CLUSTERS), parameters)
-        clusters, recorded = dict(zip(_CLUSTERS, lists, strict=True)), {"published_digests": digests}
+        clusters = dict(zip(_CLUSTERS, lists, strict=True))
+        recorded: dict[str, ParameterValue] = {"published_digests": digests}
     else:
         graph = (train, test) if parameters["graph_images"] == "all" else (train,)
         settings = {name: parameters[name] for name in ("weighting", "components")}
@@ -517,8 +518,8 @@ def _entries(
     names, keys = (categories.names, categories.keys) if isinstance(categories, Categories) else (categories, ())
     key_of = dict(zip(names, keys or names, strict=True))
     index = {name: number for number, name in enumerate(known)}
-    role: dict[str, ClassRole] = dict.fromkeys(unknown, "unknown")
-    role |= dict.fromkeys(known, "known") | dict.fromkeys(ignored, "ignored")
+    listed: dict[ClassRole, Sequence[str]] = {"unknown": unknown, "known": known, "ignored": ignored}
+    role = {name: each for each, several in listed.items() for name in several}
     return tuple(
         ClassEntry(
             name=name,

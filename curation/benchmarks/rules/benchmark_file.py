@@ -296,7 +296,7 @@ class BenchmarkFile(_Table, frozen=True):
             Two sources have one role, or the sources have other roles.
         """
         roles = {self.role(name): name for name in sources}
-        if len(roles) < len(sources) or roles.keys() not in map(set, uses):
+        if len(roles) < len(sources) or {*roles} not in [{*use} for use in uses]:
             raise wrong_sources(self.rule, need, expected, [f"{name} as {self.role(name)}" for name in sources])
         return roles
 

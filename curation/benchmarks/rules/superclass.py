@@ -210,8 +210,7 @@ def _refuse_unused(benchmark: BenchmarkFile, settings: SuperclassParameters, rol
         )
         if benchmark.classes.known or benchmark.classes.unknown:
             words = "where [classes] lists neither known nor unknown classes"
-            keys = ("parts", "rotation", "convention", "uneven")
-            unused |= dict.fromkeys([f"parameters.{key}" for key in keys], words)
+            unused |= {f"parameters.{key}": words for key in ("parts", "rotation", "convention", "uneven")}
     if "val" in roles:
         unused["parameters.val"] = f"without a source of validation images, such as {roles['val']}"
     refuse_unused(benchmark, unused)
@@ -328,9 +327,10 @@ def _parts(
     rule, tested = "Images with a known class" + " and none of an unknown one" * alone, ["known", "unknown"]
     shows = {"train": (["known"], ["unknown"] * alone), "val": (["known"], []), "test": (tested, [])}
     words = {"train": f"{rule}.", "val": "Images with a known class.", "test": "Images with a known or unknown class."}
+    in_order: tuple[PartRole, ...] = ("train", "val", "test")
     chosen = {
         role: Selection(*by_role[role], showing(by_role[role][1], classes, *shows[role]))
-        for role in ("train", "val", "test")
+        for role in in_order
         if role in by_role
     }
     made = []
