@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 import msgspec
 
 from curation.core.errors import ProtocolError, UsageError
+from curation.core.json_text import decode_json
 from curation.core.reading import read_declaration
 from curation.sources.source_specs import SourceSlot as SourceSlot
 
@@ -184,10 +185,8 @@ def read_declared(text: str, record: type[Record], name: str, missing: str, expe
     """
     where = f"--set {name}"
     if text.startswith("{"):
-        try:
-            return msgspec.json.decode(text, type=record), where
-        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-            raise ProtocolError("The declaration cannot be read", where=where, found=str(error)[:200]) from None
+        data = text.encode("utf-8", "surrogatepass")
+        return decode_json(data, record, ProtocolError, "The declaration cannot be read", where=where), where
     # Path.exists raises for a text that is too long for a name.
     if not os.path.exists(text):  # noqa: PTH110
         raise ProtocolError(missing, where=where, expected=expected, found=repr(text[:80]))

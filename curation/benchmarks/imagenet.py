@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -194,12 +195,10 @@ class ClassImages:
     """An index of a presence-only source of one class an image: which of its images show a class."""
 
     def __init__(self, source: Source) -> None:
-        import pandas as pd
-
-        self.source = source
-        category = pd.Series(class_of_images(source))
-        indices: dict[Any, Any] = category.groupby(category).indices
-        self._positions: dict[str, Int64s] = {source.categories.names[code]: rows for code, rows in indices.items()}
+        category, self.source = class_of_images(source), source
+        order = np.argsort(category, kind="stable")
+        groups = np.split(order, np.flatnonzero(np.diff(category[order])) + 1) if len(order) else []
+        self._positions: dict[str, Int64s] = {source.categories.names[category[rows[0]]]: rows for rows in groups}
 
     def of(self, name: str) -> Int64s:
         """Return the positions of a class's images, sorted by file name (code points); empty for none."""
@@ -421,11 +420,9 @@ def class_table(header: Header) -> Table | None:
     parameters, leaves = header.rule.parameters, set(ilsvrc2012_classes())
     if not {entry.name for entry in header.classes} <= leaves or "superclasses_known" not in parameters:
         return None
-    graph, words = (
-        imagenet_tree() if parameters["hierarchy"] == "published" else imagenet_dag(),
-        open_wordnet().words_of,
-    )
-    nodes = [node for role in ROLES for node in _superclasses(parameters, role)]
+    graph = imagenet_tree() if parameters["hierarchy"] == "published" else imagenet_dag()
+    words = open_wordnet().words_of
+    nodes = [node for role in ROLES for node in parameters.get(f"superclasses_{role}") or ()]
     inside = {node: set(leaves_under(graph, node, leaves)) for node in nodes}
     rows = []
     for role in ROLES:
@@ -441,10 +438,6 @@ def class_table(header: Header) -> Table | None:
             ]
         rows += [(role, "-", wnid, ", ".join(words(wnid)).replace("_", " ")) for wnid in sorted(left)]
     return Table("Classes", ("role", "superclass (classes)", "wnid", "names"), tuple(rows))
-
-
-def _superclasses(parameters: Mapping[str, Any], role: str) -> tuple[str, ...]:
-    return tuple(parameters.get(f"superclasses_{role}") or ())
 
 
 def default_name(parameters: Mapping[str, Any]) -> str:
@@ -499,12 +492,10 @@ def _obtained(inputs: _Given, selected: Mapping[str, Int64s]) -> dict[str, int]:
     figures = {f"{role}.classes": len(getattr(inputs.classes, role)) for role in ROLES}
     for name, positions in selected.items():
         source = inputs.sources[_RULES[name][1]]
-        category = source.class_pairs()[1][positions]
-        count = np.bincount(category, minlength=len(source.categories))
-        index = source.categories.index()
+        names = np.array(source.categories.names, object)[source.class_pairs()[1][positions]]
+        count = Counter(names.tolist())
         for role in ROLES[: 3 if name == "test" else 2]:
-            wnids = [index[wnid] for wnid in getattr(inputs.classes, role) if wnid in index]
-            figures[f"{name}.{role}_images"] = int(count[wnids].sum())
+            figures[f"{name}.{role}_images"] = sum(count[wnid] for wnid in getattr(inputs.classes, role))
     return figures
 
 

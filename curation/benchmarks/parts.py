@@ -6,14 +6,15 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from curation.benchmarks.rules.benchmark_file import BenchmarkFile, Expected, entries_by_role
 from curation.core.canonical import sha256_of_lines
 from curation.core.columns import distinct
 from curation.core.errors import ProtocolError
+from curation.core.wording import did_you_mean
 from curation.manifest.header import (
     SCHEMA_VERSION,
     ClassEntry,
@@ -35,9 +36,6 @@ from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, PartImages, class_positions, count_annotated, select_objects
 from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC, licence_facts, namespace_of
 from curation.sources.source import Bools, Int64s, Source
-
-if TYPE_CHECKING:
-    from curation.benchmarks.rules.benchmark_file import BenchmarkFile, Expected
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,13 +380,10 @@ UNKNOWN_TO_VOC = tuple(sorted({name for _, name, _ in COCO_CATEGORIES} - set(COC
 
 def voc_classes(coco: Source | None = None) -> tuple[ClassEntry, ...]:
     """Return VOC's 20 classes as known ones with ids 1 to 20, then every other class of COCO as unknown, by name."""
-    known = [
-        ClassEntry(name=voc, role="known", index=index, aliases=() if voc == name else (name,))
-        for index, (voc, name) in enumerate(KNOWN_OF_VOC, start=1)
-    ]
     voc_names = {name for pair in KNOWN_OF_VOC for name in pair}
     others = {*UNKNOWN_TO_VOC, *(coco.categories.names if coco is not None else ())} - voc_names
-    return (*known, *(ClassEntry(name=name, role="unknown", index=-1) for name in sorted(others)))
+    aliases = {voc: (name,) for voc, name in KNOWN_OF_VOC if voc != name}
+    return entries_by_role({"known": [voc for voc, _ in KNOWN_OF_VOC], "unknown": sorted(others)}, aliases, 1)
 
 
 def used_classes(benchmark: BenchmarkFile, sources: Iterable[Source]) -> tuple[str, ...]:
@@ -398,24 +393,47 @@ def used_classes(benchmark: BenchmarkFile, sources: Iterable[Source]) -> tuple[s
     return tuple(sorted({aliases.get(name, name) for name in used}))
 
 
-def require_classes(benchmark: BenchmarkFile, classes: Sequence[str], name: str, source: Source) -> None:
-    """Raise `ProtocolError` where a source has no category of a class: it may have it under another name."""
+def require_classes(
+    benchmark: BenchmarkFile, classes: Sequence[str], name: str, source: Source, *, scored: bool = False
+) -> None:
+    """Raise `ProtocolError` where a source has no category of a class: it may have it under another name.
+
+    Parameters
+    ----------
+    name : str
+        Of the source.
+    scored : bool
+        Whether detections of the class are scored, so that it cannot be absent.
+    """
+    where, otherwise = "absent", "if it has none"
+    if scored:
+        where, otherwise = "negative", "leaves it out: without a category of the test source it cannot be scored"
     there = source.categories.names
-    by_lower = {each.casefold(): each for each in there}
     for known in classes:
         spellings = {known, *benchmark.classes.aliases.get(known, ())}
-        if spellings & {*there} or known in benchmark.classes.absent:
+        if spellings & {*there} or (known in benchmark.classes.absent and not scored):
             continue
-        near = by_lower.get(known.casefold()) or next(iter(get_close_matches(known, there)), None)
         raise ProtocolError(
             "A source has no category of a known class",
             where=f"source {name}: class {known}",
             expected=f"one of the categories {', '.join(there)}"[:300],
             found="none of that name",
-            hint=f'[classes.aliases] {known} = ["{near}"]'
-            if near
-            else f'absent = ["{known}"] in [classes], if it has none',
+            hint=did_you_mean(
+                known, there, f'{where} = ["{known}"] in [classes] {otherwise}', f'[classes.aliases] {known} = ["{{}}"]'
+            ),
         )
+
+
+def require_images(made: Iterable[Part], hints: Mapping[str, str] = {}) -> None:
+    """Raise `ProtocolError` for a part without images, with a hint by its name."""
+    for part in made:
+        if not part.ids:
+            raise ProtocolError(
+                f"Part {part.entry.name} has no images",
+                where=", ".join(f"source {name}" for name in part.entry.sources),
+                expected=part.entry.selection,
+                hint=hints.get(part.entry.name),
+            )
 
 
 COUNTS = ("images", "annotated_images", "boxes", "non_crowd_boxes")

@@ -13,7 +13,6 @@ Another package offers a benchmark under the entry point ``curation.benchmarks``
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -30,6 +29,7 @@ from curation.benchmarks.rules.benchmark_file import RULES, rule_module
 from curation.core.arguments import checked
 from curation.core.entry_points import constants_of, entry_points, loading, package_name
 from curation.core.errors import UsageError
+from curation.core.wording import did_you_mean
 from curation.manifest.header import Header, Paper
 from curation.sources.source_specs import SourceSlot
 
@@ -330,12 +330,9 @@ def _evaluation(protocol: str) -> Any:
 
 
 def _refuse(subject: str, name: str, known: Iterable[str], hint: str | None = None) -> NoReturn:
-    near = difflib.get_close_matches(name, known, 1)
+    known = list(known)
     raise UsageError(
-        f"No such {subject}",
-        where=name[:200],
-        expected=", ".join(known),
-        hint=f"did you mean {near[0]}?" if near else hint,
+        f"No such {subject}", where=name[:200], expected=", ".join(known), hint=did_you_mean(name, known, hint)
     )
 
 

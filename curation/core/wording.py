@@ -7,6 +7,7 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,15 @@ def examples(values: Iterable[str], shown: int = 3, joint: str = ", ") -> str:
 def slug(text: str, joint: str = "_") -> str:
     """Return a text as a name of lower-case letters and digits: ``Caracal (2)`` is caracal_2."""
     return re.sub(r"[^a-z0-9]+", joint, text.lower()).strip(joint)
+
+
+def did_you_mean(
+    name: str, names: Iterable[str], otherwise: str | None = None, form: str = "did you mean {}?"
+) -> str | None:
+    """Return a hint with the nearest of some names, or another hint where none is near."""
+    by_plain_name = {plain_name(each): each for each in names}
+    near = get_close_matches(plain_name(name), by_plain_name, 1)
+    return form.replace("{}", by_plain_name[near[0]]) if near else otherwise
 
 
 def counted(number: int, singular: str, several: str = "") -> str:

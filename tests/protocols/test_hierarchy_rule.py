@@ -24,6 +24,7 @@ from curation.cli import main
 from curation.core.errors import CurationError
 from curation.core.ids import ilsvrc2012_classes
 from curation.manifest.manifest import Manifest, read_manifest
+from tests.protocols.test_wilderness_rule import require_error
 from tests.shell import Shell
 
 FILE = """\
@@ -245,9 +246,8 @@ aliases = { cat = ["Cat"] }
     seen = [f"old:{path}" for path in train if not path.startswith("car")]
     assert sorted([*made.ids("train"), *made.ids("val")]) == sorted(seen)
     assert len(made.ids("val")) == 4
-    with pytest.raises(CurationError) as caught:
-        build(tmp_path, text.replace("aliases", "#"), old=tmp_path / "a", new=tmp_path / "b")
-    assert caught.value.hint == '[classes.aliases] cat = ["Cat"]'
+    words = ['try: [classes.aliases] cat = ["Cat"]']
+    require_error(lambda: build(tmp_path, text.replace("aliases", "#"), old=tmp_path / "a", new=tmp_path / "b"), words)
 
 
 @pytest.mark.parametrize(
@@ -272,9 +272,8 @@ aliases = { cat = ["Cat"] }
         ('["horse"]', '["animal.n.01"]', ["[classes.synsets]", 'horse = "horse.n.01"', "ignored"]),
         ('["horse"]', '["horse", "cat.n.01"]', ["cat.n.01", "not listed itself"]),
         ('"cat.n.01"', '"cat.n.99"', ["[classes.synsets] cat", "cat.n.99", "curation hierarchy find cat"]),
-        ('cat = "cat.n.01"', 'caat = "cat.n.01"', ["synset is of no class", "did you mean cat?"]),
-        ("[classes.synsets]", 'aliases = { lion = ["Lion"] }\n[classes.synsets]', ["alias is of no class", "lion"]),
-        ("[classes.synsets]", 'groups = { all = ["all"] }\nabsent = ["x"]\n[classes.synsets]', []),
+        ('cat = "cat.n.01"', 'caat = "cat.n.01"', ["synsets: caat", "did you mean cat?"]),
+        ("[classes.synsets]", 'aliases = { lion = ["Lion"] }\n[classes.synsets]', ["aliases: lion"]),
         ('["horse"]', '["all"]\ngroups = { all = ["all"] }', ["contains itself"]),
         ("images = {", 'images = { as = "closed",', ["images as closed", "[sources.images]"]),
         ('"pets" }', '"coco" }', ["not read from class folders", 'dataset = "my_coco"']),
@@ -284,25 +283,16 @@ aliases = { cat = ["Cat"] }
     ],
 )
 def test_a_wrong_file_is_one_error_that_names_line_and_key(folder: Path, old: str, new: str, words: list[str]) -> None:
-    """The error says where, and what would be right; without words, the file is right."""
+    """The error says where, and what would be right."""
     assert old in FILE
-    if not words:
-        build(folder, FILE.replace(old, new, 1))
-        return
-    with pytest.raises(CurationError) as caught:
-        build(folder, FILE.replace(old, new, 1))
-    error = caught.value
-    text = "\n".join(filter(None, [str(error), error.where, error.expected, error.found, error.hint]))
-    assert all(word in text for word in words), text
+    require_error(lambda: build(folder, FILE.replace(old, new, 1)), words)
 
 
 def test_a_class_that_is_too_small_is_named_and_the_hint_works(folder: Path) -> None:
     """A known class needs an image to train on and one to test on."""
     draw(folder / "photos", {"wasp": 1})
     text = FILE.replace('"dog"', '"dog", "wasp"')
-    with pytest.raises(CurationError, match="no image in the part test") as caught:
-        build(folder, text)
-    assert 'ignored = ["wasp"]' in str(caught.value.hint)
+    require_error(lambda: build(folder, text), ["no image in the part test", 'ignored = ["wasp"]'])
     assert build(folder, FILE.replace("[classes]", '[classes]\nignored = ["wasp"]')).ids("test")
     assert build(folder, text.replace("[classes]", '[classes]\nabsent = ["wasp"]')).ids("test")
 
@@ -428,7 +418,7 @@ def test_what_init_writes_builds_as_it_is(tmp_path: Path, seed: int) -> None:
         sizes = {"wolf": 5, "tree": 4} | {word: rng.randint(1, 9) for word in rng.sample(words, 6)}
         draw(tmp_path / "photos" / part, sizes, number)
     sources = {"images": tmp_path / "photos"}
-    (tmp_path / "mine.toml").write_text(start_benchmark("hierarchy", sources))
+    (tmp_path / "mine.toml").write_text(start_benchmark("hierarchy", source=sources))
     made = curation.build(tmp_path / "mine.toml", sources=sources)
     assert {"train", "test"} <= {*made.lists} <= {"train", "val", "test"}
     roles = [entry.role for entry in made.header.classes]

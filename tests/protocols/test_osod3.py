@@ -122,9 +122,9 @@ def test_lists_that_are_not_the_authors(tmp_path: Path) -> None:
     wrong = {
         "all there": parts[:2],
         "twice": [labels, parts[1], parts[2], parts[3]],
-        "not the parts": parts[:3],
+        "6 classes not listed": parts[:3],
         "lists of 18, 2, 2, 2": [labels[:18], labels[18:20], labels[20:22], labels[22:]],
-        "not of this problem": [*parts[:3], SUPERCLASSES["animal"][:6]],
+        "6 other classes": [*parts[:3], SUPERCLASSES["animal"][:6]],
         "empty": [*parts[:3], []],
     }
     for words, lists in wrong.items():

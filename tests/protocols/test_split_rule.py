@@ -313,7 +313,7 @@ def test_a_stored_file_names_no_manifest_and_a_changed_source_is_refused(tmp_pat
     made = curation.split(path, PARTS, group="patient")
     stored = json.loads(str(made.header.rule.parameters["file"]))
     stored["parameters"]["keep"] = "elephant/val2017"
-    with pytest.raises(CurationError, match="not its name"):
+    with pytest.raises(CurationError, match="not their names"):
         read_benchmark_file(json.dumps(stored))
     for change in (
         {"shares": {"a": "1e-999999999", "b": "1"}},

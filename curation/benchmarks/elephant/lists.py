@@ -28,12 +28,11 @@ from curation.benchmarks.parts import (
     Selection,
     all_images,
     compared,
-    hash_rank,
     images_with_roles,
     source_entry,
     voc_classes,
 )
-from curation.benchmarks.rules.wilderness import RATIO_RULE, closed_part, ratio_size, wilderness_part
+from curation.benchmarks.rules.wilderness import RATIO_RULE, closed_part, ordered, ratio_size, wilderness_part
 from curation.core.errors import ProtocolError, UsageError
 from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartEntry, Supersedes
 from curation.manifest.manifest import Manifest
@@ -346,14 +345,13 @@ def walks_of(
     images that collide, and a scrambled one. ``cpython_set_as_listed``, where asked for, is held against it too.
     True is proved: the set, filled in another order of the same images, begins with other images. False is evidence.
     """
-    walks: dict[str, Int64s] = {}
-    wilderness = np.flatnonzero(~shows_known)
-    native = coco.images.native[wilderness]
-    if "hash" in parameters["orders"]:
-        ids = np.strings.add(f"{coco.namespace}:", native).tolist()
-        walks["hash"] = wilderness[hash_rank(ids, parameters["salt"])]
-    if "id" in parameters["orders"]:
-        walks["id"] = wilderness[np.argsort(native, kind="stable")]
+    wilderness, native = np.flatnonzero(~shows_known), coco.images.native[~shows_known]
+    ids = np.strings.add(f"{coco.namespace}:", native)
+    walks = {
+        order: wilderness[ordered(ids, order, parameters["salt"])]
+        for order in ("hash", "id")
+        if order in parameters["orders"]
+    }
     if not {"cpython_set", "cpython_set_as_listed"} & set(parameters["orders"]):
         return walks, False
     numbers = image_numbers(coco)

@@ -13,6 +13,7 @@ from curation.benchmarks.benchmark import benchmark_facts
 from curation.core.canonical import canonical_json, sha256_of_bytes
 from curation.core.errors import MissingFileError, ProtocolError
 from curation.core.files import inside, read_bytes
+from curation.core.json_text import decode_json
 from curation.signals.hierarchy.hierarchy import superclass
 
 FACTS = benchmark_facts(__package__)
@@ -31,6 +32,7 @@ NAMES = {f"/m/{key}": name for key, name in FACTS["names"].items()}
 _FILE = re.compile(r"category_t([1-9])\.txt")
 _LARGEST = 1 << 20
 Text = Annotated[str, Meta(min_length=1)]
+_Labels = Annotated[tuple[Text, ...], Meta(min_length=1)]
 
 
 def read_superclass(text: str) -> str:
@@ -57,13 +59,11 @@ def superclass_labels(text: str) -> tuple[str, ...]:
     """Return the label names of a super-class in the form of `read_superclass`."""
     if text in SUPERCLASSES:
         return SUPERCLASSES[text]
-    try:
-        return tuple(sorted(set(msgspec.json.decode(text, type=Annotated[list[Text], Meta(min_length=1)]))))
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        expected = "a list of label names"
-        raise ProtocolError(
-            "The super-class cannot be read", where="--set superclass", expected=expected, found=text[:80]
-        ) from None
+    data, message = text.encode("utf-8", "surrogatepass"), "The super-class cannot be read"
+    labels = decode_json(
+        data, _Labels, ProtocolError, message, where="--set superclass", expected="a list of label names"
+    )
+    return tuple(sorted(set(labels)))
 
 
 class PublishedParts(msgspec.Struct, frozen=True):
@@ -75,7 +75,7 @@ class PublishedParts(msgspec.Struct, frozen=True):
         A class is listed twice.
     """
 
-    parts: Annotated[tuple[Annotated[tuple[Text, ...], Meta(min_length=1)], ...], Meta(min_length=3, max_length=4)]
+    parts: Annotated[tuple[_Labels, ...], Meta(min_length=3, max_length=4)]
     sha256: tuple[Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}\Z")], ...]
 
     def __post_init__(self) -> None:
@@ -118,15 +118,9 @@ def read_class_lists(text: str) -> str:
 
 def published_parts(text: str) -> PublishedParts:
     """Return the lists of a text in the form of `read_class_lists`."""
-    try:
-        return msgspec.json.decode(text, type=PublishedParts)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise ProtocolError(
-            "The authors' class lists cannot be read",
-            where="--set published",
-            expected="a folder with category_t1.txt, category_t2.txt, …",
-            found=str(error)[:200],
-        ) from None
+    data, message = text.encode("utf-8", "surrogatepass"), "The authors' class lists cannot be read"
+    expected = "a folder with category_t1.txt, category_t2.txt, …"
+    return decode_json(data, PublishedParts, ProtocolError, message, where="--set published", expected=expected)
 
 
 def _read_folder(folder: Path) -> PublishedParts:

@@ -16,7 +16,6 @@ class lists, files ``category_t1.txt``, ``category_t2.txt``, …, come in by the
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -30,6 +29,7 @@ from curation.benchmarks.parts import (
     compared,
     make_part,
     manifest_of,
+    require_images,
     rule_note,
     showing,
     source_entry,
@@ -162,14 +162,10 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         raise ProtocolError("A source is missing", expected=" ".join(f"--source {name}=PATH" for name in missing))
     make = {"openimages": _open_images, "cub": _cub, "mtsd": _mtsd}[parameters["problem"]]
     roles, parts, figures = make(sources, parameters)
-    for part in parts:
-        if not part.ids and part.entry.name != "val":
-            raise ProtocolError(
-                f"Part {part.entry.name} has no images",
-                where=", ".join(part.entry.sources),
-                expected="images with boxes of the super-class",
-                hint="are these the annotations of that data set?",
-            )
+    require_images(
+        (part for part in parts if part.entry.name != "val"),
+        dict.fromkeys(("train", "test"), "are these the annotations of that data set?"),
+    )
     return _manifest(
         roles,
         parameters,
@@ -352,7 +348,7 @@ def open_images_classes(categories: Categories, parameters: _Settings) -> Proble
     """
     word, number = parameters["superclass"], parameters["rotation"]
     labels = superclass_labels(word)
-    name_of = dict(zip(_keys(categories), categories.names, strict=True))
+    name_of = dict(zip(categories.keys or categories.names, categories.names, strict=True))
     if missing := [label for label in labels if label not in name_of]:
         raise ProtocolError(
             "The source has no class of the super-class",
@@ -364,13 +360,12 @@ def open_images_classes(categories: Categories, parameters: _Settings) -> Proble
     parts, recorded = _parts_of_four({label: (name_of[label],) for label in labels}, parameters)
     known, unknown = rotation(parts, number, "part_known")
     inner = [name_of[label] for label in INNER_NODES.get(word, ()) if label in name_of]
-    roles = _roles(known=map(name_of.get, known), unknown=map(name_of.get, unknown), ignored=inner)
     short = "custom" if word.startswith("[") else word
     paper, count = _PAPER_CLASSES.get(word), len(labels)
     return ProblemClasses(
         f"osod3/openimages-{short}-{number}",
         f"OSOD-III, Open Images {short}, rotation {number}: part {number} known",
-        _source_entries(roles, [name_of[label] for label in known], categories),
+        _entries(categories, [name_of[label] for label in known], [name_of[label] for label in unknown], inner),
         {
             "superclass_classes": count,
             "superclass_digest": sha256_of_lines(labels),
@@ -400,11 +395,10 @@ def cub_classes(categories: Categories, parameters: _Settings) -> ProblemClasses
     name_of = {f"{number:03}": name for number, name in enumerate(by_id, 1)}
     parts, recorded = _parts_of_four({key: (name, f"{key}.{name}") for key, name in name_of.items()}, parameters)
     known, unknown = rotation(parts, case, "part_unknown")
-    roles = _roles(known=map(name_of.get, known), unknown=map(name_of.get, unknown))
     return ProblemClasses(
         f"osod3/cub-{case}",
         f"OSOD-III, CUB-200-2011, case {case}: part {case} unknown",
-        _source_entries(roles, [name_of[label] for label in sorted(known)], categories),
+        _entries(categories, [name_of[label] for label in sorted(known)], [name_of[label] for label in unknown]),
         {"superclass_members": tuple(sorted(names)), **recorded},
         [[name_of[label] for label in part] for part in parts],
         (
@@ -427,28 +421,39 @@ def _parts_of_four(
     if not parameters["published"]:
         parts = split_classes(tuple(keys), parts=PARTS, seed=parameters["seed"])
         return parts, {f"part_{number}": part for number, part in enumerate(parts, 1)}
-    published = published_parts(parameters["published"])
-    by_name = {name: key for key, names in keys.items() for name in (key, *names)}
-    if strange := [name for part in published.parts for name in part if name not in by_name]:
-        raise ProtocolError(
-            "The authors' lists name classes that are not of this problem",
-            where="--set published",
-            found=f"{len(strange)}: {', '.join(strange[:3])}"[:200],
-            hint="choose --set problem and --set superclass as the lists are",
-        )
-    parts = tuple(tuple(sorted(by_name[name] for name in part)) for part in published.parts)
+    parts, digests = _authors_lists(keys, PARTS, parameters)
     sizes = [len(part) for part in parts]
     # The authors' parts are equal: others would be known and unknown classes the wrong way round, or another list.
-    uneven = max(sizes) - min(sizes) > (len(keys) % PARTS > 0)
-    if len(parts) != PARTS or {key for part in parts for key in part} != set(keys) or uneven:
+    if max(sizes) - min(sizes) > (len(keys) % PARTS > 0):
         raise ProtocolError(
             "The authors' lists are not the parts of this problem",
             where="--set published",
-            expected=f"{PARTS} lists of equal size that hold {len(keys)} classes together",
-            found=f"{len(parts)} lists of {', '.join(map(str, sizes))}",
+            expected=f"{PARTS} lists of equal size",
+            found=f"lists of {', '.join(map(str, sizes))}",
         )
     recorded: dict[str, ParameterValue] = {f"part_{number}": part for number, part in enumerate(parts, 1)}
-    return parts, {**recorded, "published_digests": published.sha256}
+    return parts, {**recorded, "published_digests": digests}
+
+
+def _authors_lists(
+    keys: Mapping[str, Sequence[str]], number: int, parameters: _Settings
+) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
+    """Return the authors' lists by key, each sorted, and their digests; `keys` as `_parts_of_four` takes them."""
+    published = published_parts(parameters["published"])
+    by_name = {name: key for key, names in keys.items() for name in (key, *names)}
+    strange = [name for part in published.parts for name in part if name not in by_name]
+    listed = {by_name.get(name) for part in published.parts for name in part}
+    missing = [key for key in keys if key not in listed]
+    if strange or missing or len(published.parts) != number:
+        raise ProtocolError(
+            "The authors' lists are not those of this problem",
+            where="--set published",
+            expected=f"{number} lists that hold its {len(keys)} classes",
+            found=f"{len(published.parts)} lists; {len(strange)} other classes: {', '.join(strange[:2]) or '-'}; "
+            f"{len(missing)} classes not listed: {', '.join(missing[:2]) or '-'}",
+            hint="choose --set problem and --set superclass as the lists are",
+        )
+    return tuple(tuple(sorted(by_name[name] for name in part)) for part in published.parts), published.sha256
 
 
 def mtsd_classes(train: Source, test: Source, parameters: _Settings) -> ProblemClasses:
@@ -462,7 +467,9 @@ def mtsd_classes(train: Source, test: Source, parameters: _Settings) -> ProblemC
     if len(signs) < len(_CLUSTERS):
         raise ProtocolError("There are too few sign classes to cut", expected="at least 3", found=str(len(signs)))
     if parameters["published"]:
-        clusters, recorded = _published_clusters(signs, parameters)
+        lists, digests = _authors_lists(dict.fromkeys(signs, ()), len(_CLUSTERS), parameters)
+        clusters = dict(zip(_CLUSTERS, lists, strict=True))
+        recorded: dict[str, ParameterValue] = {"published_digests": digests}
     else:
         graph = (train, test) if parameters["graph_images"] == "all" else (train,)
         settings = {name: parameters[name] for name in ("weighting", "components")}
@@ -476,7 +483,7 @@ def mtsd_classes(train: Source, test: Source, parameters: _Settings) -> ProblemC
     return ProblemClasses(
         f"osod3/mtsd-{case}",
         f"OSOD-III, Mapillary traffic signs, {case}",
-        _entries(_roles(known=known, unknown=unknown), known, names),
+        _entries(names, known, unknown),
         {
             "superclass_members": tuple(signs),
             "superclass_left_out": tuple(sorted(left_out)),
@@ -497,60 +504,28 @@ def mtsd_classes(train: Source, test: Source, parameters: _Settings) -> ProblemC
             )
             for name, paper in zip(_CLUSTERS, MTSD_CLUSTERS, strict=True)
         ),
-        every_unknown=_entries(_roles(known=known, unknown=[*unknown, *left_out]), known, names),
+        every_unknown=_entries(names, known, [*unknown, *left_out]),
     )
 
 
-_Clusters = tuple[dict[str, tuple[str, ...]], dict[str, ParameterValue]]
-
-
-def _published_clusters(signs: Sequence[str], parameters: _Settings) -> _Clusters:
-    published = published_parts(parameters["published"])
-    listed = {name for part in published.parts for name in part}
-    if len(published.parts) != len(_CLUSTERS) or listed != set(signs):
-        strange, missing = sorted(listed - set(signs)), sorted(set(signs) - listed)
-        raise ProtocolError(
-            "The authors' lists are not the clusters of these signs",
-            where="--set published",
-            expected=f"3 lists (known, unknown1, unknown2) that hold the {len(signs)} classes of the data",
-            found=f"{len(published.parts)} lists; {len(strange)} classes that the data lack, such as "
-            f"{', '.join(strange[:2]) or '-'}; {len(missing)} not listed, such as {', '.join(missing[:2]) or '-'}",
-        )
-    clusters = {name: tuple(sorted(part)) for name, part in zip(_CLUSTERS, published.parts, strict=True)}
-    return clusters, {"published_digests": published.sha256}
-
-
-def _roles(**names: Iterable[str | None]) -> dict[str, ClassRole]:
-    """Return the role of each class from the classes by role."""
-    return {str(name): role for role, listed in names.items() for name in listed}  # type: ignore[misc]
-
-
-def _keys(categories: Categories) -> Sequence[str]:
-    """Return what a source tells its classes apart by: Open Images' MIDs, else the names."""
-    return categories.keys or categories.names
-
-
-def _source_entries(
-    roles: Mapping[str, ClassRole], known: Sequence[str], categories: Categories
-) -> tuple[ClassEntry, ...]:
-    """Return an entry for every class of the source: known ones first, by index; those without a role lie outside."""
-    names = categories.names
-    aliases = {name: () if key == name else (key,) for name, key in zip(names, _keys(categories), strict=True)}
-    return _entries(roles, known, names, aliases)
-
-
 def _entries(
-    roles: Mapping[str, ClassRole],
-    known: Sequence[str],
-    names: Sequence[str],
-    aliases: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    categories: Categories | Sequence[str], known: Sequence[str], unknown: Sequence[str], ignored: Sequence[str] = ()
 ) -> tuple[ClassEntry, ...]:
-    """Return an entry for every name: known ones first, by index; those without a role are ``negative``."""
+    """Return an entry for every class: known ones first, by index; those without a role are ``negative``.
+
+    A source that tells its classes apart by keys, such as the MIDs of Open Images, has them as aliases.
+    """
+    names, keys = (categories.names, categories.keys) if isinstance(categories, Categories) else (categories, ())
+    key_of = dict(zip(names, keys or names, strict=True))
     index = {name: number for number, name in enumerate(known)}
-    others = [name for name in names if name not in index]
+    listed: dict[ClassRole, Sequence[str]] = {"unknown": unknown, "known": known, "ignored": ignored}
+    role = {name: each for each, several in listed.items() for name in several}
     return tuple(
         ClassEntry(
-            name=name, role=roles.get(name, "negative"), index=index.get(name, -1), aliases=aliases.get(name, ())
+            name=name,
+            role=role.get(name, "negative"),
+            index=index.get(name, -1),
+            aliases=() if key_of[name] == name else (key_of[name],),
         )
-        for name in (*known, *others)
+        for name in (*known, *(name for name in names if name not in index))
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from difflib import get_close_matches
 from importlib import import_module
@@ -19,10 +19,11 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 import msgspec
 from msgspec import Meta
 
-from curation.core.errors import ProtocolError
+from curation.core.errors import CurationError, ProtocolError
 from curation.core.files import inside
 from curation.core.json_text import decode_json
 from curation.core.reading import read_plain, utf8_text
+from curation.core.wording import did_you_mean
 from curation.manifest.header import (
     ClassEntry,
     ClassRole,
@@ -54,6 +55,8 @@ ROLES: tuple[ClassRole, ...] = ("known", "negative", "unknown", "ignored")
 ClassName = Annotated[str, Meta(min_length=1, max_length=200)]
 ClassNames = tuple[ClassName, ...]
 _DEEPEST = 50
+_PAGE = "docs/own_benchmark.md shows a file of each rule"
+_STORED, _UNREADABLE = "rule.parameters: file", "The benchmark file in the manifest cannot be read"
 _EARLIER = {"tasks": "owod --tasks ", "pools": "findmeifyoucan --set pair="}
 """Options of `build` that read files of earlier forms, by a table that only they have."""
 _OWN = ("name", "paper", "expect", "published", "cases")
@@ -277,6 +280,26 @@ class BenchmarkFile(_Table, frozen=True):
         table = self.sources.get(source)
         return (table.role if table else "") or source
 
+    def by_role(self, sources: Mapping[str, Any], need: str, expected: str, *uses: Collection[str]) -> dict[str, str]:
+        """Return the name of the source in each role.
+
+        Parameters
+        ----------
+        need, expected : str
+            What the rule needs, and how a file says so.
+        *uses : sequence of str
+            The roles that the sources may have together.
+
+        Raises
+        ------
+        ProtocolError
+            Two sources have one role, or the sources have other roles.
+        """
+        roles = {self.role(name): name for name in sources}
+        if len(roles) < len(sources) or {*roles} not in [{*use} for use in uses]:
+            raise wrong_sources(self.rule, need, expected, [f"{name} as {self.role(name)}" for name in sources])
+        return roles
+
     def parameters_as(self, form: type[Parameters]) -> Parameters:
         """Return ``[parameters]`` as the record of the rule."""
         return msgspec.convert(self.parameters, form, strict=False)
@@ -296,6 +319,42 @@ class WrittenFile(BenchmarkFile, frozen=True):
 
     extends: str = ""
     cases: dict[PartName, dict[str, Any]] = {}
+
+
+def wrong_sources(
+    rule: str, need: str, expected: str, given: Iterable[str], kind: type[CurationError] = ProtocolError
+) -> CurationError:
+    """Return the error of sources that do not fit a rule: of a file, or a `UsageError` of options."""
+    where = "[sources]" if kind is ProtocolError else None
+    return kind(f"The rule {rule} needs {need}", where=where, expected=expected, found=", ".join(given)[:300])
+
+
+def refuse_unused(benchmark: BenchmarkFile, unused: Mapping[str, str]) -> None:
+    """Raise `ProtocolError` for a key that has no effect: the author of the file expects one.
+
+    Parameters
+    ----------
+    unused : mapping of str to str
+        Keys such as ``classes.tasks``, or tables, each with what would be right.
+    """
+    tables = msgspec.to_builtins(benchmark)
+    for name, expected in unused.items():
+        table, _, key = name.partition(".")
+        if table in tables and (not key or key in tables[table]):
+            message, where = "A key of the benchmark file has no effect", f"[{table}] {key}".rstrip()
+            raise ProtocolError(message, where=where, expected=expected, hint="remove it")
+
+
+def require_named(benchmark: BenchmarkFile, key: str, classes: Collection[str]) -> None:
+    """Raise `ProtocolError` where a key of ``[classes]``, such as ``aliases``, names none of some classes."""
+    for name in getattr(benchmark.classes, key):
+        if name not in classes:
+            raise ProtocolError(
+                f"The key {key} names a class that the benchmark does not have",
+                where=f"[classes] {key}: {name}"[:200],
+                expected=f"one of {', '.join(sorted(classes))}"[:300],
+                hint=did_you_mean(name, classes, "remove it"),
+            )
 
 
 def file_schema(rule: str) -> dict[str, Any]:
@@ -364,7 +423,7 @@ def rule_of(text: str) -> str:
             where=str(path),
             expected=f"rule = one of {', '.join(RULES)}",
             found=repr(rule)[:80] if rule else "no key rule",
-            hint=[*hints, "docs/own_benchmark.md shows a file of each rule"][0],
+            hint=[*hints, _PAGE][0],
         )
     return str(rule)
 
@@ -387,15 +446,10 @@ def read_benchmark_file(text: str) -> str:
         try:
             settings = benchmark.parameters_as(rule_module(benchmark.rule).PARAMETERS)
         except msgspec.ValidationError as error:
-            message, where = "The benchmark file in the manifest cannot be read", "rule.parameters: file"
-            raise ProtocolError(message, where=where, found=str(error)[:200]) from None
-        if any(isinstance(getattr(benchmark.classes, role), NamesFile) for role in ROLES):
-            raise ProtocolError(
-                "A manifest holds class names, not the name of a list of them", where="rule.parameters: file"
-            )
-        if isinstance(getattr(settings, "keep", {}), str):
-            message = "A manifest holds the ids of an earlier split, not its name"
-            raise ProtocolError(message, where="rule.parameters: file")
+            raise ProtocolError(_UNREADABLE, where=_STORED, found=str(error)[:200]) from None
+        lists = [getattr(benchmark.classes, role) for role in ROLES]
+        if any(isinstance(names, NamesFile) for names in lists) or isinstance(getattr(settings, "keep", {}), str):
+            raise ProtocolError("A manifest holds lists of classes and ids, not their names", where=_STORED)
         return _as_text(benchmark)
     path, case = file_and_case(text)
     tables = _whole(path, case)
@@ -433,8 +487,7 @@ def _stored(benchmark: BenchmarkFile, settings: msgspec.Struct) -> str:
 
 def stated_in(text: str) -> BenchmarkFile:
     """Return the benchmark file that a manifest holds."""
-    message = "The benchmark file in the manifest cannot be read"
-    return decode_json(text.encode(), BenchmarkFile, ProtocolError, message, where="rule.parameters: file")
+    return decode_json(text.encode(), BenchmarkFile, ProtocolError, _UNREADABLE, where=_STORED)
 
 
 def slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
@@ -455,22 +508,24 @@ def class_entries(benchmark: BenchmarkFile, unknown: tuple[str, ...] = ()) -> tu
     ProtocolError
         No class is known, or a class has two roles.
     """
-    by_role = {role: benchmark.classes.of(role) for role in ROLES}
+    by_role: dict[ClassRole, tuple[str, ...]] = {role: benchmark.classes.of(role) for role in ROLES}
     names = [name for listed in by_role.values() for name in listed]
     if not by_role["known"]:
         raise ProtocolError("No class is known", where="[classes]", expected='known = ["bolt", "nut"]')
     if repeated := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
         raise ProtocolError("A class has two roles", where="[classes]", found=", ".join(repeated[:3]))
     by_role["unknown"] = (*by_role["unknown"], *(name for name in unknown if name not in names))
+    return entries_by_role(by_role, benchmark.classes.aliases, 1)
+
+
+def entries_by_role(
+    names: Mapping[ClassRole, Iterable[str]], aliases: Mapping[str, tuple[str, ...]] = {}, first: int = 0
+) -> tuple[ClassEntry, ...]:
+    """Return classes with their roles: known ones with indices from `first`, others with -1."""
     return tuple(
-        ClassEntry(
-            name=name,
-            role=role,
-            index=place if role == "known" else -1,
-            aliases=benchmark.classes.aliases.get(name, ()),
-        )
-        for role, listed in by_role.items()
-        for place, name in enumerate(listed, start=1)
+        ClassEntry(name=name, role=role, index=index if role == "known" else -1, aliases=aliases.get(name, ()))
+        for role, listed in names.items()
+        for index, name in enumerate(listed, first)
     )
 
 
@@ -500,12 +555,11 @@ def _whole(path: Path, case: str, above: tuple[Path, ...] = ()) -> dict[str, Any
         return tables
     if not isinstance(cases, dict) or not isinstance(cases.get(case), dict):
         names = [f"{path}/{name}" for name in cases] if isinstance(cases, dict) else []
-        near = get_close_matches(f"{path}/{case}", names, 1)
         raise ProtocolError(
             "The benchmark file has no such case",
             where=f"{path}: [cases.{case}]"[:300],
             expected=", ".join(names)[:300] or "a table [cases.KEY]",
-            hint=f"did you mean {near[0]}?" if near else None,
+            hint=did_you_mean(f"{path}/{case}", names),
         )
     laid = dict(cases[case])
     if nested := [key for key in ("extends", "cases") if key in laid]:
@@ -571,7 +625,7 @@ def _explained(error: msgspec.ValidationError, path: Path, keys: Sequence[str], 
     written = re.compile(rf"(?:^|[\s{{,\[.\"']){re.escape(key)}[\"']?\s*[=\].]")
     numbers = [str(number) for number, line in enumerate(lines, 1) if written.search(line)]
     place = {0: "", 1: f", line {', '.join(numbers)}"}.get(len(numbers), f", one of the lines {', '.join(numbers[:5])}")
-    near = get_close_matches(key, keys) if "unknown" in message else []
+    is_unknown = "unknown" in message
     if "matching regex" in message:
         forms = {
             "name": "lower-case letters, digits, . and _, joined by - and at most one /",
@@ -579,13 +633,13 @@ def _explained(error: msgspec.ValidationError, path: Path, keys: Sequence[str], 
             "sha256": "sha256: and 64 digits of 0 to 9 and a to f",
         }
         message = forms.get(key, "a to z, 0 to 9, _")
-    problem = "an unknown key" if "unknown" in message else "no such key" if unknown else "a wrong value"
+    problem = "an unknown key" if is_unknown else "no such key" if unknown else "a wrong value"
     where = f"{path}{place}" + (f", table [{'.'.join(names)}]" if names else "")
     return ProtocolError(
         f"The benchmark file has {problem}: {key}",
         where=where,
-        expected=f"one of {', '.join(keys)}"[:300] if "unknown" in message else message.removeprefix("Expected "),
-        hint=f"did you mean {near[0]}?" if near else "docs/own_benchmark.md shows a file of each rule",
+        expected=f"one of {', '.join(keys)}"[:300] if is_unknown else message.removeprefix("Expected "),
+        hint=did_you_mean(key, keys if is_unknown else (), _PAGE),
     )
 
 

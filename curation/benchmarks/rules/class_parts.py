@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise, zip_longest
 from typing import Literal
 
 import numpy as np
@@ -64,6 +66,29 @@ def split_classes(
     shuffled = sorted(classes, key=lambda name: hashlib.sha256(f"{seed}:{name}".encode()).hexdigest())
     ends = [number * size + min(number, rest) for number in range(parts + 1)]
     return tuple(tuple(sorted(shuffled[start:end])) for start, end in pairwise(ends))
+
+
+def quotas(total: int, shares: Sequence[Decimal | Fraction], over: Sequence[Fraction] = ()) -> list[int]:
+    """Return whole numbers of this sum, each next to its share; rounded up where most is missing, also from before.
+
+    Parameters
+    ----------
+    shares : sequence of Decimal or Fraction
+        They sum to 1.
+    over : sequence of Fraction
+        What each lacks from before.
+
+    Examples
+    --------
+    >>> quotas(12, [Decimal("0.7"), Decimal("0.1"), Decimal("0.2")])
+    [9, 1, 2]
+    """
+    exact = [Fraction(share) * total for share in shares]
+    counts = [int(each) for each in exact]
+    missing = [each - count + before for each, count, before in zip_longest(exact, counts, over, fillvalue=0)]
+    for part in sorted(range(len(counts)), key=lambda part: (-missing[part], part))[: total - sum(counts)]:
+        counts[part] += 1
+    return counts
 
 
 def rotation(

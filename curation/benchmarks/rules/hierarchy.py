@@ -12,8 +12,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from difflib import get_close_matches
-from fractions import Fraction
 from itertools import combinations, cycle
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -22,16 +20,35 @@ import numpy as np
 from msgspec import Meta
 
 from curation.benchmarks.benchmark import fact
-from curation.benchmarks.parts import Selection, all_images, hash_rank, make_part, manifest_of_file
-from curation.benchmarks.rules.benchmark_file import BenchmarkFile, decimal_text, stated_in
-from curation.benchmarks.rules.starting import StartOptions, beginning, listed, quoted, quoted_key, source_tables
+from curation.benchmarks.parts import Selection, all_images, hash_rank, make_part, manifest_of_file, require_images
+from curation.benchmarks.rules.benchmark_file import (
+    BenchmarkFile,
+    decimal_text,
+    entries_by_role,
+    refuse_unused,
+    require_named,
+    stated_in,
+    wrong_sources,
+)
+from curation.benchmarks.rules.class_parts import quotas
+from curation.benchmarks.rules.starting import (
+    StartOptions,
+    alias_lines,
+    array,
+    beginning,
+    listed,
+    other_spellings,
+    quoted,
+    quoted_key,
+    source_tables,
+)
 from curation.core.errors import HierarchyError, ProtocolError, UsageError
-from curation.core.wording import examples, plain_name
+from curation.core.wording import did_you_mean, examples
 from curation.evaluation.class_scores import NEGATIVE, UNKNOWN
 from curation.manifest.header import ClassEntry, ClassRole, Header, LabelView, Paper
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions
-from curation.signals.hierarchy.class_lists import Placed, placed
+from curation.signals.hierarchy.class_lists import placed
 from curation.signals.hierarchy.hierarchy import ancestors, label, leaves_under, node_of
 from curation.signals.hierarchy.wordnet import open_wordnet
 from curation.sources.class_folders import part_of_images
@@ -95,6 +112,7 @@ class HierarchyParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
 
 PARAMETERS = HierarchyParameters
 USUAL_SOURCES = (IMAGES, *USES)
+_NEED = "one source, or a training and a test source"
 
 
 def score_words(_: Header) -> list[str]:
@@ -128,11 +146,7 @@ class RolePartition:
 
     def entries(self, aliases: Mapping[str, tuple[str, ...]]) -> tuple[ClassEntry, ...]:
         """Return the classes with their roles: known ones indexed from 0 in sorted order, the others -1."""
-        return tuple(
-            ClassEntry(name=name, role=role, index=index if role == "known" else -1, aliases=aliases.get(name, ()))
-            for role in ROLES
-            for index, name in enumerate(getattr(self, role))
-        )
+        return entries_by_role({role: getattr(self, role) for role in ROLES}, aliases)
 
 
 def partition_classes(
@@ -185,10 +199,21 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     """
     benchmark = stated_in(parameters["file"])
     settings = benchmark.parameters_as(HierarchyParameters)
-    for key, table in (("views", benchmark.views), ("classes.tasks", benchmark.classes.tasks)):
-        if table:
-            raise ProtocolError("The rule hierarchy does not have this table", where=f"[{key}]", hint="remove it")
-    pools = _pools(benchmark, settings, sources)
+    refuse_unused(
+        benchmark, {"views": "views of boxes elsewhere", "classes.tasks": "known, negative and unknown classes"}
+    )
+    expected = (
+        "[sources.images]; or [sources.train], [sources.test] and perhaps [sources.val]; of another name, with as ="
+    )
+    by_use = benchmark.by_role(sources, _NEED, expected, (IMAGES,), ("train", "test"), USES)
+    if not (pools := _pools(by_use, sources, keep=settings.parts == "source")):
+        raise ProtocolError(
+            "There are no parts to keep",
+            where="[parameters] parts",
+            expected="one source: a folder train, and a folder test or val (valid), each with class folders",
+            found=", ".join(by_use),
+            hint='parts = "shares" in [parameters]',
+        )
     names = dict.fromkeys(name for source in sources.values() for name in source.categories.names)
     roles, unassigned = roles_of(benchmark, settings.cut, tuple(sorted(names)))
     classes = roles.entries(benchmark.classes.aliases)
@@ -196,6 +221,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         make_part(part, part, Selection(slot, sources[slot], positions), classes, view=LabelView(), rule=selection)
         for part, slot, positions, selection in _distribute(benchmark, settings, pools, classes)
     ]
+    require_images(made, {"val": "val = 0 in [parameters], with its share added to train; or more images"})
     if unassigned:
         names_of_some = ", ".join(unassigned[:_SHOWN])
         note = f"Classes of the sources without a role, left out ({len(unassigned)}): {names_of_some}."
@@ -214,40 +240,32 @@ class _Pool(NamedTuple):
     origin: str
 
 
-def _pools(benchmark: BenchmarkFile, settings: HierarchyParameters, sources: Mapping[str, Source]) -> dict[str, _Pool]:
-    """Return the images by what they are used for: ``images``, or ``train``, ``test`` and perhaps ``val``."""
-    uses = [benchmark.role(name) for name in sources]
-    if uses != [IMAGES] and not (len(set(uses)) == len(uses) and {"train", "test"} <= {*uses} <= {*USES}):
-        raise ProtocolError(
-            "The rule hierarchy needs one source, or a training and a test source",
-            where="[sources]",
-            expected="one table [sources.images]; or [sources.train], [sources.test] and perhaps [sources.val]; a "
-            'table of another name has as = "images", "train", "val" or "test"',
-            found=", ".join(f"{name} as {use}" for name, use in zip(sources, uses, strict=True)),
-        )
-    if settings.parts == "shares" or uses != [IMAGES]:
-        if settings.parts == "source":
-            message = "Sources that are parts have no parts of their own"
-            raise ProtocolError(message, where="[parameters] parts", found='"source"', hint='parts = "shares"')
+def _pools(by_use: Mapping[str, str], sources: Mapping[str, Source], *, keep: bool) -> dict[str, _Pool]:
+    """Return the images by what they are used for: ``images``, or ``train``, ``test`` and perhaps ``val``.
+
+    Parameters
+    ----------
+    by_use : mapping of str to str
+        Names of the sources.
+    keep : bool
+        Whether to take the folders of one source; without a folder ``train`` and another there are none.
+    """
+    if not keep:
         return {
-            use: _Pool(name, source, all_images(source), f"source {name}")
-            for use, (name, source) in zip(uses, sources.items(), strict=True)
+            use: _Pool(name, sources[name], all_images(sources[name]), f"source {name}") for use, name in by_use.items()
         }
-    [(name, source)] = sources.items()
-    folder_part = part_of_images(source)
+    if IMAGES not in by_use:
+        return {}
+    name = by_use[IMAGES]
+    folder_part = part_of_images(sources[name])
     offered = [part for part in USES if (folder_part == part).any()]
-    if "train" not in offered or len(offered) == 1:
-        raise ProtocolError(
-            "The source has no parts to keep",
-            where=f"source {name}: {source.files[0].name if source.files else ''}",
-            expected="a folder train, and a folder test or val (valid), each with class folders",
-            found=", ".join(offered) or "no such folders",
-            hint='parts = "shares" in [parameters]',
-        )
     # As in the paper: without a test part, the validation images test, and val is a share of the training images.
-    uses_of = {part: part for part in offered} if "test" in offered else {"train": "train", "test": "val"}
+    folders = {part: part for part in offered} if "test" in offered else {"train": "train", "test": "val"}
+    if "train" not in offered or len(offered) == 1:
+        return {}
     return {
-        use: _Pool(name, source, np.flatnonzero(folder_part == part), f"folder {part}") for use, part in uses_of.items()
+        use: _Pool(name, sources[name], np.flatnonzero(folder_part == part), f"folder {part}")
+        for use, part in folders.items()
     }
 
 
@@ -272,13 +290,13 @@ def _distribute(
         selection = f"Images of {', '.join(roles[:-1])} and {roles[-1]} classes in {pool.origin}"
         if part in chosen:
             selection += f": a share of {decimal_text(shares[part])} of each class, by the rank of sha256(salt + id)"
-        _require_images(part, pool, class_of[use][rows], entries, benchmark.classes.absent, shares)
+        _require_images(part, pool, class_of[use][rows], entries, benchmark.classes.absent)
         yield part, pool.slot, pool.positions[rows], f"{selection}."
 
 
 def _shares(settings: HierarchyParameters, pools: Mapping[str, _Pool]) -> dict[PartName, Decimal]:
     """Return the share of each part that is split off; none where every part has images of its own."""
-    usual: Mapping[str, Decimal] = {} if "val" in pools else _USUAL if IMAGES in pools else _USUAL_OF_TRAIN
+    usual = _usual_shares(pools)
     chosen = {part: share for part in USES if (share := getattr(settings, part)) is not None}
     shares = dict(chosen or usual)
     if shares.keys() != usual.keys() or sum(shares.values()) != bool(usual):
@@ -293,18 +311,8 @@ def _shares(settings: HierarchyParameters, pools: Mapping[str, _Pool]) -> dict[P
     return {part: shares[part] for part in USES if shares.get(part)}
 
 
-def quotas(size: int, shares: Sequence[Decimal]) -> list[int]:
-    """Return whole numbers that sum to a size and follow shares that sum to 1, by largest remainder.
-
-    >>> quotas(12, [Decimal("0.7"), Decimal("0.1"), Decimal("0.2")])
-    [9, 1, 2]
-    """
-    exact = [Fraction(share) * size for share in shares]
-    counts = [int(part) for part in exact]
-    by_remainder = sorted(range(len(exact)), key=lambda part: counts[part] - exact[part])
-    for part in by_remainder[: size - sum(counts)]:
-        counts[part] += 1
-    return counts
+def _usual_shares(pools: Mapping[str, _Pool]) -> dict[str, Decimal]:
+    return {} if "val" in pools else dict(_USUAL if IMAGES in pools else _USUAL_OF_TRAIN)
 
 
 def _split(pool: _Pool, labels: Int64s, shares: Mapping[PartName, Decimal], salt: str) -> dict[PartName, Int64s]:
@@ -326,41 +334,24 @@ def _class_of(pool: _Pool, classes: Sequence[ClassEntry]) -> Int64s:
 
 
 def _require_images(
-    part: PartName,
-    pool: _Pool,
-    labels: Int64s,
-    entries: Sequence[ClassEntry],
-    absent: Collection[str],
-    shares: Mapping[PartName, Decimal],
+    part: PartName, pool: _Pool, labels: Int64s, entries: Sequence[ClassEntry], absent: Collection[str]
 ) -> None:
-    """Raise `ProtocolError` where a class of the part has no image in it; of val, where the part is empty."""
-    counts = np.bincount(labels, minlength=len(entries))
-    lacking = [entry.name for entry, n in zip(entries, counts.tolist(), strict=False) if not n]
-    if part == "val" and counts.any():
+    """Raise `ProtocolError` where a class of a part has no image in it; validation images may lack classes."""
+    present = {*np.unique(labels).tolist()}
+    lacking = [entry.name for number, entry in enumerate(entries) if number not in present and entry.name not in absent]
+    if part == "val" or not lacking:
         return
-    if not (lacking := [name for name in lacking if part == "val" or name not in absent]):
-        return
-    names = ", ".join(map(quoted, lacking[:_SHOWN]))
-    used = {*lacking, *(entry.name for entry in entries)}
-    others = {plain_name(name): name for name in pool.source.categories.names if name not in used}
-    near = get_close_matches(plain_name(lacking[0]), others, 1, 0.8)
-    if part == "val" and shares:
-        merged = {**shares, "train": shares["train"] + shares["val"], "val": Decimal(0)}
-        hint = f"in [parameters] {', '.join(f'{name} = {decimal_text(merged[name])}' for name in merged)}"
-    elif part == "val":
-        hint = "add photos, or remove the part val, so that it is a share of the training images"
-    elif near:
-        hint = f"[classes.aliases] {quoted_key(lacking[0])} = [{quoted(others[near[0]])}]"
-    else:
-        hint = f"in [classes] ignored = [{names}] in place of their roles, or absent = [{names}] beside them"
+    used, listed_names = {entry.name for entry in entries}, array(lacking[:_SHOWN])
+    others = [name for name in pool.source.categories.names if name not in used]
+    otherwise = f"in [classes] ignored = {listed_names} in place of their roles, or absent = {listed_names} beside them"
+    form = f"[classes.aliases] {quoted_key(lacking[0])} = [{quoted('{}')}]"
     raise ProtocolError(
-        f"Classes have no image in the part {part}" if part != "val" else "The part val has no images",
-        where=f"source {pool.slot}" + (f", {pool.origin}" if pool.origin != f"source {pool.slot}" else ""),
-        expected=f"images of each of the {len(entries)} classes" if part != "val" else f"images of {names}"[:300],
-        found=f"no images of {names}"[:300] if part != "val" else "shares that leave no image of any class to val"
-        if shares else "none",
-        hint=hint,
-    )  # fmt: skip
+        f"Classes have no image in the part {part}",
+        where=f"source {pool.slot}, {pool.origin}",
+        expected=f"images of each of the {len(entries)} classes",
+        found=f"no images of {listed_names}"[:300],
+        hint=did_you_mean(lacking[0], others, otherwise, form),
+    )
 
 
 class _SuperClass(NamedTuple):
@@ -404,16 +395,9 @@ def roles_of(benchmark: BenchmarkFile, cut: str, names: Sequence[str]) -> tuple[
     assigned = [name for role in roles for group in members[role] for name in dict.fromkeys(group)]
     if repeated := [name for name in dict.fromkeys(assigned) if assigned.count(name) > 1]:
         raise ProtocolError("A class is listed twice", where="[classes]", found=", ".join(repeated[:3]))
-    if strange := [name for name in classes.aliases if name not in available]:
-        raise ProtocolError("An alias is of no class", where=f"[classes.aliases] {strange[0]}", found=strange[0])
-    if strange := [name for name in _synsets(benchmark) if name not in {*available, *assigned}]:
-        near = get_close_matches(strange[0], available, 1)
-        raise ProtocolError(
-            "A synset is of no class",
-            where=f"[classes.synsets] {strange[0]}",
-            expected=f"one of {', '.join(available)}"[:300],
-            hint=f"did you mean {near[0]}?" if near else "remove the line",
-        )
+    require_named(benchmark, "aliases", available)
+    if not isinstance(classes.synsets, str):
+        require_named(benchmark, "synsets", {*available, *assigned})
     if unresolved or classes.synsets:
         _add_super_classes(benchmark, unresolved, [*available], {*assigned}, members)
     hint = "in place of one of the super-classes, list its classes"
@@ -428,8 +412,8 @@ def roles_of(benchmark: BenchmarkFile, cut: str, names: Sequence[str]) -> tuple[
                 f"No class is {role}",
                 where=f"[classes] {role}",
                 expected=f"classes of the sources, such as {', '.join((roleless or [*available])[:5])}",
-                found=f"{role} = [{', '.join(map(quoted, getattr(classes, role)[:5]))}]",
-                hint=f"{role} = [{', '.join(map(quoted, roleless[:5]))}]" if roleless else None,
+                found=f"{role} = {array(getattr(classes, role)[:5])}",
+                hint=f"{role} = {array(roleless[:5])}" if roleless else None,
             )
     return partition, tuple(name for name in available if name not in partition.labels())
 
@@ -442,21 +426,18 @@ def _add_super_classes(
     members: Mapping[str, list[list[str]]],
 ) -> None:
     """Add to the lists of each role those of some classes that are not named and lie at or below its super-classes."""
-    graph, placement = place_in_wordnet(benchmark, names)
+    graph, node_of_class, absent = place_in_wordnet(benchmark, names)
     nodes = [
         _SuperClass(role, position, text, _node(graph, benchmark, role, text, names))
         for role, position, text in unresolved
     ]
     free = [name for name in names if name not in assigned] if nodes else []
-    if repeated := [each for each in nodes if [other.node for other in nodes].count(each.node) > 1]:
-        found = ", ".join(f"{each.text} ({each.role})" for each in repeated[:3])
-        raise ProtocolError("A super-class is listed twice", where="[classes]", found=found)
-    leaves = {placement.nodes[name] for name in free if name in placement.nodes}
+    leaves = {node_of_class[name] for name in free if name in node_of_class}
     below = {each: {*leaves_under(graph, each.node, leaves), each.node} for each in nodes}
     above = {each: ancestors(graph, [each.node]) - {each.node} for each in nodes}
     used: set[_SuperClass] = set()
     for name in free:
-        owners = [each for each in nodes if placement.nodes.get(name) in below[each]]
+        owners = [each for each in nodes if node_of_class.get(name) in below[each]]
         used.update(owners)
         deciding = [each for each in owners if not any(each.node in above[other] for other in owners)]
         if len({each.role for each in deciding}) > 1:
@@ -469,38 +450,39 @@ def _add_super_classes(
             )
         for each in deciding[:1]:
             members[each.role][each.position].append(name)
-    if unplaced := [name for name in free if name not in placement.nodes]:
+    if unplaced := [name for name in free if name not in node_of_class]:
         first = unplaced[0]
         sense = next(iter(placed(open_wordnet(), [[_first_sense(first)]])[1][0].nodes), "dog.n.01")
         raise ProtocolError(
             "Classes without a role have no place in WordNet, so that no super-class can decide about them",
             where="[classes.synsets]",
             expected="a synset of each of them",
-            found=f"{examples(unplaced)}; {first}: {placement.absent[first]}",
+            found=f"{examples(unplaced)}; {first}: {absent[first]}",
             hint=f'[classes.synsets] {quoted_key(first)} = "{sense}"; or ignored = [{quoted(first)}] leaves it out',
         )
     for each in nodes:
         if each not in used:
-            near = get_close_matches(each.text, names, 1)
             raise ProtocolError(
                 "No class that is not listed itself lies at or below a super-class",
                 where=f"[classes] {each.role}: {each.text}",
                 expected=f"one of the classes {', '.join(names)}"[:300] + ", a group, or a synset above some of them",
                 found=f"{each.text}, the synset {label(graph, each.node)}",
-                hint=f"did you mean {near[0]}?" if near else f"remove {quoted(each.text)}",
+                hint=did_you_mean(each.text, names, f"remove {quoted(each.text)}"),
             )
 
 
-def place_in_wordnet(benchmark: BenchmarkFile, names: Sequence[str]) -> tuple[Graph, Placed]:
-    """Return WordNet, and the synset of each class: as ``[classes.synsets]`` says, else by its name if that is clear.
+def place_in_wordnet(benchmark: BenchmarkFile, names: Sequence[str]) -> tuple[Graph, dict[str, str], dict[str, str]]:
+    """Return WordNet, the synset of each class, and why others have none.
+
+    The synset is that of ``[classes.synsets]``, else that of the name if it has one meaning.
 
     Raises
     ------
     ProtocolError
         A value of ``[classes.synsets]`` is no synset.
     """
-    maps = (benchmark.classes.synsets,) if isinstance(benchmark.classes.synsets, str) else ()
-    synsets = _synsets(benchmark)
+    stated = benchmark.classes.synsets
+    maps, synsets = ((stated,), {}) if isinstance(stated, str) else ((), stated)
     texts = [synsets.get(name, name) for name in names]
     wordnet = open_wordnet()
     _, (matches,) = placed(wordnet, [texts], maps)
@@ -512,28 +494,24 @@ def place_in_wordnet(benchmark: BenchmarkFile, names: Sequence[str]) -> tuple[Gr
             found=f"{synsets[wrong[0]]!r:.80}: {matches.absent[synsets[wrong[0]]]}"[:300],
             hint=f"curation hierarchy find {shlex.quote(wrong[0])}",
         )
-    pairs = list(zip(names, texts, strict=True))
-    nodes = {name: matches.nodes[text] for name, text in pairs if text in matches.nodes}
-    absent = {name: matches.absent[text] for name, text in pairs if text in matches.absent}
-    return wordnet.all_nouns(), Placed(tuple(names), nodes, absent)
-
-
-def _synsets(benchmark: BenchmarkFile) -> Mapping[str, str]:
-    """Return the synsets that the file states class by class."""
-    return {} if isinstance(benchmark.classes.synsets, str) else benchmark.classes.synsets
+    text_of = dict(zip(names, texts, strict=True))
+    nodes, absent = (
+        {name: by_text[text] for name, text in text_of.items() if text in by_text}
+        for by_text in (matches.nodes, matches.absent)
+    )
+    return wordnet.all_nouns(), nodes, absent
 
 
 def _node(graph: Graph, benchmark: BenchmarkFile, role: str, text: str, names: Sequence[str]) -> str:
     try:
         return node_of(graph, text)
     except HierarchyError as error:
-        near = get_close_matches(text, [*names, *benchmark.classes.groups], 1)
         raise ProtocolError(
             "A name is no class of the sources, no group, and no synset of WordNet",
             where=f"[classes] {role}",
             expected=f"one of {', '.join(names)}"[:200] + "; a group of [classes.groups]; or a synset such as dog.n.01",
             found=f"{text!r:.80}" + (f": {error.found}" if error.found else ""),
-            hint=f"did you mean {near[0]}?" if near else error.hint,
+            hint=did_you_mean(text, [*names, *benchmark.classes.groups], error.hint),
         ) from None
 
 
@@ -555,25 +533,19 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     ProtocolError
         No two classes have enough images.
     """
-    if [*sources] != [IMAGES] and not {"train", "test"} <= {*sources} <= {*USES}:
-        raise UsageError(
-            "The rule hierarchy needs one source, or a training and a test source",
-            expected="--source PATH, or --source train=PATH --source test=PATH",
-            found=", ".join(sources),
-        )
-    sides, parts = _sides(sources)
-    aliases = _other_spellings(sides)
-    counts = {
-        name: tuple(sum(side.get(each, 0) for each in (name, *aliases.get(name, ()))) for side in sides.values())
-        for name in sorted({name for side in sides.values() for name in side} - {*sum(aliases.values(), ())})
-    }
-    usual = [*_USUAL.values()]
-    if len(sides) == 1:
-        seen = [name for name, (n,) in counts.items() if all(np.array(quotas(n, usual))[[0, 2]])]
-        further: list[str] = []
-    else:
-        seen = [name for name, n in counts.items() if all(n)]
-        further = [name for name, n in counts.items() if n[-1] and not n[0]]
+    if {*sources} not in ({IMAGES}, {"train", "test"}, {*USES}):
+        expected = "--source PATH, or --source train=PATH --source test=PATH"
+        raise wrong_sources("hierarchy", _NEED, expected, sources, UsageError)
+    by_use = {name: name for name in sources}
+    pools = _pools(by_use, sources, keep=True) or _pools(by_use, sources, keep=False)
+    sides = {use: _class_counts(pools[use]) for use in (IMAGES, *USES) if use in pools}
+    aliases = {} if IMAGES in pools else other_spellings(sides["train"], sides["test"])
+    every = sorted({name for side in sides.values() for name in side} - {*aliases.values()})
+    counts = {name: tuple(side[name] + side[aliases.get(name, "")] for side in sides.values()) for name in every}
+    # Of one source, a class needs images for the training and the test part.
+    shared = {name: quotas(n[0], [*_USUAL.values()])[::2] if IMAGES in pools else n for name, n in counts.items()}
+    seen = [name for name, n in shared.items() if all(n)]
+    further = [name for name, n in shared.items() if IMAGES not in pools and n[-1] and not n[0]]
     graph, nodes, synsets = _proposed_synsets(seen)
     known, negative, note = _proposed_roles(graph, seen, nodes, further)
     unknown = [name for name in (*seen, *further) if name not in {*known, *negative}]
@@ -581,13 +553,12 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         raise ProtocolError(
             "No two classes have enough images for known and unknown ones",
             where=", ".join(sources),
-            expected="three images of each of two classes"
-            if len(sides) == 1
-            else f"two classes with {' and '.join(sides)} images, or one and another with test images",
+            expected="two classes with three images each; or with training and test images, or one and another to test",
             found=", ".join(f"{name}: {' and '.join(map(str, n))}" for name, n in [*counts.items()][:5]),
         )
     ignored = [name for name in counts if name not in {*known, *negative, *unknown}]
-    words = [f"{side} images".strip() for side in sides]
+    roles = {"known": known, "negative": negative, "unknown": unknown, "ignored": ignored}
+    words = [side if side == IMAGES else f"{side} images" for side in sides]
     remarks = {
         name: " and ".join(f"{n:,} {word}" for n, word in zip(numbers, words, strict=True))
         + (f" of {graph.nodes[name]['name']}" if name in graph else "")
@@ -600,44 +571,22 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         "[classes]",
         f"# {note}",
         "# A role may also list a group, or a super-class such as \"animal.n.01\": its classes by [classes.synsets].",
-        *(line for role, names in (("known", known), ("negative", negative), ("unknown", unknown), ("ignored", ignored))
-          for line in (listed(role, names, [remarks[name] for name in names]) if names or role != "ignored" else [])),
-        *(["# Other spellings of a class in the sources.", "[classes.aliases]"] if aliases else []),
-        *(f"{quoted_key(name)} = [{', '.join(map(quoted, others))}]" for name, others in aliases.items()),
+        *(line for role, names in roles.items() for line in listed(role, names, [remarks[name] for name in names])),
+        *alias_lines(aliases),
         *(["# What the names mean in WordNet, as far as super-classes are listed: correct them.", "[classes.synsets]"]
           if synsets else []),
         *(f"{quoted_key(name)} = {quoted(synset)}" for name, synset in synsets.items()),
         "",
         "[parameters]",
-        *_proposed_shares(parts, [counts[name][0] for name in (*known, *negative)], is_one=IMAGES in sources),
+        *_proposed_shares(pools, [counts[name][0] for name in (*known, *negative)]),
     ]  # fmt: skip
 
 
-def _sides(sources: Mapping[str, Source]) -> tuple[dict[str, dict[str, int]], list[str]]:
-    """Return how many images each class has in each part, or in all; and the parts of the source."""
-    labels = {
-        name: np.array(source.categories.names, object)[class_of_images(source)] for name, source in sources.items()
-    }
-    folder_part = part_of_images(sources[IMAGES]) if IMAGES in sources else np.empty(0, object)
-    parts: list[str] = [part for part in USES if (folder_part == part).any()]
-    if "train" in parts and len(parts) > 1:
-        # Without a test part, the last one is the test part.
-        uses = parts if "test" in parts else ["train", "test"]
-        labels = {use: labels[IMAGES][folder_part == part] for use, part in zip(uses, parts, strict=True)}
-    elif IMAGES in sources:
-        labels, parts = {"": labels[IMAGES]}, []
-    else:
-        parts = list(sources)
-    return {name: dict(Counter(labels[name].tolist())) for name in ("", *USES) if name in labels}, parts
-
-
-def _other_spellings(sides: Mapping[str, Mapping[str, int]]) -> dict[str, tuple[str, ...]]:
-    """Return test classes by the training class whose name differs in case or punctuation alone."""
-    if len(sides) == 1:
-        return {}
-    by_word = {plain_name(name): name for name in sides["train"] if name not in sides["test"]}
-    matches = {name: by_word.get(plain_name(name)) for name in sides["test"] if name not in sides["train"]}
-    return {train: (test,) for test, train in sorted(matches.items()) if train is not None}
+def _class_counts(pool: _Pool) -> Counter[str]:
+    """Return how many images each class has."""
+    return Counter(
+        np.array(pool.source.categories.names, object)[class_of_images(pool.source)[pool.positions]].tolist()
+    )
 
 
 def _proposed_synsets(names: Sequence[str]) -> tuple[Graph, dict[str, str], dict[str, str]]:
@@ -673,20 +622,14 @@ def _proposed_roles(
     return [*seen[:half]], [*seen[half : half + quarter]], "The first half is known, the next quarter negative."
 
 
-def _proposed_shares(parts: Sequence[str], sizes: Sequence[int], *, is_one: bool) -> list[str]:
+def _proposed_shares(pools: Mapping[str, _Pool], sizes: Sequence[int]) -> list[str]:
     """Return the lines of the parameters: the source's own parts, or shares under which val is not empty."""
     lines = []
-    if is_one and parts:
-        lines = [
-            '# The parts of the folders are kept; "shares" distributes all images anew.'
-            if "test" in parts
-            else '# The folder val is the test part, as in the paper; "shares" distributes all images anew.',
-            'parts = "source"',
-        ]
-    if "val" in parts and (not is_one or "test" in parts):
+    if folders := [f"{use} is the {pool.origin}" for use, pool in pools.items() if pool.origin.startswith("folder")]:
+        lines = [f'# {", ".join(folders)}; "shares" distributes all images anew.', 'parts = "source"']
+    if not (shares := _usual_shares(pools)):
         return lines
-    shares = _USUAL_OF_TRAIN if parts else _USUAL
     if not any(quotas(size, [*shares.values()])[1] for size in sizes):
-        shares = {**shares, "train": shares["train"] + shares["val"], "val": Decimal(0)}
-    lines.append(f"# Shares of each class's {'training images' if parts else 'images'}, by hash rank.")
-    return [*lines, *(f"{part} = {share}" for part, share in shares.items())]
+        shares |= {"train": shares["train"] + shares["val"], "val": Decimal(0)}
+    subject = "images" if IMAGES in pools else "training images"
+    return [*lines, f"# Shares of each class's {subject}, by hash rank.", *(f"{k} = {v}" for k, v in shares.items())]

@@ -14,6 +14,7 @@ import numpy as np
 
 from curation.benchmarks.parts import Part, Selection, hash_rank, make_part, manifest_of_file
 from curation.benchmarks.rules.benchmark_file import BenchmarkFile, class_entries, decimal_text, stated_in
+from curation.benchmarks.rules.class_parts import quotas
 from curation.benchmarks.rules.starting import StartOptions, beginning, quoted, source_tables
 from curation.core.columns import distinct, text_array
 from curation.core.errors import CurationWarning, ProtocolError, UsageError
@@ -270,14 +271,14 @@ def assign(
     over = [Fraction(0)] * len(shares)
     for members in np.split(rank, ends) if len(rank) else ():
         size, total = units.size[members], int(units.size[members].sum())
-        room = np.array(_quotas(total, list(shares.values()), over))
+        room = np.array(quotas(total, list(shares.values()), over))
         has_part = part_of[members] != _NO_PART
         if has_part.any():
             np.subtract.at(room, part_of[members][has_part], size[has_part])
             room = room.clip(0)
             if (left := int(size[~has_part].sum())) != room.sum():
                 parts = [Fraction(int(n), int(room.sum())) for n in room] if room.sum() else list(shares.values())
-                room = np.array(_quotas(left, parts, [Fraction(0)] * len(parts)))
+                room = np.array(quotas(left, parts))
         free, size = members[~has_part], size[~has_part]
         large = size > min(room[room > 0], default=0)
         order = np.argsort(np.where(large, -size, 0), kind="stable")
@@ -291,16 +292,6 @@ def assign(
             before + share * total - int(n) for before, share, n in zip(over, shares.values(), obtained, strict=True)
         ]
     return part_of
-
-
-def _quotas(total: int, shares: Sequence[Fraction], over: Sequence[Fraction]) -> list[int]:
-    """Return whole numbers of this sum, each next to its share; rounded up where most is missing, also from before."""
-    exact = [share * total for share in shares]
-    counts = [int(each) for each in exact]
-    missing = [each - count + before for each, count, before in zip(exact, counts, over, strict=True)]
-    for part in sorted(range(len(counts)), key=lambda part: (-missing[part], part))[: total - sum(counts)]:
-        counts[part] += 1
-    return counts
 
 
 def rarest_class(source: Source) -> Int64s:

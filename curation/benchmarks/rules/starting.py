@@ -16,7 +16,7 @@ from curation.benchmarks.rules.benchmark_file import RuleName, rule_module
 from curation.core.arguments import checked
 from curation.core.columns import distinct
 from curation.core.errors import ProtocolError, UsageError
-from curation.core.wording import slug
+from curation.core.wording import plain_name, slug
 from curation.manifest.header import NAME
 from curation.sources.datasets import users_name
 from curation.sources.opening import open_slots
@@ -141,15 +141,11 @@ def source_tables(
         lines.append("# exhaustive: whether every object of every class is annotated: the audit cannot know.")
     lines.append("[sources]")
     for key in (*sources, *later):
-        table: dict[str, Any] = {"as": roles.get(key, ""), "dataset": word}
-        if is_shared:
-            table["dataset"] = f"{word}_{slug(key)}"[:32].replace("-", "_")
-        table["part"] = sources[key].part if key in sources else ""
-        given = {} if exhaustive is None else {"exhaustive": exhaustive}
-        values = {field: quoted(value) for field, value in table.items() if value}
-        values |= {field: str(value).lower() for field, value in given.items()}
-        fields = ", ".join(f"{field} = {value}" for field, value in values.items())
-        lines.append(f"{quoted_key(key)} = {{ {fields} }}")
+        dataset = f"{word}_{slug(key)}"[:32].replace("-", "_") if is_shared else word
+        texts = {"as": roles.get(key, ""), "dataset": dataset, "part": sources[key].part if key in sources else ""}
+        fields = [f"{field} = {quoted(text)}" for field, text in texts.items() if text]
+        fields += [] if exhaustive is None else [f"exhaustive = {str(exhaustive).lower()}"]
+        lines.append(f"{quoted_key(key)} = {{ {', '.join(fields)} }}")
     return lines
 
 
@@ -195,6 +191,31 @@ def listed(field: str, names: Sequence[str], remarks: Sequence[str] | str) -> li
     comments = [remarks] * len(names) if isinstance(remarks, str) else remarks
     rows = [f"  {quoted(name)},  # {remark}" for name, remark in zip(names, comments, strict=True)]
     return [f"{field} = [", *rows, "]"]
+
+
+def array(names: Iterable[str]) -> str:
+    """Return a TOML array of names."""
+    return f"[{', '.join(map(quoted, names))}]"
+
+
+def other_spellings(names: Iterable[str], others: Iterable[str]) -> dict[str, str]:
+    """Return other names that differ from one of some classes in case or blanks alone, by the class."""
+    by_plain_name = {plain_name(name): name for name in names}
+    apart = [other for other in others if other not in by_plain_name.values()]
+    return {by_plain_name[plain]: other for other in apart if (plain := plain_name(other)) in by_plain_name}
+
+
+def alias_lines(aliases: Mapping[str, str]) -> list[str]:
+    """Return the lines of ``[classes.aliases]``."""
+    rows = [f"{quoted_key(name)} = [{quoted(alias)}]" for name, alias in aliases.items()]
+    return ["# Other names of a class in the sources.", "[classes.aliases]", *rows]
+
+
+def absent_lines(names: Iterable[str], aliases: Mapping[str, str], sources: Mapping[str, Source]) -> list[str]:
+    """Return the lines of ``absent``: the classes that a source has no category for."""
+    categories = [{*source.categories.names} for source in sources.values()]
+    absent = [name for name in names if any({name, aliases.get(name)}.isdisjoint(there) for there in categories)]
+    return ["# Known or unknown classes that a source has no category for.", f"absent = {array(absent)}"]
 
 
 def quoted(text: str) -> str:

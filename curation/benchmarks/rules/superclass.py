@@ -9,36 +9,57 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from difflib import get_close_matches
 from itertools import product
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import msgspec
-import numpy as np
 from msgspec import Meta
 
 from curation.benchmarks.benchmark import fact
 from curation.benchmarks.parts import (
     Part,
     Selection,
+    images_with,
     images_with_roles,
     in_roles,
     make_part,
     manifest_of_file,
     require_classes,
+    require_images,
     showing,
     used_classes,
 )
-from curation.benchmarks.rules.benchmark_file import BenchmarkFile, Classes, class_entries, decimal_text, stated_in
+from curation.benchmarks.rules.benchmark_file import (
+    BenchmarkFile,
+    Classes,
+    class_entries,
+    decimal_text,
+    parameter_text,
+    refuse_unused,
+    require_named,
+    stated_in,
+    wrong_sources,
+)
 from curation.benchmarks.rules.class_parts import Convention, cut_classes, rotation, split_classes, split_share
-from curation.benchmarks.rules.starting import StartOptions, beginning, object_counts, quoted, quoted_key, source_tables
+from curation.benchmarks.rules.starting import (
+    StartOptions,
+    absent_lines,
+    alias_lines,
+    array,
+    beginning,
+    object_counts,
+    other_spellings,
+    quoted,
+    quoted_key,
+    source_tables,
+)
 from curation.core.columns import distinct
 from curation.core.errors import CurationError, CutError, PresenceOnlyError, ProtocolError, UsageError
+from curation.core.wording import did_you_mean
 from curation.manifest.header import ClassEntry, Figure, Header, LabelView, Paper, ParameterValue, PartRole
 from curation.manifest.manifest import Manifest
-from curation.manifest.views import class_positions
 from curation.signals.cooccurrence.cut import ComponentsPolicy
-from curation.signals.cooccurrence.graph import Partition, Weighting
+from curation.signals.cooccurrence.graph import Weighting
 from curation.signals.hierarchy.class_lists import wordnet_groups
 from curation.sources.source import Source
 
@@ -99,6 +120,7 @@ class SuperclassParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
 
 PARAMETERS = SuperclassParameters
 USUAL_SOURCES: tuple[PartRole, ...] = ("train", "test", "val")
+_NEED = "a source of training images, one of test images, and at most one for validation"
 
 
 def score_words(_: Header) -> list[str]:
@@ -128,32 +150,30 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     ProtocolError
         The sources do not fit the file; the message says which class, source or parameter.
     """
-    return _manifest(stated_in(parameters["file"]), sources, parameters)
-
-
-def _manifest(benchmark: BenchmarkFile, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
+    benchmark = stated_in(parameters["file"])
     settings = benchmark.parameters_as(SuperclassParameters)
-    names = _names_by_role(benchmark, sources)
-    _check_effects(benchmark, settings, names)
-    graph = [sources[names["train"]]] if settings.graph_images == "train" else list(sources.values())
-    problem = _problem(benchmark, settings, sources, graph)
-    for name, source in sources.items():
+    expected = '[sources.NAME] with as = "train", as = "test", as = "val"; or [sources.train], …'
+    names = benchmark.by_role(sources, _NEED, expected, ("train", "test"), USUAL_SOURCES)
+    _refuse_unused(benchmark, settings, names)
+    for source in sources.values():
         require_boxes(source)
-        require_classes(benchmark, problem.named, name, source)
-    _require_scored(problem.entries, names["test"], sources[names["test"]])
-    by_role = {role: (name, sources[name]) for role, name in names.items()}
-    parts = _parts(problem.entries, by_role, settings, benchmark)
-    train = sources[names["train"]]
+    train, test = sources[names["train"]], sources[names["test"]]
+    graph = [train] if settings.graph_images == "train" else [*sources.values()]
+    classes, parts, recorded = _problem(benchmark, settings, sources, graph)
+    known, unknown = ([entry.name for entry in classes if entry.role == role] for role in ("known", "unknown"))
+    for name, source in sources.items():
+        require_classes(benchmark, [*known, *unknown], name, source)
+    require_classes(benchmark, known, names["test"], test, scored=True)
     return manifest_of_file(
         benchmark,
-        parts,
+        _parts(classes, {role: (name, sources[name]) for role, name in names.items()}, settings, benchmark),
         sources,
-        problem.entries,
-        {**parameters, **problem.recorded},
+        classes,
+        {**parameters, **recorded},
         taxonomy="OSOD-III",
         algorithm_version=1,
         after=PAPER,
-        figures=(hidden_boxes(train, problem.entries), *images_of_parts(train, problem.entries, problem.parts)),
+        figures=(hidden_boxes(train, classes), *images_of_parts(train, classes, parts)),
     )
 
 
@@ -169,22 +189,8 @@ def require_boxes(source: Source) -> None:
         )
 
 
-def _names_by_role(benchmark: BenchmarkFile, sources: Mapping[str, Source]) -> dict[str, str]:
-    """Return the name of the source in each role."""
-    roles = [benchmark.role(name) for name in sources]
-    if not {"train", "test"} <= {*roles} <= {*USUAL_SOURCES} or len({*roles}) < len(roles):
-        raise ProtocolError(
-            "The rule superclass needs a source of training images, one of test images, and at most one for validation",
-            where="[sources]",
-            expected='[sources.NAME] with as = "train", as = "test", as = "val"; or [sources.train], …',
-            found=", ".join(f"{name} as {role}" for name, role in zip(sources, roles, strict=True))[:300],
-        )
-    return dict(zip(roles, sources, strict=True))
-
-
-def _check_effects(benchmark: BenchmarkFile, settings: SuperclassParameters, roles: Mapping[str, str]) -> None:
-    """Raise `ProtocolError` for a key that has no effect: the author of the file expects one."""
-    classes = benchmark.classes
+def _refuse_unused(benchmark: BenchmarkFile, settings: SuperclassParameters, roles: Mapping[str, str]) -> None:
+    """Raise `ProtocolError` for a key that has no effect."""
     if bool(settings.superclass) == bool(settings.cut):
         raise ProtocolError(
             "A benchmark has a super-class, or a cut",
@@ -192,58 +198,28 @@ def _check_effects(benchmark: BenchmarkFile, settings: SuperclassParameters, rol
             expected='superclass = "GROUP" with a group of [classes.groups], or cut = N',
             found="both" if settings.cut else "neither",
         )
-    reasons = {}
+    unused = {f"views.{name}": ", ".join(USUAL_SOURCES) for name in benchmark.views if name not in USUAL_SOURCES}
+    unused |= dict.fromkeys(("classes.tasks", "classes.synsets"), "known and unknown classes by superclass or cut")
     if settings.cut:
-        reasons = dict.fromkeys(("parts", "uneven"), "with superclass; a cut makes its own clusters")
+        words = "with superclass; a cut makes its own clusters"
+        keys = ("parameters.parts", "parameters.uneven", "classes.known", "classes.unknown", "classes.groups")
+        unused |= dict.fromkeys(keys, words)
     else:
-        reasons = dict.fromkeys(("weighting", "components", "graph_images"), "with cut")
-        if classes.known or classes.unknown:
-            words = "where [classes] lists neither known nor unknown classes"
-            reasons |= dict.fromkeys(("parts", "rotation", "convention", "uneven"), words)
-    if "val" in roles:
-        reasons["val"] = f"without a source of validation images, such as {roles['val']}"
-    usual = SuperclassParameters()
-    unused = [
-        (f"[parameters] {name}", why)
-        for name, why in reasons.items()
-        if getattr(settings, name) != getattr(usual, name)
-    ]
-    keys = ("tasks", "synsets", *(("known", "unknown", "groups") if settings.cut else ()))
-    unused += [
-        (f"[classes] {name}", f"not with {'cut' if settings.cut else 'superclass'}")
-        for name in keys
-        if getattr(classes, name)
-    ]
-    unused += [(f"[views.{name}]", ", ".join(USUAL_SOURCES)) for name in benchmark.views if name not in USUAL_SOURCES]
-    for where, expected in unused:
-        raise ProtocolError(
-            "A key of the benchmark file has no effect", where=where, expected=expected, hint="remove it"
+        unused |= dict.fromkeys(
+            [f"parameters.{key}" for key in ("weighting", "components", "graph_images")], "with cut"
         )
-
-
-class Problem(NamedTuple):
-    """The classes of a benchmark.
-
-    Attributes
-    ----------
-    entries : tuple of ClassEntry
-    named : tuple of str
-        The known and the unknown classes.
-    parts : sequence of sequence of str
-        The parts or clusters.
-    recorded : dict
-        What the manifest's rule states beyond the file: members, parts, the cut.
-    """
-
-    entries: tuple[ClassEntry, ...]
-    named: tuple[str, ...]
-    parts: Sequence[Sequence[str]]
-    recorded: dict[str, ParameterValue]
+        if benchmark.classes.known or benchmark.classes.unknown:
+            words = "where [classes] lists neither known nor unknown classes"
+            unused |= {f"parameters.{key}": words for key in ("parts", "rotation", "convention", "uneven")}
+    if "val" in roles:
+        unused["parameters.val"] = f"without a source of validation images, such as {roles['val']}"
+    refuse_unused(benchmark, unused)
 
 
 def _problem(
     benchmark: BenchmarkFile, settings: SuperclassParameters, sources: Mapping[str, Source], graph: Sequence[Source]
-) -> Problem:
+) -> tuple[tuple[ClassEntry, ...], Sequence[Sequence[str]], dict[str, ParameterValue]]:
+    """Return the classes, the parts or clusters, and what the manifest's rule states beyond the file."""
     classes = benchmark.classes
     aliases = {alias: name for name, others in classes.aliases.items() for alias in others}
     outside = {*classes.of("negative"), *classes.of("ignored")}
@@ -259,14 +235,41 @@ def _problem(
                 found=f"{len(unseen)} others: {', '.join(unseen)}"[:300],
                 hint=f'negative = ["{unseen[0]}"] in [classes], or graph_images = "all" in [parameters]',
             )
-        parts, recorded = _clusters(graph, members, settings, aliases)
+        try:
+            parts, recorded = cut_classes(
+                graph, members, settings.cut, weighting=settings.weighting, components=settings.components,
+                aliases=aliases,
+            )  # fmt: skip
+        except CutError as error:
+            error.where = "[parameters] cut"
+            error.hint = (
+                'components = "giant" in [parameters] cuts the largest one, "cut" takes the graph as it is'
+                if "falls apart" in error.what
+                else "a super-class in place of the cut: superclass in [parameters], a group in [classes.groups]"
+            )
+            raise
     else:
-        members = _members(classes, settings.superclass)
+        if settings.superclass not in classes.groups:
+            raise ProtocolError(
+                "The super-class is not a group of the benchmark file",
+                where="[parameters] superclass",
+                expected=f"a group of [classes.groups]: {', '.join(classes.groups) or 'there is none'}"[:300],
+                found=repr(settings.superclass)[:80],
+                hint=did_you_mean(settings.superclass, classes.groups, form='superclass = "{}"'),
+            )
+        members = classes.leaves((settings.superclass,))
         inside = [name for name in members if name not in outside]
         if classes.known or classes.unknown:
             parts = _stated_parts(classes, inside, settings.superclass)
         else:
-            parts = _split(inside, settings, benchmark.name)
+            salt = settings.salt or benchmark.name
+            try:
+                parts = split_classes(inside, parts=settings.parts, seed=salt, uneven=settings.uneven)
+            except ProtocolError as error:
+                fewer = f"parts = {len(inside)}" if len(inside) > 1 else None
+                uneven = 'uneven = "first" in [parameters]: each of the first parts has one more'
+                error.where, error.hint = "[parameters] parts", uneven if len(inside) > settings.parts else fewer
+                raise
     if settings.rotation > len(parts):
         where, expected = "[parameters] rotation", f"1 to {len(parts)}"
         raise ProtocolError("There is no such part", where=where, expected=expected, found=str(settings.rotation))
@@ -277,55 +280,14 @@ def _problem(
     recorded |= {"superclass_members": tuple(sorted(members))}
     recorded |= {f"part_{number}": tuple(part) for number, part in enumerate(parts, 1)}
     stated = {*known, *unknown, *outside}
-    for key, names, allowed in (
-        ("aliases", classes.aliases, {*stated, *used}),
-        ("absent", classes.absent, {*known, *unknown}),
-    ):
-        if strange := [name for name in names if name not in allowed]:
-            raise ProtocolError(
-                "A class of the benchmark file has no role"
-                if key == "aliases"
-                else "No known or unknown class is absent",
-                where=f"[classes] {key}: {strange[0]}"[:200],
-                expected=", ".join(sorted(allowed))[:300],
-            )
+    require_named(benchmark, "aliases", {*stated, *used})
+    require_named(benchmark, "absent", {*known, *unknown})
     negative = (*classes.of("negative"), *(name for name in used if name not in stated))
-    by_role = msgspec.structs.replace(classes, known=known, unknown=unknown, negative=negative, groups={})
-    by_role = msgspec.structs.replace(by_role, ignored=classes.of("ignored"))
-    return Problem(
-        class_entries(msgspec.structs.replace(benchmark, classes=by_role)), (*known, *unknown), parts, recorded
+    by_role = Classes(
+        known=known, unknown=unknown, negative=negative, ignored=classes.of("ignored"), aliases=classes.aliases
     )
-
-
-def _members(classes: Classes, group: str) -> tuple[str, ...]:
-    """Return the classes of a group."""
-    if group not in classes.groups:
-        near = get_close_matches(group, classes.groups, 1)
-        raise ProtocolError(
-            "The super-class is not a group of the benchmark file",
-            where="[parameters] superclass",
-            expected=f"a group of [classes.groups]: {', '.join(classes.groups) or 'there is none'}"[:300],
-            found=repr(group)[:80],
-            hint=f'superclass = "{near[0]}"' if near else None,
-        )
-    return classes.leaves((group,))
-
-
-def _split(classes: Sequence[str], settings: SuperclassParameters, name: str) -> tuple[tuple[str, ...], ...]:
-    try:
-        return split_classes(classes, parts=settings.parts, seed=settings.salt or name, uneven=settings.uneven)
-    except ProtocolError as error:
-        raise ProtocolError(
-            error.what,
-            where="[parameters] parts",
-            expected=error.expected,
-            found=f"{len(classes)} classes of {settings.superclass}",
-            hint='uneven = "first" in [parameters]: each of the first parts has one more'
-            if len(classes) > settings.parts
-            else f"parts = {len(classes)}"
-            if len(classes) > 1
-            else None,
-        ) from None
+    entries = class_entries(msgspec.structs.replace(benchmark, classes=by_role))
+    return entries, parts, recorded
 
 
 def _stated_parts(classes: Classes, inside: Sequence[str], group: str) -> tuple[tuple[str, ...], ...]:
@@ -339,35 +301,16 @@ def _stated_parts(classes: Classes, inside: Sequence[str], group: str) -> tuple[
             found=", ".join(strange[:5]),
         )
     rest = tuple(name for name in inside if name not in (*known, *unknown))
-    if known and unknown and rest:
-        raise ProtocolError(
-            "Classes of the super-class have no role",
-            where="[classes]",
-            expected=f"each class of {group} in known, unknown, negative or ignored",
-            found=", ".join(rest[:5]),
-            hint="without the list unknown, all classes of the super-class that are not known are unknown",
-        )
     both = (known or rest, unknown or rest)
-    if not all(both):
+    if not all(both) or (known and unknown and rest):
         raise ProtocolError(
-            "Every class of the super-class has one role",
+            "Each class of the super-class has one role, and both known and unknown ones are needed",
             where="[classes]",
-            expected="some known and some unknown classes",
-            found=f"{len(both[0])} known, {len(both[1])} unknown",
+            expected=f"each class of {group} in known, unknown, negative or ignored; or no list unknown: all others",
+            found=f"{len(both[0])} known, {len(both[1])} unknown"
+            + (f"; no role: {', '.join(rest[:5])}" if all(both) else ""),
         )
     return both
-
-
-def _require_scored(classes: Sequence[ClassEntry], name: str, source: Source) -> None:
-    """Raise `ProtocolError` for a known class that the test source has no category for: its detections have no id."""
-    for entry in classes:
-        if entry.role == "known" and not {entry.name, *entry.aliases} & {*source.categories.names}:
-            raise ProtocolError(
-                "The test source has no category of a known class, which cannot be scored",
-                where=f"source {name}: class {entry.name}",
-                expected=f"one of the categories {', '.join(source.categories.names)}"[:300],
-                hint=f'negative = ["{entry.name}"] in [classes] leaves the class out',
-            )
 
 
 def _parts(
@@ -380,40 +323,31 @@ def _parts(
     tested_view = msgspec.structs.replace(TEST_VIEW, ignored="ignore")
     views = {"train": TRAIN_VIEW, "val": tested_view, "test": tested_view, **benchmark.views}
 
-    def selected(role: str, shows: Sequence[str], never: Sequence[str] = ()) -> Selection:
-        name, source = by_role[role]
-        return Selection(name, source, showing(source, classes, shows, never))
-
     alone = settings.train_unknown == "leave-out"
-    train = selected("train", ["known"], ["unknown"] if alone else [])
-    rule = "Images with a known class" + " and none of an unknown one" * alone
-    made = [make_part("train", "train", train, classes, view=views["train"], rule=f"{rule}.")]
-    if "val" in by_role:
-        words = "Images with a known class."
-        made.append(make_part("val", "val", selected("val", ["known"]), classes, view=views["val"], rule=words))
-    elif settings.val:
-        salt, share = f"{settings.salt or benchmark.name}/val/", decimal_text(settings.val)
-        made = train_and_val(train, classes, settings.val, salt, (rule, f"a share of {share} by hash rank"), views)
-    words = "Images with a known or unknown class."
-    tested = selected("test", ["known", "unknown"])
-    made.append(make_part("test", "test", tested, classes, view=views["test"], rule=words))
-    for part in made:
-        if not part.ids:
-            is_share = part.entry.name == "val" and "val" not in by_role
-            raise ProtocolError(
-                f"Part {part.entry.name} has no images",
-                where=f"source {part.entry.sources[0]}",
-                expected=rule if part.entry.role == "train" else words,
-                found=f"{len(by_role['train' if is_share else part.entry.name][1].images)} images",
-                hint="val = 0 in [parameters], or more training images" if is_share else None,
-            )
+    rule, tested = "Images with a known class" + " and none of an unknown one" * alone, ["known", "unknown"]
+    shows = {"train": (["known"], ["unknown"] * alone), "val": (["known"], []), "test": (tested, [])}
+    words = {"train": f"{rule}.", "val": "Images with a known class.", "test": "Images with a known or unknown class."}
+    in_order: tuple[PartRole, ...] = ("train", "val", "test")
+    chosen = {
+        role: Selection(*by_role[role], showing(by_role[role][1], classes, *shows[role]))
+        for role in in_order
+        if role in by_role
+    }
+    made = []
+    if settings.val and "val" not in by_role:
+        salt = f"{settings.salt or benchmark.name}/val/"
+        texts = rule, f"a share of {decimal_text(settings.val)} by hash rank"
+        made = train_and_val(chosen.pop("train"), classes, settings.val, salt, texts, views)
+    made += [make_part(role, role, each, classes, view=views[role], rule=words[role]) for role, each in chosen.items()]
+    split_off = "val = 0 in [parameters], or more training images"
+    require_images(made, {} if "val" in by_role else {"val": split_off})
     for role in ("known", "unknown"):
-        if not images_with_roles(tested.source, classes, role).any():
+        if not images_with_roles(chosen["test"].source, classes, role).any():
             raise ProtocolError(
                 f"No test image shows an {role} class" if role == "unknown" else "No test image shows a known class",
-                where=f"source {tested.slot}",
+                where=f"source {chosen['test'].slot}",
                 expected=", ".join(entry.name for entry in classes if entry.role == role)[:300],
-                found=f"{len(tested.positions)} images, all of them with the others",
+                found=f"{len(chosen['test'].positions)} images, all of them with the others",
                 hint="another rotation in [parameters], or other lists in [classes]",
             )
     return made
@@ -449,26 +383,6 @@ def train_and_val(
     ]
 
 
-def _clusters(
-    sources: Sequence[Source], names: Sequence[str], settings: SuperclassParameters, aliases: Mapping[str, str]
-) -> tuple[Partition, dict[str, ParameterValue]]:
-    try:
-        return cut_classes(
-            sources, names, settings.cut, weighting=settings.weighting, components=settings.components, aliases=aliases
-        )
-    except CutError as error:
-        is_apart = "falls apart" in error.what
-        raise ProtocolError(
-            error.what,
-            where="[parameters] cut",
-            expected=error.expected,
-            found=error.found,
-            hint='components = "giant" in [parameters] cuts the largest one, "cut" takes the graph as it is'
-            if is_apart
-            else "a super-class in place of the cut: superclass in [parameters], a group in [classes.groups]",
-        ) from None
-
-
 def hidden_boxes(source: Source, classes: Sequence[ClassEntry]) -> Figure:
     """Return how many boxes of unknown classes lie on training images with a known one."""
     image, category = source.class_pairs()
@@ -486,12 +400,11 @@ def hidden_boxes(source: Source, classes: Sequence[ClassEntry]) -> Figure:
 
 def images_of_parts(source: Source, classes: Sequence[ClassEntry], parts: Sequence[Sequence[str]]) -> list[Figure]:
     """Return how many training images show a class of each part: the parts are very unequal in the paper too."""
-    image, category = source.class_pairs()
-    position = class_positions(classes, source)[category]
     counts = []
     for part in map(set, parts):
-        of_part = [not part.isdisjoint((entry.name, *entry.aliases)) for entry in classes]
-        counts.append(len(distinct(image[np.array([*of_part, False], np.bool_)[position]])))
+        spellings = [{entry.name, *entry.aliases} for entry in classes]
+        of_part = {name for names in spellings if names & part for name in names}
+        counts.append(int(images_with(source, of_part).sum()))
     words = " / ".join(f"{count:,}" for count in counts)
     ratio = f"; the largest has {max(counts) / min(counts):.1f} times the smallest" if all(counts) else ""
     return [
@@ -504,14 +417,6 @@ def images_of_parts(source: Source, classes: Sequence[ClassEntry], parts: Sequen
         )
         for number, count in enumerate(counts, 1)
     ]
-
-
-class _Draft(NamedTuple):
-    """Classes and parameters of a file to begin with."""
-
-    members: Sequence[str]
-    groups: Mapping[str, Sequence[str]]
-    parameters: Sequence[str]
 
 
 def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
@@ -528,59 +433,76 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         No such file builds; the message is that of the last one.
     """
     if not {"train", "test"} <= sources.keys() <= {*USUAL_SOURCES}:
-        raise UsageError(
-            "The rule superclass needs training images and test images",
-            expected="--source train=PATH --source test=PATH, and perhaps --source val=PATH",
-            found=", ".join(sources),
-        )
+        expected = "--source train=PATH --source test=PATH, and perhaps --source val=PATH"
+        raise wrong_sources("superclass", _NEED, expected, sources, UsageError)
     for source in sources.values():
         require_boxes(source)
-    train, test = (
-        [name for name, (n, _) in object_counts({"": sources[role]}).items() if n] for role in ("train", "test")
-    )
-    spelled = {name.casefold(): name for name in test}
-    aliases = {name: spelled[name.casefold()] for name in train if name not in test and name.casefold() in spelled}
+    counts = {role: object_counts({role: source}) for role, source in sources.items()}
+    train, test = ([name for name, (n, _) in counts[role].items() if n] for role in ("train", "test"))
+    aliases = other_spellings(train, test)
     common = [name for name in train if name in test or name in aliases]
-    refused: CurationError | None = None
-    for draft, val in product(_drafts(common), [""] if "val" in sources else ["0.1", "0"]):
-        lines = _lines(draft, val, sources, aliases, options.name)
-        try:
-            _manifest(msgspec.convert(tomllib.loads("\n".join(lines)), BenchmarkFile), sources, {})
-        except ProtocolError as error:
-            refused = error
-            continue
-        return lines
-    raise refused or ProtocolError(
+    refused: CurationError = ProtocolError(
         "The training images and the test images share too few classes",
         expected="two classes or more that both show",
         found=", ".join(common) or f"{', '.join(train[:3])} in train, {', '.join(test[:3])} in test",
     )
-
-
-def _drafts(common: Sequence[str]) -> Iterator[_Draft]:
-    """Yield what a file may hold, for the classes that training and test images show."""
-    groups = wordnet_groups(common)
-    if groups:
-        largest = next(iter(groups))
-        yield _draft_of_group(Classes(groups=groups).leaves((largest,)), groups, largest)
-    for clusters, components in product((3, 2), ("error", "giant")):
-        words = [
-            "# Clusters of classes that share few images, the largest first; rotation says which one is known.",
-            f"cut = {clusters}",
-            "rotation = 1",
-            "# Groups of classes that never meet: refuse them (error), add the small ones to the largest cluster",
-            "# (giant), or cut the graph as it is (cut).",
-            f"components = {quoted(components)}",
+    used = dict.fromkeys(name for several in counts.values() for name, (n, _) in several.items() if n)
+    others = [name for name in used if name not in {*common, *aliases.values()}]
+    for (members, groups, settings), val in product(_drafts(common), [""] if "val" in sources else ["0.1", "0"]):
+        lines = [
+            *beginning("superclass", options.name),
+            *source_tables(sources, options.name),
+            "",
+            "[classes]",
+            *absent_lines(members, aliases, sources),
+            *([] if groups else ["# Classes that train or test images do not show.", f"negative = {array(others)}"]),
+            *alias_lines(aliases),
+            *(["# Super-classes; a group may contain other groups.", "[classes.groups]"] if groups else []),
+            *(f"{quoted_key(group)} = {array(names)}" for group, names in groups.items()),
+            "",
+            "[parameters]",
+            *settings,
+            *(["# Share of the training images that validates.", f"val = {val}"] if val else []),
+            "# Training images that show an unknown class too: keep them without its boxes, or leave-out.",
+            'train_unknown = "keep"',
         ]
-        yield _Draft(common, {}, words)
+        file = msgspec.convert(tomllib.loads("\n".join(lines)), BenchmarkFile)
+        try:
+            build(sources, {"file": parameter_text(file, SuperclassParameters)})
+        except CurationError as error:
+            refused = error
+            continue
+        return lines
+    raise refused
+
+
+def _drafts(common: Sequence[str]) -> Iterator[tuple[Sequence[str], Mapping[str, Sequence[str]], list[str]]]:
+    """Yield the classes that may be known or unknown, the groups and the parameters that a file may have."""
+    if groups := wordnet_groups(common):
+        largest = next(iter(groups))
+        members = Classes(groups=groups).leaves((largest,))
+        yield members, groups, _parameters_of_group(members, largest)
+    for clusters, components in product((3, 2), ("error", "giant")):
+        yield (
+            common,
+            {},
+            [
+                "# Clusters of classes that share few images, the largest first; rotation says which one is known.",
+                f"cut = {clusters}",
+                "rotation = 1",
+                "# Groups of classes that never meet: refuse them (error), add the small ones to the largest cluster",
+                "# (giant), or cut the graph as it is (cut).",
+                f"components = {quoted(components)}",
+            ],
+        )
     if len(common) >= 2:
-        yield _draft_of_group(common, {"every class": common}, "every class")
+        yield common, {"every class": common}, _parameters_of_group(common, "every class")
 
 
-def _draft_of_group(members: Sequence[str], groups: Mapping[str, Sequence[str]], name: str) -> _Draft:
+def _parameters_of_group(members: Sequence[str], name: str) -> list[str]:
     # The paper has four parts.
     parts = next((parts for parts in (4, 3, 2) if len(members) % parts == 0), min(4, len(members)))
-    words = [
+    return [
         f"# A group of [classes.groups]: its {len(members)} classes are known or unknown, all others are left out.",
         f"superclass = {quoted(name)}",
         "# The classes fall into so many parts; one of them is known, the others are unknown.",
@@ -588,39 +510,4 @@ def _draft_of_group(members: Sequence[str], groups: Mapping[str, Sequence[str]],
         "rotation = 1",
         "# A number of classes that does not divide: refuse, or give each of the first parts one more.",
         f"uneven = {quoted('first' if len(members) % parts else 'refuse')}",
-    ]
-    return _Draft(members, groups, words)
-
-
-def _lines(draft: _Draft, val: str, sources: Mapping[str, Source], aliases: Mapping[str, str], name: str) -> list[str]:
-    absent = [
-        member
-        for member in draft.members
-        if any(not {member, aliases.get(member)} & {*source.categories.names} for source in sources.values())
-    ]
-    negative = []
-    if not draft.groups:
-        used = object_counts(sources).items()
-        known = {*draft.members, *aliases.values()}
-        negative = [f"negative = [{', '.join(quoted(label) for label, (n, _) in used if n and label not in known)}]"]
-        negative.insert(0, "# Classes that the training images or the test images do not show.")
-    return [
-        *beginning("superclass", name),
-        *source_tables(sources, name),
-        "",
-        "[classes]",
-        "# Known and unknown classes that a source has no category for.",
-        f"absent = [{', '.join(map(quoted, absent))}]",
-        *negative,
-        "# Other names of a class in the sources.",
-        "[classes.aliases]",
-        *(f"{quoted_key(member)} = [{quoted(alias)}]" for member, alias in aliases.items()),
-        *(["# Super-classes; a group may contain other groups.", "[classes.groups]"] if draft.groups else []),
-        *(f"{quoted_key(group)} = [{', '.join(map(quoted, members))}]" for group, members in draft.groups.items()),
-        "",
-        "[parameters]",
-        *draft.parameters,
-        *(["# Share of the training images that validates.", f"val = {val}"] if val else []),
-        "# Training images that show an unknown class too: keep them without its boxes, or leave-out.",
-        'train_unknown = "keep"',
     ]

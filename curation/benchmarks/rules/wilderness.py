@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -25,17 +25,27 @@ from curation.benchmarks.parts import (
     make_part,
     manifest_of_file,
     require_classes,
+    require_images,
     showing,
     used_classes,
 )
-from curation.benchmarks.rules.benchmark_file import ROLES, class_entries, decimal_text, stated_in
+from curation.benchmarks.rules.benchmark_file import (
+    ROLES,
+    class_entries,
+    decimal_text,
+    require_named,
+    stated_in,
+    wrong_sources,
+)
 from curation.benchmarks.rules.starting import (
     StartOptions,
+    absent_lines,
+    alias_lines,
     beginning,
     listed,
     object_counts,
+    other_spellings,
     quoted,
-    quoted_key,
     source_tables,
 )
 from curation.core.errors import ProtocolError, UsageError
@@ -50,6 +60,7 @@ _WILDERNESS = (
     "annotation are in."
 )
 RATIO_RULE = "The first floor({ratio} * N) = {size} wilderness images in {order}."
+_NEED = "a closed source and at least one other"
 _ANNOTATED = _WILDERNESS.replace("are in.", "are left out.")
 
 
@@ -111,48 +122,40 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     benchmark = stated_in(parameters["file"])
     settings = benchmark.parameters_as(WildernessParameters)
     closed_names = [name for name in sources if benchmark.role(name) == CLOSED]
-    wild = {name: source for name, source in sources.items() if name not in closed_names}
-    if len(closed_names) != 1 or not wild:
-        raise ProtocolError(
-            "The rule wilderness needs a closed source and at least one other",
-            where="[sources]",
-            expected='[sources.NAME] with as = "closed", or [sources.closed]; and another table',
-            found=", ".join(f"{name} as {benchmark.role(name)}" for name in sources),
-        )
-    closed_name = closed_names[0]
-    if strange := [name for name in benchmark.classes.aliases if name not in benchmark.classes.of("known")]:
-        raise ProtocolError("An alias is of no known class", where=f"[classes.aliases] {strange[0]}")
+    if len(closed_names) != 1 or len(sources) < 2:
+        expected = '[sources.NAME] with as = "closed", or [sources.closed]; and another table'
+        given = [f"{name} as {benchmark.role(name)}" for name in sources]
+        raise wrong_sources("wilderness", _NEED, expected, given)
+    known = benchmark.classes.of("known")
+    require_named(benchmark, "aliases", known)
     classes = class_entries(benchmark, used_classes(benchmark, sources.values()))
     for name, source in sources.items():
-        require_classes(benchmark, benchmark.classes.of("known"), name, source)
+        require_classes(benchmark, known, name, source)
     view = benchmark.views.get("test", LabelView())
-    closed = closed_part(closed_name, sources[closed_name], classes, view, settings.strangers)
+    closed = closed_part(closed_names[0], sources[closed_names[0]], classes, view, settings.strangers)
+    shows, selection = (ROLES, _ANNOTATED) if settings.unannotated == "leave-out" else ((), _WILDERNESS)
     chosen = [
-        Selection(
-            name, source, showing(source, classes, ROLES if settings.unannotated == "leave-out" else (), ["known"])
-        )
-        for name, source in wild.items()
+        Selection(name, source, showing(source, classes, shows, ["known"]))
+        for name, source in sources.items()
+        if name not in closed_names
     ]
-    selection = _WILDERNESS if settings.unannotated == "keep" else _ANNOTATED
     wilderness = wilderness_part(chosen, classes, view, selection)
     made = [closed, wilderness]
+    ids = np.concatenate([each.source.image_ids[each.positions] for each in chosen])
+    ends = np.cumsum([len(each.positions) for each in chosen])[:-1]
     for order in dict.fromkeys(settings.orders):
-        ranked = _Ranked.of(chosen, order, settings.salt or benchmark.name)
+        ranks = np.split(np.argsort(ordered(ids, order, settings.salt or benchmark.name)), ends)
         suffix = "" if order == settings.orders[0] else f"-{order}"
         for ratio in dict.fromkeys(map(decimal_text, settings.ratios)):
             size = ratio_size(ratio, closed, wilderness)
-            words = RATIO_RULE.format(ratio=ratio, size=size, order=ORDERS[order])
-            made.append(
-                make_part(
-                    f"wr{ratio}{suffix}",
-                    "wilderness",
-                    ranked.first(size),
-                    classes,
-                    view=view,
-                    rule=words,
-                    subset_of="wilderness",
-                )
-            )
+            first = [
+                Selection(each.slot, each.source, each.positions[rank < size])
+                for each, rank in zip(chosen, ranks, strict=True)
+                if (rank < size).any()
+            ]
+            name, words = f"wr{ratio}{suffix}", RATIO_RULE.format(ratio=ratio, size=size, order=ORDERS[order])
+            part = make_part(name, "wilderness", first, classes, view=view, rule=words, subset_of="wilderness")
+            made.append(part)
     return manifest_of_file(
         benchmark, made, sources, classes, parameters, taxonomy="OSOD-I", algorithm_version=1, after=PAPER
     )
@@ -170,12 +173,13 @@ def level_order(manifest: Manifest, ids: Sequence[str]) -> tuple[str, Int64s]:
     """Return the first of the orders that a benchmark file states, in words, and the positions of the ids in it."""
     benchmark = stated_in(str(manifest.header.rule.parameters["file"]))
     settings = benchmark.parameters_as(WildernessParameters)
-    return ORDERS[settings.orders[0]], _ordered(
+    return ORDERS[settings.orders[0]], ordered(
         np.array(ids, object), settings.orders[0], settings.salt or benchmark.name
     )
 
 
-def _ordered(ids: Texts, order: str, salt: str) -> Int64s:
+def ordered(ids: Texts, order: str, salt: str) -> Int64s:
+    """Return the positions of some ids in one of `ORDERS`."""
     return hash_rank(ids.tolist(), salt) if order == "hash" else np.argsort(ids, kind="stable")
 
 
@@ -190,36 +194,22 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         There is no source in the role ``closed``, or no other.
     """
     if CLOSED not in sources or len(sources) < 2:
-        raise UsageError(
-            "The rule wilderness needs a closed source and at least one other",
-            expected="--source closed=PATH --source wild=PATH",
-            found=", ".join(sources),
-        )
+        raise wrong_sources("wilderness", _NEED, "--source closed=PATH --source wild=PATH", sources, UsageError)
     sources[CLOSED].require_objects("The closed part")
     wild = {name: source for name, source in sources.items() if name != CLOSED}
     in_closed, in_wild = object_counts({CLOSED: sources[CLOSED]}), object_counts(wild)
-    used = [name for name, (objects, _) in in_closed.items() if objects]
-    by_lower = {name.casefold(): name for name in used}
-    aliases = {by_lower[name.casefold()]: name for name in in_wild if name not in used and name.casefold() in by_lower}
-    further = [name for name, (n, _) in in_wild.items() if n and name not in used and name not in aliases.values()]
-    known, note = used, "Classes of the closed source."
-    if not further:
-        known = used[: len(used) // 2]
+    known = used = [name for name, (objects, _) in in_closed.items() if objects]
+    aliases = other_spellings(used, in_wild)
+    strangers, note = "refuse", "Classes of the closed source."
+    if not any(n for name, (n, _) in in_wild.items() if name not in {*used, *aliases.values()}):
+        known, strangers = used[: len(used) // 2], "leave-out"
         note = "The other sources have no further class: the first half of the classes is known, the rest unknown."
     if not known:
         message = "No class is left to be unknown"
         raise ProtocolError(message, where="source closed", expected="two classes", found=", ".join(used) or "none")
-    absent = [
-        name
-        for name in known
-        if any(not {name, aliases.get(name)} & {*source.categories.names} for source in sources.values())
-    ]
-    spellings = {*known, *(aliases[name] for name in known if name in aliases)}
-    strangers = "refuse" if known is used else "leave-out"
-    n_closed = len(sources[CLOSED].images)
-    if strangers == "leave-out":
-        n_closed -= int(images_with(sources[CLOSED], {*used} - {*known}).sum())
-    n_wild = sum(int((~images_with(source, spellings)).sum()) for source in wild.values())
+    aliases = {name: aliases[name] for name in known if name in aliases}
+    n_closed = int((~images_with(sources[CLOSED], {*used} - {*known})).sum())
+    n_wild = sum(int((~images_with(source, {*known, *aliases.values()})).sum()) for source in wild.values())
     ratio = min(Fraction(1), Fraction(n_wild, n_closed or 1))
     return [
         *beginning("wilderness", options.name),
@@ -227,12 +217,9 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         "",
         "[classes]",
         f"# {note}",
-        *listed("known", known, [f"{in_closed[name][0]:,} objects on {in_closed[name][1]:,} images" for name in known]),
-        "# Known classes that a source has no category for.",
-        f"absent = [{', '.join(map(quoted, absent))}]",
-        "# Other names of a class in the sources.",
-        "[classes.aliases]",
-        *(f"{quoted_key(name)} = [{quoted(aliases[name])}]" for name in known if name in aliases),
+        *listed("known", known, ["{:,} objects on {:,} images".format(*in_closed[name]) for name in known]),
+        *absent_lines(known, aliases, sources),
+        *alias_lines(aliases),
         "",
         "[parameters]",
         f"# Wilderness images over the {n_closed:,} closed ones; {n_wild:,} images show no known class.",
@@ -267,14 +254,14 @@ def closed_part(
         The source shows no known class; or it shows another class, and `strangers` is ``refuse``.
     """
     source.require_objects("The closed part")
-    known = {spelling for entry in classes if entry.role == "known" for spelling in (entry.name, *entry.aliases)}
+    known = [entry for entry in classes if entry.role == "known"]
     used = [source.categories.names[number] for number in np.unique(source.class_pairs()[1]).tolist()]
-    others = [category for category in used if category not in known]
+    others = [category for category in used if not any(category in (entry.name, *entry.aliases) for entry in known)]
     if len(others) == len(used) or (others and strangers == "refuse"):
         raise ProtocolError(
             "The closed source shows classes that are not known" if others else "The closed source has no objects",
             where=f"source {name}",
-            expected=", ".join(entry.name for entry in classes if entry.role == "known")[:200],
+            expected=", ".join(entry.name for entry in known)[:200],
             found=", ".join(repr(name[:40]) for name in others[:5]) or f"{len(source.images)} images without objects",
             hint=hint,
         )
@@ -284,15 +271,9 @@ def closed_part(
         rule = "Images of the closed source that show no other class than known ones."
     elif others:
         rule += " Objects of other classes are unknown."
-    if not len(positions):
-        raise ProtocolError(
-            "No closed image shows known classes alone",
-            where=f"source {name}",
-            expected="images without other classes than known ones",
-            found=f"{len(source.images)} images, each with another class",
-            hint='strangers = "keep" in [parameters]',
-        )
-    return make_part(CLOSED, "test", Selection(name, source, positions), classes, view=view, rule=rule)
+    part = make_part(CLOSED, "test", Selection(name, source, positions), classes, view=view, rule=rule)
+    require_images([part], {CLOSED: 'strangers = "keep" in [parameters]'})
+    return part
 
 
 def wilderness_part(chosen: Sequence[Selection], classes: Sequence[ClassEntry], view: LabelView, rule: str) -> Part:
@@ -342,27 +323,3 @@ def ratio_size(
         found=f"floor({ratio} * {len(closed.ids)}) = {size} images",
         hint=hint.format(usable) if usable else None,
     )
-
-
-class _Ranked(NamedTuple):
-    """Images of several selections in one order: number of the selection, and position in its source."""
-
-    selections: Sequence[Selection]
-    number: Int64s
-    position: Int64s
-
-    @classmethod
-    def of(cls, selections: Sequence[Selection], order: str, salt: str) -> _Ranked:
-        ids = np.concatenate([each.source.image_ids[each.positions] for each in selections])
-        number = np.repeat(np.arange(len(selections)), [len(each.positions) for each in selections])
-        position = np.concatenate([each.positions for each in selections])
-        rank = _ordered(ids, order, salt)
-        return cls(selections, number[rank], position[rank])
-
-    def first(self, size: int) -> list[Selection]:
-        number, position = self.number[:size], self.position[:size]
-        return [
-            Selection(each.slot, each.source, position[number == place])
-            for place, each in enumerate(self.selections)
-            if (number == place).any()
-        ]
