@@ -279,7 +279,9 @@ def _read_all(header: Header, folder: Path, pinned: Mapping[str, FileEntry | Non
             expected=", ".join(missing),
             found=", ".join(name for name in files_of if files_of[name])
             or ("none of them, under any name" if folder.is_dir() else "no such folder"),
-            hint=f"the lists are those of {_lists_source(header).note}",
+            hint=f"the lists are those of {note}"
+            if (note := _lists_source(header).note)
+            else f"--source {LISTS}=FOLDER names the folder of the lists",
         )
     return files_of
 

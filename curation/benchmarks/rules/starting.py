@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import numpy as np
@@ -22,6 +22,9 @@ from curation.sources.datasets import users_name
 from curation.sources.opening import open_slots
 from curation.sources.source import Source
 from curation.sources.source_specs import BadBoxes, Reading, SourceSlot
+
+if TYPE_CHECKING:
+    from curation.signals.hierarchy.related_classes import ClassKin
 
 _LONGEST_NAME = 200
 NAMES_ARE = f"printable names of 1 to {_LONGEST_NAME} characters without outer blanks, none of them 'unknown'"
@@ -175,6 +178,27 @@ def object_counts(sources: Mapping[str, Source]) -> dict[str, tuple[int, int]]:
             before = counts.get(label, (0, 0))
             counts[label] = before[0] + n_objects, before[1] + n_images
     return counts
+
+
+def other_names(known: Sequence[str], others: Sequence[str], kin: ClassKin | None = None) -> dict[str, str]:
+    """Return the categories that are a known class under another name, by case or WordNet, with its name.
+
+    Examples
+    --------
+    >>> other_names(["aeroplane", "sofa", "cat"], ["airplane", "couch", "Cat", "dog"])
+    {'airplane': 'aeroplane', 'couch': 'sofa', 'Cat': 'cat'}
+    """
+    if not known or not others:
+        return {}
+    if kin is None:
+        # WordNet is read only where a name is missing.
+        from curation.signals.hierarchy.class_lists import DATASETS
+        from curation.signals.hierarchy.related_classes import class_kin
+
+        kin = class_kin(others, known, datasets=DATASETS)
+    folded = {name.casefold(): name for name in known}
+    by_case = {name: folded[name.casefold()] for name in kin.unknown.names if name.casefold() in folded}
+    return {name: owner for name, owner in (kin.renamed | by_case).items() if name not in known}
 
 
 def beginning(rule: str, name: str) -> list[str]:

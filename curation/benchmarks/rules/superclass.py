@@ -31,7 +31,15 @@ from curation.benchmarks.parts import (
 )
 from curation.benchmarks.rules.benchmark_file import BenchmarkFile, Classes, class_entries, decimal_text, stated_in
 from curation.benchmarks.rules.class_parts import Convention, cut_classes, rotation, split_classes, split_share
-from curation.benchmarks.rules.starting import StartOptions, beginning, object_counts, quoted, quoted_key, source_tables
+from curation.benchmarks.rules.starting import (
+    StartOptions,
+    beginning,
+    object_counts,
+    other_names,
+    quoted,
+    quoted_key,
+    source_tables,
+)
 from curation.core.columns import distinct
 from curation.core.errors import CurationError, CutError, PresenceOnlyError, ProtocolError, UsageError
 from curation.manifest.header import ClassEntry, Figure, Header, LabelView, Paper, ParameterValue, PartRole
@@ -538,8 +546,8 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     train, test = (
         [name for name, (n, _) in object_counts({"": sources[role]}).items() if n] for role in ("train", "test")
     )
-    spelled = {name.casefold(): name for name in test}
-    aliases = {name: spelled[name.casefold()] for name in train if name not in test and name.casefold() in spelled}
+    renamed = other_names([name for name in train if name not in test], [name for name in test if name not in train])
+    aliases = {name: alias for alias, name in renamed.items()}
     common = [name for name in train if name in test or name in aliases]
     refused: CurationError | None = None
     for draft, val in product(_drafts(common), [""] if "val" in sources else ["0.1", "0"]):

@@ -34,6 +34,7 @@ from curation.benchmarks.rules.starting import (
     beginning,
     listed,
     object_counts,
+    other_names,
     quoted,
     quoted_key,
     source_tables,
@@ -199,9 +200,12 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     wild = {name: source for name, source in sources.items() if name != CLOSED}
     in_closed, in_wild = object_counts({CLOSED: sources[CLOSED]}), object_counts(wild)
     used = [name for name, (objects, _) in in_closed.items() if objects]
-    by_lower = {name.casefold(): name for name in used}
-    aliases = {by_lower[name.casefold()]: name for name in in_wild if name not in used and name.casefold() in by_lower}
-    further = [name for name, (n, _) in in_wild.items() if n and name not in used and name not in aliases.values()]
+    others = [name for name in in_wild if name not in used]
+    renamed = other_names([name for name in used if name not in in_wild], others)
+    aliases: dict[str, list[str]] = {}
+    for alias, owner in renamed.items():
+        aliases.setdefault(owner, []).append(alias)
+    further = [name for name in others if in_wild[name][0] and name not in renamed]
     known, note = used, "Classes of the closed source."
     if not further:
         known = used[: len(used) // 2]
@@ -212,9 +216,9 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     absent = [
         name
         for name in known
-        if any(not {name, aliases.get(name)} & {*source.categories.names} for source in sources.values())
+        if any(not {name, *aliases.get(name, ())} & {*source.categories.names} for source in sources.values())
     ]
-    spellings = {*known, *(aliases[name] for name in known if name in aliases)}
+    spellings = {spelling for name in known for spelling in (name, *aliases.get(name, ()))}
     strangers = "refuse" if known is used else "leave-out"
     n_closed = len(sources[CLOSED].images)
     if strangers == "leave-out":
@@ -228,11 +232,12 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         "[classes]",
         f"# {note}",
         *listed("known", known, [f"{in_closed[name][0]:,} objects on {in_closed[name][1]:,} images" for name in known]),
-        "# Known classes that a source has no category for.",
+        "# Known classes that a source has no category for. Where it has one under another name, state that below:",
+        "# else images of the class are wilderness.",
         f"absent = [{', '.join(map(quoted, absent))}]",
         "# Other names of a class in the sources.",
         "[classes.aliases]",
-        *(f"{quoted_key(name)} = [{quoted(aliases[name])}]" for name in known if name in aliases),
+        *(f"{quoted_key(name)} = [{', '.join(map(quoted, aliases[name]))}]" for name in known if name in aliases),
         "",
         "[parameters]",
         f"# Wilderness images over the {n_closed:,} closed ones; {n_wild:,} images show no known class.",
