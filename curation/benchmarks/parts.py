@@ -402,10 +402,13 @@ def require_classes(benchmark: BenchmarkFile, classes: Sequence[str], name: str,
     """Raise `ProtocolError` where a source has no category of a class: it may have it under another name."""
     there = source.categories.names
     by_lower = {each.casefold(): each for each in there}
-    for known in classes:
-        spellings = {known, *benchmark.classes.aliases.get(known, ())}
-        if spellings & {*there} or known in benchmark.classes.absent:
-            continue
+    lacking = [
+        known
+        for known in classes
+        if not {known, *benchmark.classes.aliases.get(known, ())} & {*there} and known not in benchmark.classes.absent
+    ]
+    absent = ", ".join(f'"{each}"' for each in (*benchmark.classes.absent, *lacking))
+    for known in lacking:
         near = by_lower.get(known.casefold()) or next(iter(get_close_matches(known, there)), None)
         raise ProtocolError(
             "A source has no category of a known class",
@@ -414,7 +417,7 @@ def require_classes(benchmark: BenchmarkFile, classes: Sequence[str], name: str,
             found="none of that name",
             hint=f'[classes.aliases] {known} = ["{near}"]'
             if near
-            else f'absent = ["{known}"] in [classes], if it has none',
+            else f"absent = [{absent}] in [classes], if it has none of these",
         )
 
 

@@ -108,7 +108,10 @@ def split(
         text = parameter_text(file, rule.SplitParameters)
     except msgspec.ValidationError as error:
         message, expected = "The shares of the parts cannot be used", "train=0.7,val=0.1,test=0.2"
-        raise UsageError(message, where="--parts", expected=expected, found=str(error)[:200]) from None
+        found = (
+            "a name of other characters than a to z, 0 to 9, . _ and -" if "regex" in str(error) else str(error)[:200]
+        )
+        raise UsageError(message, where="--parts", expected=expected, found=found) from None
     made = rule.build(opened, {"file": text})
     return remembering(made, opened, {dataset: annotations}, reading, compare=not _are_distinct(opened[dataset]))
 

@@ -342,7 +342,9 @@ def _looked_up(
                 "A line of the list names several images" if images else "A line of the list names no image",
                 where=f"{cut.file}, line {cut.first + row}",
                 expected=f"an image of {', '.join(part.sources)}",
-                found=f"{lines[row][:80]}: {', '.join(images)[:120]}".removesuffix(": "),
+                found=f"{lines[row][:80]}: {', '.join(images)[:120]}".removesuffix(": ")
+                + f"; such lines: {sum(len(each) != 1 for each in matches)} of {len(matches)}",
+                hint=f"--source {part.sources[0]}=PATH is the data of all images of the list",
             )
     return tuple(images[0] for images in matches)
 

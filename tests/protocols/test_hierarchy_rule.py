@@ -428,7 +428,7 @@ def test_what_init_writes_builds_as_it_is(tmp_path: Path, seed: int) -> None:
         sizes = {"wolf": 5, "tree": 4} | {word: rng.randint(1, 9) for word in rng.sample(words, 6)}
         draw(tmp_path / "photos" / part, sizes, number)
     sources = {"images": tmp_path / "photos"}
-    (tmp_path / "mine.toml").write_text(start_benchmark("hierarchy", sources))
+    (tmp_path / "mine.toml").write_text(start_benchmark("hierarchy", source=sources))
     made = curation.build(tmp_path / "mine.toml", sources=sources)
     assert {"train", "test"} <= {*made.lists} <= {"train", "val", "test"}
     roles = [entry.role for entry in made.header.classes]

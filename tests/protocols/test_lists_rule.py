@@ -126,7 +126,8 @@ def test_init_writes_digests_and_roles_and_a_changed_list_is_refused(folder: Pat
     (folder / "lists/valid/some.txt").write_text("day9/x1.jpg\n")
     (folder / "lists/classes.json").write_text('["bolt", "nut"]')
     out = folder / "new.toml"
-    assert "next: curation build" in shell.out("init", "lists", folder / "lists", "--name", "my/new", "--out", out)
+    said = shell.out("init", "lists", folder / "lists", "--name", "my/new", "--out", out)
+    assert f"next: curation build {out} --source published-lists={folder / 'lists'} --out new" in said
     written = tomllib.loads(out.read_text())
     assert {part["name"]: part["role"] for part in written["parts"]} == {
         "test": "test",

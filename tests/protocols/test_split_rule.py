@@ -9,6 +9,7 @@ import random
 import subprocess
 import sys
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,35 @@ def test_parts_are_those_of_a_plain_selection_and_a_source_may_have_any_form(tmp
         assert [row.outcome for row in checked.findings if row.check == "rebuild"] == ["ok"] * 4
     assert made.header.paper is None
     assert made.header.notes == ("Rule split; data: user.",)
+
+
+def test_a_split_of_class_folders_is_scored_by_the_command_that_it_prints(tmp_path: Path, shell: Shell) -> None:
+    """Without unknown classes the accuracy is defined, and OSCR is undefined with its reason."""
+    for name, k in product(NAMES, range(10)):
+        photo = tmp_path / "photos" / name / f"{k}.jpg"
+        photo.parent.mkdir(parents=True, exist_ok=True)
+        photo.write_text(f"{name} {k}")
+    said = shell.out(
+        "split", tmp_path / "photos", "--parts", "train=0.5,test=0.5", "--stratify", "--out", tmp_path / "s"
+    )
+    (words,) = [line.split()[2:] for line in said.splitlines() if line.startswith("next: curation evaluate")]
+    images = curation.load(tmp_path / "s").ids("test")
+    classes = sorted(NAMES)
+    # A classifier that is wrong about the first two photos of every class.
+    calls = [
+        (classes.index(image.split(":")[1].split("/")[0]) + (image[-5] in "01")) % len(classes) for image in images
+    ]
+    rows = [
+        f"{image},{','.join(str(int(n == call)) for n in range(4))}" for image, call in zip(images, calls, strict=True)
+    ]
+    (tmp_path / "scores.csv").write_text("\n".join([",".join(["image", *classes]), *rows]))
+    words[words.index("FILE")] = str(tmp_path / "scores.csv")
+    words[words.index("--out") + 1] = str(tmp_path / "scored")
+    said = shell.out(*words)
+    right = sum(image[-5] not in "01" for image in images)
+    assert 0 < right < len(images)
+    assert f"{right / len(images):.4f} closed-set accuracy" in " ".join(said.split())
+    assert "no unknown sample" in said
 
 
 def grouped_coco(rng: random.Random, n: int) -> dict[str, Any]:

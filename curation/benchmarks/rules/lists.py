@@ -79,7 +79,7 @@ def build_lists(path: str, folder: Path, opened: Mapping[str, Source]) -> Manife
             expected="each image once",
             found=f"{twice} on lines {ids.index(twice) + 1} and {ids.index(twice, ids.index(twice) + 1) + 1}",
             hint="an id is the stem of a file name: where folders tell images apart, give --source "
-            f"{repeated.sources[0]}=PATH, whose file names are then compared",
+            f"{repeated.sources[0]}=PATH: class folders, or a table of the columns image (the path) and class",
         )
     classes = pinned.header.classes or _classes(benchmark, opened)
     entries = tuple(_counted(part, lists[part.name], classes, opened) for part in parts)

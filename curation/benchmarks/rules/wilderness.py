@@ -255,7 +255,7 @@ def closed_part(
     strangers: str = "refuse",
     *,
     rule: str = "All images of the closed source.",
-    hint: str = 'add them to known, or set strangers = "leave-out" or "keep" in [parameters]',
+    hint: str = 'add them to known, or set strangers = "leave-out" or "keep" in [parameters]; are sources exchanged?',
 ) -> Part:
     """Return the closed test set: every image of its source, or those that show no other class than known ones.
 
