@@ -96,6 +96,9 @@ def split(
     except CurationError as error:
         # Here the source is an argument, not an option.
         error.hint = error.hint and error.hint.replace("--source ", "")
+        # Training images are what one divides, where a root has several parts.
+        if error.hint and not part and "train" in (error.found or "").split(", "):
+            error.hint = f"{dataset}@train={annotations}"
         raise
     parameters: dict[str, Any] = {"shares": _shares(parts), "group": group, "stratify": stratify, "salt": salt}
     if keep is not None:

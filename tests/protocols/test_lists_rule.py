@@ -191,6 +191,7 @@ def test_a_line_that_is_no_image_of_the_source_is_refused(folder: Path, line: st
     with pytest.raises(CurationError, match=message) as caught:
         build(folder, images=folder / "photos.json")
     assert caught.value.where == "test.txt, line 2"
+    assert "such lines: 1 of 2" in (caught.value.found or "")
 
 
 @pytest.mark.parametrize("name", ["ninco", "imagenetood", "nuowodb"])

@@ -6,6 +6,7 @@ import collections
 import hashlib
 import json
 import random
+import re
 import subprocess
 import sys
 from fractions import Fraction
@@ -279,6 +280,25 @@ def test_two_sources_of_the_same_images_are_advised_to_be_split_and_the_advice_w
     assert "next: curation build" in shell.out("init", "wilderness", *words)
 
 
+def test_the_advice_about_a_folder_that_cannot_be_divided_as_it_is_works(tmp_path: Path, shell: Shell) -> None:
+    """Of a root with several parts the training images are divided; photos alone are no dataset."""
+    for part, first in (("train", 1), ("test", 5000)):
+        (tmp_path / "root" / part).mkdir(parents=True)
+        coco = drawn(random.Random(first), 20, NAMES, first, 3)
+        (tmp_path / "root" / part / "_annotations.coco.json").write_text(json.dumps(coco))
+        (tmp_path / "photos" / f"{part}s").mkdir(parents=True)
+        for k in range(2):
+            (tmp_path / "photos" / f"{part}s" / f"{k}.jpg").write_text(f"{part} {k}")
+    words = ["--parts", "train=0.5,test=0.5", "--out", tmp_path / "made"]
+    (hint,) = re.findall("try: (.+)", shell.err("split", tmp_path / "root", *words))
+    assert hint == f"root@train={tmp_path / 'root'}"
+    shell.out("split", hint, *words)
+    assert len(curation.load(tmp_path / "made").ids("train")) == 10
+    refused = shell.err("split", tmp_path / "photos" / "trains", *words[:2], "--out", tmp_path / "other")
+    assert "found: photos without annotations" in refused
+    shell.out("split", tmp_path / "photos", *words[:2], "--out", tmp_path / "other")
+
+
 def test_a_large_group_is_a_warning(tmp_path: Path) -> None:
     """A group that exceeds the share of a part is named, and goes to the first part."""
     images = [{"id": n, "file_name": f"{n}.jpg", "video": "long" if n < 60 else f"v{n}"} for n in range(100)]
@@ -298,7 +318,7 @@ def test_a_large_group_is_a_warning(tmp_path: Path) -> None:
         (["--parts", "train,test"], "A part has no share"),
         (["--parts", "train=0.5,train=0.5"], "A part is named twice"),
         (["--parts", "train=nan,test=0.5"], "A part has no share"),
-        (["--parts", "Train=0.5,test=0.5"], "shares of the parts cannot be used"),
+        (["--parts", "Train=0.5,test=0.5"], "a name of other characters than a to z"),
         ([], "--parts is missing"),
         (["--parts", PARTS, "--group", "patiet"], "did you mean patient?"),
         (["--parts", PARTS, "--group", "nothing"], "Unknown column"),
