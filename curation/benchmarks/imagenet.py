@@ -417,7 +417,8 @@ def class_table(header: Header) -> Table | None:
 
     None where the manifest names no superclasses, or other classes than ILSVRC-2012's.
     """
-    parameters, leaves = header.rule.parameters, set(ilsvrc2012_classes())
+    parameters: Mapping[str, Any] = header.rule.parameters
+    leaves = set(ilsvrc2012_classes())
     if not {entry.name for entry in header.classes} <= leaves or "superclasses_known" not in parameters:
         return None
     graph = imagenet_tree() if parameters["hierarchy"] == "published" else imagenet_dag()

@@ -409,17 +409,21 @@ def require_classes(
     if scored:
         where, otherwise = "negative", "leaves it out: without a category of the test source it cannot be scored"
     there = source.categories.names
-    for known in classes:
-        spellings = {known, *benchmark.classes.aliases.get(known, ())}
-        if spellings & {*there} or (known in benchmark.classes.absent and not scored):
-            continue
+    lacking = [
+        known
+        for known in classes
+        if not {known, *benchmark.classes.aliases.get(known, ())} & {*there}
+        and (scored or known not in benchmark.classes.absent)
+    ]
+    listed = ", ".join(f'"{each}"' for each in (*(() if scored else benchmark.classes.absent), *lacking))
+    for known in lacking:
         raise ProtocolError(
             "A source has no category of a known class",
             where=f"source {name}: class {known}",
             expected=f"one of the categories {', '.join(there)}"[:300],
             found="none of that name",
             hint=did_you_mean(
-                known, there, f'{where} = ["{known}"] in [classes] {otherwise}', f'[classes.aliases] {known} = ["{{}}"]'
+                known, there, f"{where} = [{listed}] in [classes] {otherwise}", f'[classes.aliases] {known} = ["{{}}"]'
             ),
         )
 

@@ -99,6 +99,9 @@ def split(
     except CurationError as error:
         # Here the source is an argument, not an option.
         error.hint, error.where = (text and text.replace("--source ", "") for text in (error.hint, error.where))
+        # Training images are what one divides, where a root has several parts.
+        if error.hint and not part and "train" in (error.found or "").split(", "):
+            error.hint = f"{dataset}@train={annotations}"
         raise
     parameters: dict[str, Any] = {"shares": _shares(parts), "group": group, "stratify": stratify, "salt": salt}
     if keep is not None:
@@ -111,7 +114,10 @@ def split(
         text = parameter_text(file, rule.SplitParameters)
     except msgspec.ValidationError as error:
         message, expected = "The shares of the parts cannot be used", "train=0.7,val=0.1,test=0.2"
-        raise UsageError(message, where="--parts", expected=expected, found=str(error)[:200]) from None
+        found = (
+            "a name of other characters than a to z, 0 to 9, . _ and -" if "regex" in str(error) else str(error)[:200]
+        )
+        raise UsageError(message, where="--parts", expected=expected, found=found) from None
     made = rule.build(opened, {"file": text})
     return remembering(made, opened, {dataset: annotations}, reading, compare=not _are_distinct(opened[dataset]))
 

@@ -116,7 +116,8 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Refuse a verb or command that does not exist; `call` refuses other words."""
         if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
-            self._refuse(f"There is no `{self.prog} {value[:80]}`", expected=", ".join(action.choices), value=value)
+            expected = ", ".join(action.choices) + ", or a folder with manifest.json" * self.prog.endswith(" evaluate")
+            self._refuse(f"There is no `{self.prog} {value[:80]}`", expected=expected, value=value)
 
     def error(self, message: str) -> NoReturn:
         """Refuse what argparse cannot split."""

@@ -126,9 +126,9 @@ def next_command(*words: str | Path) -> str:
 
 
 def score_command(manifest: Manifest, folder: str | Path) -> list[str]:
-    """Return the command that scores a manifest of a rule: by its evaluation, else the boxes of a test part by COCO AP.
+    """Return the command that scores a manifest of a rule: by its evaluation, else boxes by COCO AP, classes by OSCR.
 
-    There is none for another manifest, and for images without boxes.
+    There is none for another manifest, and for images of which nothing is known.
     """
     from curation.benchmarks.rules.benchmark_file import EVALUATORS, RULES, rule_module
 
@@ -136,14 +136,16 @@ def score_command(manifest: Manifest, folder: str | Path) -> list[str]:
     if rule in EVALUATORS:
         words = ["evaluate", str(folder), *rule_module(rule).score_words(manifest.header)]
         return ["curation", *words, "--out", f"{name}-scores"]
-    tests = [part for part in manifest.header.parts if part.boxes and part.role == "test"]
+    tests = [part for part in manifest.header.parts if part.annotated_images and part.role == "test"]
     if rule not in RULES or not tests:
         return []
+    part = ["--manifest", str(folder), "--part", tests[0].name]
+    if not tests[0].boxes:
+        return ["curation", "evaluate", "imagenet", *part, "--scores", "FILE", "--out", f"{name}-scores"]
     remembered = manifest.built_from.sources if manifest.built_from else {}
     source = next(entry for entry in manifest.header.sources if entry.name == tests[0].sources[0])
     path = remembered.get(source.name, "FILE")
     truth = ["--truth", path, *(["--image-set", source.part] if source.part and Path(path).is_dir() else [])]
-    part = ["--manifest", str(folder), "--part", tests[0].name]
     return ["curation", "evaluate", "coco", *truth, *part, "--detections", "FILE", "--out", f"{name}-scores"]
 
 

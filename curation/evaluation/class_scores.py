@@ -296,16 +296,17 @@ def protocol_classes(manifest: Manifest) -> ProtocolClasses:
     entries = manifest.header.classes
     others = [entry for entry in entries if entry.role not in ("known", *GROUPS)]
     known = sorted((entry for entry in entries if entry.role == "known"), key=lambda entry: entry.index)
-    if others or not known or [entry.index for entry in known] != list(range(len(known))):
+    first = known[0].index if known else 0
+    if others or not known or [entry.index - first for entry in known] != list(range(len(known))):
         raise UsageError(
             "Not a manifest of open-set classification",
             where=f"{manifest.header.name} {manifest.header.version}",
-            expected="classes known (0, 1, ...), negative and unknown",
+            expected="classes known (numbered one after another), negative and unknown",
             found=", ".join(f"{entry.name} {entry.role} {entry.index}" for entry in (others or known)[:3]),
         )
     return ProtocolClasses(
         known=tuple(entry.name for entry in known),
-        labels={entry.name: entry.index if entry.role == "known" else GROUPS[entry.role] for entry in entries},
+        labels={entry.name: entry.index - first if entry.role == "known" else GROUPS[entry.role] for entry in entries},
     )
 
 

@@ -247,7 +247,9 @@ def _read_files(header: Header, slices: Mapping[str, ListSlice], folder: Path) -
             expected=", ".join(missing),
             found=", ".join(name for name in files_of if files_of[name])
             or ("none of them, under any name" if folder.is_dir() else "no such folder"),
-            hint=f"the lists are those of {_lists_source(header).note}",
+            hint=f"the lists are those of {note}"
+            if (note := _lists_source(header).note)
+            else f"--source {LISTS}=FOLDER names the folder of the lists",
         )
     return {name: _chosen(header, pinned[name], found, folder) for name, found in files_of.items()}
 
@@ -319,7 +321,9 @@ def _looked_up(
                 "A line of the list names several images" if images else "A line of the list names no image",
                 where=f"{cut.file}, line {cut.first + row}",
                 expected=f"an image of {', '.join(part.sources)}",
-                found=f"{lines[row][:80]}: {', '.join(images)[:120]}".removesuffix(": "),
+                found=f"{lines[row][:80]}: {', '.join(images)[:120]}".removesuffix(": ")
+                + f"; such lines: {sum(len(each) != 1 for each in matches)} of {len(matches)}",
+                hint=f"--source {part.sources[0]}=PATH is the data of all images of the list",
             )
     return tuple(images[0] for images in matches)
 

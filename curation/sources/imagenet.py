@@ -78,6 +78,7 @@ def class_of_images(source: Source) -> np.ndarray[tuple[int], np.dtype[np.int32]
             where=f"source {source.dataset} {source.part}: {source.files[0].name if source.files else ''}",
             expected=f"{n} images with one class each",
             found=f"{len(image)} statements on {len(distinct(image))} images",
+            hint="images with boxes have other rules: curation init tasks, superclass, wilderness or near-far",
         )
     return category
 

@@ -391,6 +391,7 @@ def _open_slot(reading: Reading, slot: SourceSlot, part: str, path: Any) -> Sour
             where=f"--source {slot.name}@{part}",
             expected=slot.part,
             found=part,
+            hint=f"--source {slot.name}={path}; or state the other part where the benchmark names this one",
         )
     return as_source(
         path, dataset=slot.dataset, part=part or slot.part or _part_of(slot, path), bad_boxes=reading.bad_boxes

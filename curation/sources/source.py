@@ -363,8 +363,9 @@ class Source:
             raise PresenceOnlyError(
                 f"{purpose} needs boxes",
                 where=self._told(),
-                expected="an annotation file with boxes (COCO JSON or VOC XML)",
-                found="a table of image and class",
+                expected="annotations with boxes: COCO JSON, YOLO or VOC",
+                found="a class for each image",
+                hint='rule = "hierarchy" takes image classes: curation init hierarchy',
             )
         return self.objects
 

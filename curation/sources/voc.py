@@ -149,6 +149,8 @@ def what_else(root: Path) -> tuple[str, str | None]:
         return "VOC's XML files without ImageSets/Main", "FiftyOne, CVAT and Roboflow export COCO JSON too"
     if files:
         return counted(len(files), "JSON file"), f"give the annotation file itself, such as {files[0]}"
+    if any(file.suffix.lower() in (".jpg", ".jpeg", ".png") for file in islice(root.glob("*.*"), 1000)):
+        return "photos without annotations", "give the folder above it that holds annotations or class folders"
     return "no annotations", None
 
 

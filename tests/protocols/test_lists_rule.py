@@ -126,7 +126,8 @@ def test_init_writes_digests_and_roles_and_a_changed_list_is_refused(folder: Pat
     (folder / "lists/valid/some.txt").write_text("day9/x1.jpg\n")
     (folder / "lists/classes.json").write_text('["bolt", "nut"]')
     out = folder / "new.toml"
-    assert "next: curation build" in shell.out("init", "lists", folder / "lists", "--name", "my/new", "--out", out)
+    said = shell.out("init", "lists", folder / "lists", "--name", "my/new", "--out", out)
+    assert f"next: curation build {out} --source published-lists={folder / 'lists'} --out new" in said
     written = tomllib.loads(out.read_text())
     assert {part["name"]: part["role"] for part in written["parts"]} == {
         "test": "test",
@@ -188,6 +189,7 @@ def test_a_line_that_is_no_image_of_the_source_is_refused(folder: Path, line: st
     with pytest.raises(CurationError, match=message) as caught:
         build(folder, images=folder / "photos.json")
     assert caught.value.where == "test.txt, line 2"
+    assert "such lines: 1 of 2" in (caught.value.found or "")
 
 
 @pytest.mark.parametrize("name", ["ninco", "imagenetood", "nuowodb"])

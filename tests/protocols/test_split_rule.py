@@ -6,9 +6,11 @@ import collections
 import hashlib
 import json
 import random
+import re
 import subprocess
 import sys
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +109,35 @@ def test_parts_are_those_of_a_plain_selection_and_a_source_may_have_any_form(tmp
         assert [row.outcome for row in checked.findings if row.check == "rebuild"] == ["ok"] * 4
     assert made.header.paper is None
     assert made.header.notes == ("Rule split; data: user.",)
+
+
+def test_a_split_of_class_folders_is_scored_by_the_command_that_it_prints(tmp_path: Path, shell: Shell) -> None:
+    """Without unknown classes the accuracy is defined, and OSCR is undefined with its reason."""
+    for name, k in product(NAMES, range(10)):
+        photo = tmp_path / "photos" / name / f"{k}.jpg"
+        photo.parent.mkdir(parents=True, exist_ok=True)
+        photo.write_text(f"{name} {k}")
+    said = shell.out(
+        "split", tmp_path / "photos", "--parts", "train=0.5,test=0.5", "--stratify", "--out", tmp_path / "s"
+    )
+    (words,) = [line.split()[2:] for line in said.splitlines() if line.startswith("next: curation evaluate")]
+    images = curation.load(tmp_path / "s").ids("test")
+    classes = sorted(NAMES)
+    # A classifier that is wrong about the first two photos of every class.
+    calls = [
+        (classes.index(image.split(":")[1].split("/")[0]) + (image[-5] in "01")) % len(classes) for image in images
+    ]
+    rows = [
+        f"{image},{','.join(str(int(n == call)) for n in range(4))}" for image, call in zip(images, calls, strict=True)
+    ]
+    (tmp_path / "scores.csv").write_text("\n".join([",".join(["image", *classes]), *rows]))
+    words[words.index("FILE")] = str(tmp_path / "scores.csv")
+    words[words.index("--out") + 1] = str(tmp_path / "scored")
+    said = shell.out(*words)
+    right = sum(image[-5] not in "01" for image in images)
+    assert 0 < right < len(images)
+    assert f"{right / len(images):.4f} closed-set accuracy" in " ".join(said.split())
+    assert "no unknown sample" in said
 
 
 def grouped_coco(rng: random.Random, n: int) -> dict[str, Any]:
@@ -248,6 +279,25 @@ def test_two_sources_of_the_same_images_are_advised_to_be_split_and_the_advice_w
     assert "next: curation build" in shell.out("init", "wilderness", *words)
 
 
+def test_the_advice_about_a_folder_that_cannot_be_divided_as_it_is_works(tmp_path: Path, shell: Shell) -> None:
+    """Of a root with several parts the training images are divided; photos alone are no dataset."""
+    for part, first in (("train", 1), ("test", 5000)):
+        (tmp_path / "root" / part).mkdir(parents=True)
+        coco = drawn(random.Random(first), 20, NAMES, first, 3)
+        (tmp_path / "root" / part / "_annotations.coco.json").write_text(json.dumps(coco))
+        (tmp_path / "photos" / f"{part}s").mkdir(parents=True)
+        for k in range(2):
+            (tmp_path / "photos" / f"{part}s" / f"{k}.jpg").write_text(f"{part} {k}")
+    words = ["--parts", "train=0.5,test=0.5", "--out", tmp_path / "made"]
+    (hint,) = re.findall("try: (.+)", shell.err("split", tmp_path / "root", *words))
+    assert hint == f"root@train={tmp_path / 'root'}"
+    shell.out("split", hint, *words)
+    assert len(curation.load(tmp_path / "made").ids("train")) == 10
+    refused = shell.err("split", tmp_path / "photos" / "trains", *words[:2], "--out", tmp_path / "other")
+    assert "found: photos without annotations" in refused
+    shell.out("split", tmp_path / "photos", *words[:2], "--out", tmp_path / "other")
+
+
 def test_a_large_group_is_a_warning(tmp_path: Path) -> None:
     """A group that exceeds the share of a part is named, and goes to the first part."""
     images = [{"id": n, "file_name": f"{n}.jpg", "video": "long" if n < 60 else f"v{n}"} for n in range(100)]
@@ -267,7 +317,7 @@ def test_a_large_group_is_a_warning(tmp_path: Path) -> None:
         (["--parts", "train,test"], "A part has no share"),
         (["--parts", "train=0.5,train=0.5"], "A part is named twice"),
         (["--parts", "train=nan,test=0.5"], "A part has no share"),
-        (["--parts", "Train=0.5,test=0.5"], "shares of the parts cannot be used"),
+        (["--parts", "Train=0.5,test=0.5"], "a name of other characters than a to z"),
         ([], "--parts is missing"),
         (["--parts", PARTS, "--group", "patiet"], "did you mean patient?"),
         (["--parts", PARTS, "--group", "nothing"], "Unknown column"),

@@ -157,7 +157,7 @@ def test_spelling_does_not_change_the_digest_and_a_rebuild_is_equal(tmp_path: Pa
         ('["nut"]', "[]", ["classes"]),
         ('["nut"]', '["nut", "unknown"]', ["none of them 'unknown'"]),
         ('["nut"]', '["nut", "cog"]', ["names a class that no source has", "cog"]),
-        ('["nut"]', '"nut"', ["classes", "array"]),
+        ('["nut"]', '"nut"', ["classes", "a list"]),
         ('unknown = ["cable"]\n', "", ["'cable'", 'unknown = ["cable"]', 'ignored = ["cable"]']),
         ('bolt = ["Bolt"]', 'bolts = ["Bolt"]', ["aliases", "bolts"]),
         ('[classes.aliases]\nbolt = ["Bolt"]\n', "", ['"bolt" = ["Bolt"]']),

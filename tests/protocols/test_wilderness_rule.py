@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable
 from fractions import Fraction
@@ -91,6 +92,30 @@ def build(folder: Path, **more: Path) -> Any:
     return curation.build(
         folder / "mine.toml", sources={"closed": folder / "parts.json", "wild": folder / "factory.json", **more}
     )
+
+
+@pytest.mark.parametrize("rule", ["wilderness", "tasks", "superclass"])
+def test_init_proposes_other_names_of_a_class_in_the_other_source(rule: str, tmp_path: Path, shell: Shell) -> None:
+    """VOC's names are found among COCO's: no airplane is in the wilderness, and none is unknown in a test."""
+    rng = random.Random(8)
+    for name, first, classes in (
+        ("voc", 1, ["aeroplane", "sofa", "cat"]),
+        ("coco", 9000, ["couch", "airplane", "cat", "kite"]),
+    ):
+        (tmp_path / f"{name}.json").write_text(json.dumps(drawn(rng, 90, classes, first, 2)))
+    uses = ("closed", "wild") if rule == "wilderness" else ("train", "test")
+    sources = {use: tmp_path / f"{name}.json" for use, name in zip(uses, ("voc", "coco"), strict=True)}
+    words = [word for use, path in sources.items() for word in ("--source", f"{use}={path}")]
+    shell.out("init", rule, *words, "--out", tmp_path / "mine.toml")
+    written = tomllib.loads((tmp_path / "mine.toml").read_text())
+    assert written["classes"]["aliases"] == {"aeroplane": ["airplane"], "sofa": ["couch"]}
+    made = curation.build(tmp_path / "mine.toml", sources=sources)
+    assert not {"airplane", "couch"} & {entry.name for entry in made.header.classes}
+    if rule == "wilderness":
+        read = json.loads(sources["wild"].read_text())
+        native = {name.rpartition(":")[2] for name in made.ids("wilderness")}
+        plain = without(read, {"couch", "airplane", "cat"}, "x")
+        assert native == {name.rpartition(":")[2] for name in plain}
 
 
 @pytest.mark.parametrize("several", [False, True])

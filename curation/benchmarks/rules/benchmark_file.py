@@ -14,7 +14,7 @@ from decimal import Decimal
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -456,15 +456,13 @@ def read_benchmark_file(text: str) -> str:
     try:
         benchmark = msgspec.convert(tables, BenchmarkFile)
     except msgspec.ValidationError as error:
-        raise _explained(
-            error, path, _keys(WrittenFile, Classes, TaskTable, SourceTable, ListedPart, Expected)
-        ) from None
+        raise _explained(error, path) from None
     module = rule_module(benchmark.rule)
     form = module.PARAMETERS
     try:
         settings = benchmark.parameters_as(form)
     except msgspec.ValidationError as error:
-        raise _explained(error, path, _keys(form), table="parameters") from None
+        raise _explained(error, path, form) from None
     settings = module.resolved(settings, path.parent) if hasattr(module, "resolved") else settings
     return _stored(benchmark, settings)
 
@@ -613,8 +611,12 @@ def _read_lists(tables: dict[str, Any], folder: Path) -> None:
             classes[role] = list(filter(None, map(str.strip, lines)))
 
 
-def _explained(error: msgspec.ValidationError, path: Path, keys: Sequence[str], *, table: str = "") -> ProtocolError:
-    """Return the error of a key or a value, with its line, its table and the nearest key."""
+def _explained(error: msgspec.ValidationError, path: Path, form: type[msgspec.Struct] | None = None) -> ProtocolError:
+    """Return the error of a key or a value, with its line, its table and the nearest key.
+
+    `form` is that of the parameters, where the error is one of theirs.
+    """
+    table = "parameters" if form else ""
     message, _, place = str(error).partition(" - at `$")
     names = [
         name for name in re.split(r"[.\[\]`]+", f"{table}.{place}") if name and name != "..." and not name.isdigit()
@@ -626,6 +628,14 @@ def _explained(error: msgspec.ValidationError, path: Path, keys: Sequence[str], 
     numbers = [str(number) for number, line in enumerate(lines, 1) if written.search(line)]
     place = {0: "", 1: f", line {', '.join(numbers)}"}.get(len(numbers), f", one of the lines {', '.join(numbers[:5])}")
     is_unknown = "unknown" in message
+    record = form or _TABLES.get(".".join(names), WrittenFile)
+    keys = [field.encode_name for field in msgspec.structs.fields(record)]
+    elsewhere = [f"{key} in [{at}]" for at in _TABLES if key in _TABLES[at].__struct_fields__] if is_unknown else []
+    found = None
+    if "enum" in message and (words := _choices(get_type_hints(record).get(key))):
+        message, found = f"one of {', '.join(words)}", message.partition("value ")[2]
+    elif kind := re.fullmatch(r"Expected `([^`]+)`, got `([^`]+)`", message):
+        message, found = (" or ".join(_KINDS.get(word, word) for word in each.split(" | ")) for each in kind.groups())
     if "matching regex" in message:
         forms = {
             "name": "lower-case letters, digits, . and _, joined by - and at most one /",
@@ -639,7 +649,8 @@ def _explained(error: msgspec.ValidationError, path: Path, keys: Sequence[str], 
         f"The benchmark file has {problem}: {key}",
         where=where,
         expected=f"one of {', '.join(keys)}"[:300] if is_unknown else message.removeprefix("Expected "),
-        hint=did_you_mean(key, keys if is_unknown else (), _PAGE),
+        found=found,
+        hint=f"did you mean {elsewhere[0]}?" if elsewhere else did_you_mean(key, keys if is_unknown else (), _PAGE),
     )
 
 
@@ -657,5 +668,24 @@ def _as_text(benchmark: BenchmarkFile) -> str:
     return json.dumps(msgspec.to_builtins(benchmark), sort_keys=True, separators=(",", ":"))
 
 
-def _keys(*records: type[msgspec.Struct]) -> list[str]:
-    return [field.encode_name for record in records for field in msgspec.structs.fields(record)]
+def _choices(kind: Any) -> list[str]:
+    """Return the words that a key may hold: those of a `Literal`, wherever it stands in the type."""
+    inner = get_args(kind)
+    return [word for part in inner for word in ([part] if isinstance(part, str) else _choices(part))]
+
+
+_TABLES: Mapping[str, type[msgspec.Struct]] = {
+    "classes": Classes,
+    "classes.tasks": TaskTable,
+    "sources": SourceTable,
+    "parts": ListedPart,
+    "expect": Expected,
+}
+_KINDS = {
+    "array": "a list",
+    "object": "a table",
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+}

@@ -572,7 +572,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         f"# {note}",
         "# A role may also list a group, or a super-class such as \"animal.n.01\": its classes by [classes.synsets].",
         *(line for role, names in roles.items() for line in listed(role, names, [remarks[name] for name in names])),
-        *alias_lines(aliases),
+        *alias_lines({name: [alias] for name, alias in aliases.items()}),
         *(["# What the names mean in WordNet, as far as super-classes are listed: correct them.", "[classes.synsets]"]
           if synsets else []),
         *(f"{quoted_key(name)} = {quoted(synset)}" for name, synset in synsets.items()),

@@ -79,7 +79,7 @@ def build_lists(path: str, folder: Path, opened: Mapping[str, Source]) -> Manife
             expected="each image once",
             found=f"{twice} on lines {ids.index(twice) + 1} and {ids.index(twice, ids.index(twice) + 1) + 1}",
             hint="an id is the stem of a file name: where folders tell images apart, give --source "
-            f"{repeated.sources[0]}=PATH, whose file names are then compared",
+            f"{repeated.sources[0]}=PATH, class folders or a table of the columns image (the path) and class",
         )
     classes = pinned.header.classes or _classes(benchmark, opened)
     entries = tuple(_counted(part, lists[part.name], classes, opened) for part in parts)
@@ -163,7 +163,8 @@ def start_of_folder(folder: Path, name: str) -> list[str]:
         No file below the folder is a list of images.
     """
     if not folder.is_dir():
-        raise UsageError("The folder of lists does not exist", where=str(folder), expected="curation init lists FOLDER")
+        problem = f"The folder of lists {'is a file' if folder.is_file() else 'does not exist'}"
+        raise UsageError(problem, where=str(folder), expected="curation init lists FOLDER")
     tables, left_out = list[str](), list[str]()
     names, files, namespaces = set[str](), set[str](), set[str]()
     for path in list_files(folder):

@@ -8,7 +8,7 @@ as a whole.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
@@ -27,6 +27,7 @@ from curation.benchmarks.rules.starting import (
     beginning,
     listed,
     object_counts,
+    other_names,
     quoted,
     quoted_key,
     require_usable,
@@ -307,7 +308,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         source.require_objects("A start list")
         found = object_counts({name: source})
         kin = class_kin([label for label, (n, _) in found.items() if n], known, datasets=DATASETS)
-        renamed = _renamed(kin, known)
+        renamed = other_names(known, [*found], kin)
         for alias, owner in renamed.items():
             if alias not in aliases.setdefault(owner, []):
                 aliases[owner].append(alias)
@@ -359,13 +360,6 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         'id_objects = "unknown"',
         *tables,
     ]
-
-
-def _renamed(kin: ClassKin, known: Sequence[str]) -> dict[str, str]:
-    """Return the categories that are an ID class under another name, with its name."""
-    folded = {name.casefold(): name for name in known}
-    by_case = {name: folded[name.casefold()] for name in kin.unknown.names if name.casefold() in folded}
-    return {name: owner for name, owner in (kin.renamed | by_case).items() if name not in known}
 
 
 def _similar(kin: ClassKin, apart: Collection[str]) -> dict[str, tuple[str, float]]:

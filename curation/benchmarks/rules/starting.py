@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import numpy as np
@@ -22,6 +22,9 @@ from curation.sources.datasets import users_name
 from curation.sources.opening import open_slots
 from curation.sources.source import Source
 from curation.sources.source_specs import BadBoxes, Reading, SourceSlot
+
+if TYPE_CHECKING:
+    from curation.signals.hierarchy.related_classes import ClassKin
 
 _LONGEST_NAME = 200
 NAMES_ARE = f"printable names of 1 to {_LONGEST_NAME} characters without outer blanks, none of them 'unknown'"
@@ -173,6 +176,27 @@ def object_counts(sources: Mapping[str, Source]) -> dict[str, tuple[int, int]]:
     return counts
 
 
+def other_names(known: Sequence[str], others: Sequence[str], kin: ClassKin | None = None) -> dict[str, str]:
+    """Return the categories that are a known class under another name, by case or WordNet, with its name.
+
+    Examples
+    --------
+    >>> other_names(["aeroplane", "sofa", "cat"], ["airplane", "couch", "Cat", "dog"])
+    {'airplane': 'aeroplane', 'couch': 'sofa', 'Cat': 'cat'}
+    """
+    if not known or not others:
+        return {}
+    if kin is None:
+        # WordNet is read only where a name is missing.
+        from curation.signals.hierarchy.class_lists import DATASETS
+        from curation.signals.hierarchy.related_classes import class_kin
+
+        kin = class_kin(others, known, datasets=DATASETS)
+    folded = {name.casefold(): name for name in known}
+    by_case = {name: folded[name.casefold()] for name in kin.unknown.names if name.casefold() in folded}
+    return {name: owner for name, owner in (kin.renamed | by_case).items() if name not in known}
+
+
 def beginning(rule: str, name: str) -> list[str]:
     """Return the first lines of a benchmark file."""
     return [
@@ -205,17 +229,30 @@ def other_spellings(names: Iterable[str], others: Iterable[str]) -> dict[str, st
     return {by_plain_name[plain]: other for other in apart if (plain := plain_name(other)) in by_plain_name}
 
 
-def alias_lines(aliases: Mapping[str, str]) -> list[str]:
+def by_class(renamed: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the other names of each class, of a mapping from these to the class."""
+    aliases: dict[str, list[str]] = {}
+    for alias, name in renamed.items():
+        aliases.setdefault(name, []).append(alias)
+    return aliases
+
+
+def alias_lines(aliases: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the lines of ``[classes.aliases]``."""
-    rows = [f"{quoted_key(name)} = [{quoted(alias)}]" for name, alias in aliases.items()]
+    rows = [f"{quoted_key(name)} = {array(several)}" for name, several in aliases.items()]
     return ["# Other names of a class in the sources.", "[classes.aliases]", *rows]
 
 
-def absent_lines(names: Iterable[str], aliases: Mapping[str, str], sources: Mapping[str, Source]) -> list[str]:
+def absent_lines(
+    names: Iterable[str], aliases: Mapping[str, Sequence[str]], sources: Mapping[str, Source]
+) -> list[str]:
     """Return the lines of ``absent``: the classes that a source has no category for."""
     categories = [{*source.categories.names} for source in sources.values()]
-    absent = [name for name in names if any({name, aliases.get(name)}.isdisjoint(there) for there in categories)]
-    return ["# Known or unknown classes that a source has no category for.", f"absent = {array(absent)}"]
+    absent = [name for name in names if any({name, *aliases.get(name, ())}.isdisjoint(there) for there in categories)]
+    return [
+        "# Classes that a source has no category for; where it has one under another name, state that below.",
+        f"absent = {array(absent)}",
+    ]
 
 
 def quoted(text: str) -> str:

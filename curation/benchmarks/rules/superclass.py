@@ -47,8 +47,9 @@ from curation.benchmarks.rules.starting import (
     alias_lines,
     array,
     beginning,
+    by_class,
     object_counts,
-    other_spellings,
+    other_names,
     quoted,
     quoted_key,
     source_tables,
@@ -439,7 +440,8 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         require_boxes(source)
     counts = {role: object_counts({role: source}) for role, source in sources.items()}
     train, test = ([name for name, (n, _) in counts[role].items() if n] for role in ("train", "test"))
-    aliases = other_spellings(train, test)
+    renamed = other_names([name for name in train if name not in test], [name for name in test if name not in train])
+    aliases = by_class(renamed)
     common = [name for name in train if name in test or name in aliases]
     refused: CurationError = ProtocolError(
         "The training images and the test images share too few classes",
@@ -447,7 +449,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         found=", ".join(common) or f"{', '.join(train[:3])} in train, {', '.join(test[:3])} in test",
     )
     used = dict.fromkeys(name for several in counts.values() for name, (n, _) in several.items() if n)
-    others = [name for name in used if name not in {*common, *aliases.values()}]
+    others = [name for name in used if name not in {*common, *renamed}]
     for (members, groups, settings), val in product(_drafts(common), [""] if "val" in sources else ["0.1", "0"]):
         lines = [
             *beginning("superclass", options.name),

@@ -26,7 +26,9 @@ from curation.benchmarks.rules.starting import (
     is_usable,
     listed,
     object_counts,
+    other_names,
     quoted,
+    quoted_key,
     require_usable,
     source_tables,
 )
@@ -234,6 +236,10 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     require_usable(counts, files)
     absent = [label for label in counts if not counts[label][0]] if len(sources) > 1 else []
     untrained = [label for label in counts if label not in {*names, *absent}]
+    tested = object_counts({"test": sources["test"]}) if "test" in sources else counts
+    renamed = other_names([name for name in names if name not in tested], untrained)
+    aliases = {owner: [alias for alias in renamed if renamed[alias] == owner] for owner in renamed.values()}
+    untrained = [label for label in untrained if label not in renamed]
     if (n_tasks := min(options.n_tasks, len(names))) < options.n_tasks:
         text = f"{n_tasks} tasks in place of {options.n_tasks}: no more classes have an object"
         warnings.warn(text, CurationWarning, stacklevel=4)
@@ -252,6 +258,8 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         *(f"#   {quoted(label)}" for label in absent),
         "# Classes that are neither right nor wrong.",
         "ignored = []",
+        *(["# Other names of a class in the sources.", "[classes.aliases]"] if aliases else []),
+        *(f"{quoted_key(name)} = [{', '.join(map(quoted, others))}]" for name, others in aliases.items()),
         "",
         "# Tasks in their order, each with the classes that become known in it. Here the classes stand in the order",
         f"# of the files, cut into {n_tasks} groups: move them to where you want them.",

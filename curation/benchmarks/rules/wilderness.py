@@ -42,9 +42,10 @@ from curation.benchmarks.rules.starting import (
     absent_lines,
     alias_lines,
     beginning,
+    by_class,
     listed,
     object_counts,
-    other_spellings,
+    other_names,
     quoted,
     source_tables,
 )
@@ -199,17 +200,19 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     wild = {name: source for name, source in sources.items() if name != CLOSED}
     in_closed, in_wild = object_counts({CLOSED: sources[CLOSED]}), object_counts(wild)
     known = used = [name for name, (objects, _) in in_closed.items() if objects]
-    aliases = other_spellings(used, in_wild)
+    others = [name for name in in_wild if name not in used]
+    renamed = other_names([name for name in used if name not in in_wild], others)
     strangers, note = "refuse", "Classes of the closed source."
-    if not any(n for name, (n, _) in in_wild.items() if name not in {*used, *aliases.values()}):
+    if not any(in_wild[name][0] for name in others if name not in renamed):
         known, strangers = used[: len(used) // 2], "leave-out"
         note = "The other sources have no further class: the first half of the classes is known, the rest unknown."
     if not known:
         message = "No class is left to be unknown"
         raise ProtocolError(message, where="source closed", expected="two classes", found=", ".join(used) or "none")
-    aliases = {name: aliases[name] for name in known if name in aliases}
+    aliases = {name: each for name, each in by_class(renamed).items() if name in known}
+    spellings = {*known, *(alias for each in aliases.values() for alias in each)}
     n_closed = int((~images_with(sources[CLOSED], {*used} - {*known})).sum())
-    n_wild = sum(int((~images_with(source, {*known, *aliases.values()})).sum()) for source in wild.values())
+    n_wild = sum(int((~images_with(source, spellings)).sum()) for source in wild.values())
     ratio = min(Fraction(1), Fraction(n_wild, n_closed or 1))
     return [
         *beginning("wilderness", options.name),
@@ -237,7 +240,7 @@ def closed_part(
     strangers: str = "refuse",
     *,
     rule: str = "All images of the closed source.",
-    hint: str = 'add them to known, or set strangers = "leave-out" or "keep" in [parameters]',
+    hint: str = 'add them to known, or set strangers = "leave-out" or "keep" in [parameters]; are sources exchanged?',
 ) -> Part:
     """Return the closed test set: every image of its source, or those that show no other class than known ones.
 

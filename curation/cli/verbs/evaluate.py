@@ -34,7 +34,11 @@ def evaluator_of(manifest: str) -> str:
             "Nothing says how this manifest is scored",
             where=manifest,
             hint=command
-            or ("boxes are scored where the sources of a test part have them" if protocol in RULES else None),
+            or (
+                "build it with --source NAME=PATH for its images: their boxes or classes are scored"
+                if protocol in RULES
+                else None
+            ),
             expected=f"curation evaluate BENCHMARK --manifest {manifest}; BENCHMARK is one of {', '.join(SUMMARIES)}",
             found=f"a manifest of the rule {protocol}",
         )

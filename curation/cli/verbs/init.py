@@ -49,7 +49,8 @@ def run(
     data = source or folder
     paths = {usual: data} if isinstance(data, Path) else {use or usual: path for use, path in (data or {}).items()}
     given = {use.partition("@")[0]: f"{use}={path}" for use, path in paths.items()}
-    given = {name: text for name, text in given.items() if name in written["sources"]}
+    # The lists of the rule lists are no source of images: their file does not name them.
+    given = {name: text for name, text in given.items() if name in written["sources"] or folder}
     words = [word for text in given.values() for word in ("--source", text)]
     words += source_words(
         name for name, table in written["sources"].items() if name not in given and table.get("required", True)
