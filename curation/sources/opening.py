@@ -38,7 +38,7 @@ from curation.sources.published_list import read_listed
 from curation.sources.source import Source
 from curation.sources.source_specs import BadBoxes, Reading, SourceSlot
 from curation.sources.table import SUFFIXES, parse_table
-from curation.sources.voc import locate_voc, read_voc, what_else
+from curation.sources.voc import locate_voc, read_voc, what_else, xml_folder, xml_parts
 from curation.sources.yolo import read_yolo, yolo_file, yolo_parts
 
 _PARTS = ("train", "trainval", "val", "test")
@@ -52,7 +52,8 @@ def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
     ----------
     path : Path
         A COCO JSON file; a COCO root (``annotations/instances_PART.json``); a VOC root (``Annotations`` and
-        ``ImageSets/Main``, or a folder with ``VOC2007`` or ``VOCdevkit/VOC2007`` below it); one of ImageNet's layouts
+        ``ImageSets/Main``, or a folder with ``VOC2007`` or ``VOCdevkit/VOC2007`` below it) or VOC's XML files alone
+        (see `curation.sources.voc.xml_folder`); one of ImageNet's layouts
         (see `curation.sources.imagenet`); the layouts of Open Images, CUB-200-2011 and MTSD (see the modules
         of these names); a YOLO folder (``data.yaml``, see `curation.sources.yolo.read_yolo`); class folders of your
         own (see `curation.sources.class_folders`); rows of images and their objects (``.parquet``, ``.jsonl``) or a
@@ -88,6 +89,8 @@ def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
     if path.is_dir():
         if kind in _FOLDERS:
             return _FOLDERS[kind](path, dataset=dataset, part=part, bad_boxes=bad_boxes)
+        if kind != "voc" and xml_folder(path, part):
+            return read_voc(path, dataset, part, bad_boxes=bad_boxes)
         if kind == "coco":
             raise _without_annotations(path, dataset, part)
         if folders := _class_folders(path, dataset):
@@ -107,16 +110,21 @@ ROBOFLOW = "_annotations.coco.json"
 """The annotations in each folder of an export of Roboflow: ``train``, ``valid``, ``test``."""
 
 
+FIFTYONE = "labels.json"
+"""The annotations beside the folder ``data`` of an export of FiftyOne."""
+
+
 def coco_file(root: Path, part: str) -> Path | None:
-    """Return the COCO JSON of a part in a folder laid out as COCO's, or as an export of Roboflow."""
-    names = (root / "annotations" / f"instances_{part}.json", root / part / ROBOFLOW, root / ROBOFLOW)
+    """Return the COCO JSON of a part in a folder laid out as COCO's, or as an export of Roboflow or FiftyOne."""
+    names = [root / "annotations" / f"instances_{part}.json", root / part / ROBOFLOW, root / ROBOFLOW]
+    names += [root / FIFTYONE] if (root / "data").is_dir() else []
     return next((file for file in names if file.is_file()), None)
 
 
 _FOLDERS: dict[str, Callable[..., Source]] = {"cub200": read_cub200, "mtsd": read_mtsd}
 _EXPECTED = (
     "a COCO JSON file, a folder with annotations/instances_PART.json or PART/_annotations.coco.json, a VOC folder "
-    "(Annotations and ImageSets/Main), a YOLO folder (data.yaml), class folders (CLASS/photo.jpg), rows of images and "
+    "(Annotations and ImageSets/Main, or XML files alone), a YOLO folder (data.yaml), class folders (CLASS/photo.jpg), rows of images and "
     "objects (.parquet, metadata.jsonl), a table (.csv, .tsv), or a list of ids (.txt); text may be compressed by gzip"
 )
 
@@ -163,6 +171,8 @@ def parts_at(path: Path, dataset: str) -> tuple[str, ...]:
         return _PARTS_OF[family(dataset)](path)
     if folders := _class_folders(path, dataset):
         return class_parts(folders)
+    if xml_folder(path) or xml_parts(path):
+        return xml_parts(path)
     root = locate_voc(path, dataset)
     return tuple(part for part in _PARTS if (root / "ImageSets" / "Main" / f"{part}.txt").is_file())
 
