@@ -26,6 +26,7 @@ from curation.sources.coco import parse_coco, read_coco
 from curation.sources.cub200 import PARTS as CUB200_PARTS
 from curation.sources.cub200 import locate_cub200, read_cub200
 from curation.sources.datasets import family, is_known, is_listed, namespace_of, users_name
+from curation.sources.foreign_forms import refuse_foreign
 from curation.sources.fiftyone_view import FILE_NAME, coco_of_view, is_named, is_view, listed_categories, load_named
 from curation.sources.imagenet import read_imagenet
 from curation.sources.in_memory import coco_bytes, encoded_json
@@ -78,6 +79,8 @@ def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
         path = instances
     elif yolo_file(path):
         return read_yolo(path, dataset, part, bad_boxes=bad_boxes)
+    if path.is_file() and path.suffix.lower() in _MAY_BE_FOREIGN:
+        refuse_foreign(path)
     if _is_list(path, dataset):
         return replace(read_listed(path, dataset=dataset, part=part), origin=path)
     if kind == "imagenet" and path.exists():
@@ -91,6 +94,7 @@ def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
             return _FOLDERS[kind](path, dataset=dataset, part=part, bad_boxes=bad_boxes)
         if kind != "voc" and xml_folder(path, part):
             return read_voc(path, dataset, part, bad_boxes=bad_boxes)
+        refuse_foreign(path)
         if kind == "coco":
             raise _without_annotations(path, dataset, part)
         if folders := _class_folders(path, dataset):
@@ -121,6 +125,7 @@ def coco_file(root: Path, part: str) -> Path | None:
     return next((file for file in names if file.is_file()), None)
 
 
+_MAY_BE_FOREIGN = (".txt", ".xml", ".json", ".cfg")
 _FOLDERS: dict[str, Callable[..., Source]] = {"cub200": read_cub200, "mtsd": read_mtsd}
 _EXPECTED = (
     "a COCO JSON file, a folder with annotations/instances_PART.json or PART/_annotations.coco.json, a VOC folder "
