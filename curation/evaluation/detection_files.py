@@ -24,7 +24,7 @@ from curation.evaluation.nested_detections import is_nested, nested_boxes, neste
 from curation.evaluation.problem import UNKNOWN, UNKNOWN_NUMBER, Bools, Floats, GroundTruth, Int32s, Int64s
 from curation.sources.object_rows import plain_columns
 from curation.sources.table import SUFFIXES, read_texts
-from curation.sources.yolo import CLASS_NAMES, label_lines, yolo_file, yolo_names
+from curation.sources.yolo import CLASS_NAMES, keypoint_values, label_lines, yolo_file, yolo_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +75,9 @@ _HEADER = (
 )
 _LINE = "class cx cy w h confidence"
 _FIELDS = (5, 6)
+_ORIENTED, _LEAST_POLYGON = 9, 8
 _BEYOND = 0.5
+_Line = tuple[InputFile, int, Sequence[float]]
 _VOC_FILE = re.compile(r"comp[0-9]+_det_[^_]+_(?P<name>.+)\.txt\Z")
 _VOC_LINE = "image score x1 y1 x2 y2"
 _LONGEST = (255, 64)
@@ -415,6 +417,10 @@ def decoding(file: InputFile, form: str, what: str = "The detections") -> Iterat
             hint = "curation inspect TRUTH --detections FILE names such records, and mends or leaves them out"
         if is_truth:
             hint = "give annotation files to --truth and results files to --detections"
+        elif "length 4" in str(error) or any(key in file.data[:4096] for key in (b'"rbox"', b'"poly"')):
+            hint = "five numbers, rbox and poly are oriented boxes (OBB): measures here are of upright boxes, x, y, w, h"
+        elif "`bbox`" in str(error) and b'"segmentation"' in file.data:
+            hint = "these are masks: pycocotools.mask.toBbox(record['segmentation']) is the bbox of each record"
         elif "`str` - at" in str(error) and "category_id" in str(error):
             hint = "names of classes belong in category; curation inspect TRUTH --detections FILE mends such texts"
         raise PredictionError(
@@ -438,6 +444,10 @@ def _yolo(opened: DetectionFiles, truth: GroundTruth) -> tuple[Records, Callable
     def where(row: int) -> str:
         return f"{lines[row][0].path}: line {lines[row][1]}"
 
+    n_polygons, lines = _around(lines, keypoint_values(names_file.data, str(names_file.path), PredictionError), where)
+    if n_polygons:
+        message = f"{opened.path}: {n_polygons:,} detections are polygons, and count as the boxes around them"
+        warnings.warn(message, CurationWarning, stacklevel=2)
     for row, (*_, line) in enumerate(lines):
         if len(line) not in _FIELDS or not 0 <= line[0] < len(classes):
             raise PredictionError(
@@ -451,6 +461,33 @@ def _yolo(opened: DetectionFiles, truth: GroundTruth) -> tuple[Records, Callable
     boxes = _in_pixels(values[:, 1:5], truth.resolve(None, stems).position, truth, where)
     names: list[str | None] = [classes[int(number)] for number in values[:, 0]]
     return Records(None, [None] * len(lines), names, boxes, values[:, 5], file_names=stems), where
+
+
+def _around(
+    lines: list[_Line], n_keypoint_values: int, where: Callable[[int], str]
+) -> tuple[int, list[_Line]]:
+    """Return how many lines hold polygons, and lines with the boxes around these, and without keypoints."""
+    lengths = {len(line) for *_, line in lines}
+    if not n_keypoint_values and lengths and lengths <= {_ORIENTED, _ORIENTED + 1}:
+        raise PredictionError(
+            "The label files hold oriented boxes (OBB)", where=where(0), expected=_LINE,
+            found=f"class, four corners and a confidence in all {len(lines):,} lines",
+            hint="measures here are of upright boxes: predict with a model of the task detect",
+        )  # fmt: skip
+    n_polygons, read = 0, list[_Line]()
+    for file, number, line in lines:
+        values = line
+        if n_keypoint_values:
+            values = [*line[:5], *line[5 + n_keypoint_values :]]
+        elif len(line) >= _LEAST_POLYGON:
+            n_polygons += 1
+            end = len(line) - (len(line) % 2 == 0)
+            xs, ys = line[1:end:2], line[2:end:2]
+            low, high = (min(xs), min(ys)), (max(xs), max(ys))
+            values = [line[0], (low[0] + high[0]) / 2, (low[1] + high[1]) / 2, high[0] - low[0], high[1] - low[1]]
+            values += line[end:]
+        read.append((file, number, values))
+    return n_polygons, read
 
 
 def _voc(opened: DetectionFiles, truth: GroundTruth) -> tuple[Records, Callable[[int], str]]:
@@ -544,14 +581,13 @@ def _counted_classes(
     always : bool
         Whether the numbers surely count the classes, as MMDetection's do.
     """
-    used, known = {*numbers} - {None, UNKNOWN_NUMBER}, truth.class_numbers
+    used = {number for number in numbers if number is not None and number != UNKNOWN_NUMBER}
+    known = truth.class_numbers
     if not always and used <= {*known}:
         return list(numbers), [None] * len(numbers)
-    classes = truth.yolo_classes or tuple(
-        name for _, name in sorted(zip(known, truth.classes, strict=True), key=lambda pair: (pair[0] is None, pair[0]))
-        if name != UNKNOWN
-    ) if None not in known else truth.classes
-    strange = sorted(number for number in used if number is not None and not 0 <= number < len(classes))
+    order = range(len(known)) if None in known else np.argsort(np.array(known)).tolist()
+    classes = truth.yolo_classes or tuple(truth.classes[row] for row in order if truth.classes[row] != UNKNOWN)
+    strange = sorted(number for number in used if not 0 <= number < len(classes))
     if strange:
         raise PredictionError(
             "The classes of the detections are neither ids of the truth nor counted from 0",
@@ -560,7 +596,7 @@ def _counted_classes(
             found=", ".join(map(str, strange))[:100],
             hint="write names of classes: a column class_name, or labels as texts",
         )
-    first = ", ".join(f"{number} as {classes[number]}" for number in sorted(used - {None})[:3])  # type: ignore[type-var]
+    first = ", ".join(f"{number} as {classes[number]}" for number in sorted(used)[:3])
     message = f"{where}: numbers of classes count the truth's classes from 0: {first}"
     warnings.warn(message, CurationWarning, stacklevel=2)
     names = [None if number is None or number < 0 else classes[number] for number in numbers]
@@ -569,7 +605,7 @@ def _counted_classes(
 
 def _table(file: InputFile, truth: GroundTruth) -> tuple[Records, Callable[[int], str]]:
     table = _texts_of_parquet(file) if file.path.suffix.lower() == _PARQUET else read_texts(file, PredictionError)
-    are_shares = _OPEN_IMAGES <= {*table.columns}
+    are_shares = {*table.columns} >= _OPEN_IMAGES
     table = _renamed(table, f"{file.path}: header")
     rows: Sequence[int] = range(len(table))
 

@@ -108,15 +108,14 @@ def _command(name: str, options: str, folder: Path, files: str) -> str:
 
 
 def _cvat(data: bytes, file: Path, given: Path) -> _Found | None:
-    if b"<annotations>" not in data[:_HEAD] or b"<image " not in data and b"<meta>" not in data:
+    if b"<annotations>" not in data[:_HEAD] or (b"<image " not in data and b"<meta>" not in data):
         return None
     whole = data if len(data) < _HEAD else beginning(file, 1 << 30, kind="annotation file")
     lines, images = whole.count(b"\n") + (not whole.endswith(b"\n")), whole.count(b"<image ")
     place = shlex.quote(str(file))
     command = (
-        f"fiftyone convert --input-type fiftyone.types.CVATImageDataset --input-kwargs labels_path={place} "
-        "data_path=PHOTOS --output-dir OUT --output-type fiftyone.types.COCODetectionDataset, then give OUT/labels.json; "
-        "or export the task from CVAT as COCO 1.0"
+        f"pip install globox; globox convert {place} OUT.json -f cvat -F coco --coco_auto_ids, then give OUT.json; or "
+        "export the task from CVAT as COCO 1.0"
     )
     return "CVAT XML", f"{counted(lines, 'line')}, {counted(images, 'image')}", command
 

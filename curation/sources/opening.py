@@ -26,8 +26,8 @@ from curation.sources.coco import parse_coco, read_coco
 from curation.sources.cub200 import PARTS as CUB200_PARTS
 from curation.sources.cub200 import locate_cub200, read_cub200
 from curation.sources.datasets import family, is_known, is_listed, namespace_of, users_name
-from curation.sources.foreign_forms import refuse_foreign
 from curation.sources.fiftyone_view import FILE_NAME, coco_of_view, is_named, is_view, listed_categories, load_named
+from curation.sources.foreign_forms import refuse_foreign
 from curation.sources.imagenet import read_imagenet
 from curation.sources.in_memory import coco_bytes, encoded_json
 from curation.sources.integrity import KIND

@@ -42,8 +42,8 @@ from curation.sources.entries import (
     encoded,
     name_classes,
 )
-from curation.sources.integrity import check_unique
 from curation.sources.foreign_forms import refuse_foreign_text
+from curation.sources.integrity import check_unique
 from curation.sources.records import read_json, read_list_table, read_parquet
 from curation.sources.source import Bools, FileRecord, Images, Source, texts
 from curation.sources.stems import ANY_FILE, FILE_NAME, cells_of, label_of, stems, suffix_widths, text_of

@@ -321,6 +321,46 @@ def test_a_damaged_parquet_file_is_one_error(tmp_path: Path) -> None:
             read_detections(tmp_path / "cut.parquet", PART.truth)
 
 
+def rewritten(folder: Path, form: str) -> Path:
+    """Replace the boxes of label files by polygons (the corners, and one point between), keypoints or corners."""
+    for file in (folder / "labels").glob("*.txt"):
+        lines = []
+        for line in file.read_text().splitlines():
+            label, cx, cy, w, h, score = map(float, line.split())
+            x1, y1, x2, y2 = cx - w / 2, cy - h / 2, cx + w / 2, cy + h / 2
+            values = [x1, y1, x2, y1, x2, y2, x1, y2]
+            values += [x1, y1 + h / 2] if form == "polygons" else []
+            values = [cx, cy, w, h, 0.5, 0.5, 2] if form == "keypoints" else values
+            lines.append(" ".join(map(str, (int(label), *values, score))))
+        file.write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def test_label_files_of_segmentation_and_pose_say_what_coco_results_say(tmp_path: Path) -> None:
+    with pytest.warns(CurationWarning, match="3 detections are polygons, and count as the boxes around them"):
+        same_as_coco_results(rewritten(write_yolo(tmp_path / "segments"), "polygons"), tmp_path)
+    names = "names: [cat, potted plant]\nkpt_shape: [1, 3]\n"
+    same_as_coco_results(rewritten(write_yolo(tmp_path / "pose", names), "keypoints"), tmp_path)
+    with pytest.raises(PredictionError, match="OBB"):
+        read_detections(rewritten(write_yolo(tmp_path / "oriented"), "corners"), PART.truth)
+
+
+NO_BOXES = {
+    "rbox": ({"rbox": [1, 2, 3, 4, 0.3], "poly": [1] * 8}, "OBB"),
+    "five": ({"bbox": [1, 2, 3, 4, 0.3]}, "OBB"),
+    "masks": ({"segmentation": {"size": [3, 4], "counts": "12"}}, "toBbox"),
+}
+
+
+@pytest.mark.parametrize("form", NO_BOXES)
+def test_results_without_upright_boxes_are_named(form: str, tmp_path: Path) -> None:
+    fields, words = NO_BOXES[form]
+    (tmp_path / "found.json").write_text(json.dumps([{"image_id": 201, "category_id": 3, "score": 0.5} | fields]))
+    with pytest.raises(PredictionError) as refused:
+        read_detections(tmp_path / "found.json", PART.truth)
+    assert words in str(refused.value.hint)
+
+
 HEADER = "image_id,category_id,x,y,w,h,score\n"
 
 
