@@ -295,7 +295,7 @@ def _of_segments(file: dict[str, Any], notes: Counter[str]) -> list[Any]:
 
 def _plain_fields(record: dict[str, Any], notes: Counter[str]) -> dict[str, Any]:
     """Return the fields of a record that are not null and can be read, whole ids as integers, a box for a mask."""
-    fields = {
+    fields: dict[str, Any] = {
         key: int(value)
         if key in _ID_FIELDS and _is_whole(value)
         else str(value)
@@ -306,8 +306,9 @@ def _plain_fields(record: dict[str, Any], notes: Counter[str]) -> dict[str, Any]
     }
     # No measure needs these.
     for key in ("truncated", "occluded"):
-        if key in fields and fields[key] not in (0, 1):
-            fields[key] = isinstance(fields[key], int | float) and fields[key] > 0
+        extent: Any = fields.get(key, 0)
+        if extent not in (0, 1):
+            fields[key] = isinstance(extent, int | float) and extent > 0
     if fields.get("pose") not in _POSE_NUMBERS:
         fields.pop("pose", None)
     if not fields.get("bbox") and (box := _box_of_mask(fields.get("segmentation"))) is not None:
@@ -320,7 +321,8 @@ def _box_of_mask(mask: Any) -> list[float] | None:
     """Return the box around polygons, or around a run-length mask; None for anything else."""
     try:
         if isinstance(mask, dict):
-            return _box_of_runs(*mask["size"], mask["counts"])
+            height, width = mask["size"]
+            return _box_of_runs(height, width, mask["counts"])
         polygons = [np.array(polygon, np.float64).reshape(-1, 2) for polygon in mask if isinstance(polygon, list)]
         corners = np.concatenate(polygons)
         low = corners.min(axis=0)

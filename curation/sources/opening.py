@@ -20,9 +20,10 @@ from curation.core.errors import MissingFileError, UsageError
 from curation.core.files import missing_path
 from curation.core.reading import InputFile
 from curation.core.writing import add_input
+from curation.sources.bdd100k import is_frames, read_frames
 from curation.sources.class_folders import ClassFolders, class_folders, read_class_folders
 from curation.sources.class_folders import offered_parts as class_parts
-from curation.sources.coco import parse_coco, read_coco
+from curation.sources.coco import parse_coco
 from curation.sources.cub200 import PARTS as CUB200_PARTS
 from curation.sources.cub200 import locate_cub200, read_cub200
 from curation.sources.datasets import family, is_known, is_listed, namespace_of, users_name
@@ -52,7 +53,7 @@ def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
     Parameters
     ----------
     path : Path
-        A COCO JSON file; a COCO root (``annotations/instances_PART.json``); a VOC root (``Annotations`` and
+        A COCO JSON file, or BDD100K's JSON; a COCO root (``annotations/instances_PART.json``); a VOC root (``Annotations`` and
         ``ImageSets/Main``, or a folder with ``VOC2007`` or ``VOCdevkit/VOC2007`` below it) or VOC's XML files alone
         (see `curation.sources.voc.xml_folder`); one of ImageNet's layouts
         (see `curation.sources.imagenet`); the layouts of Open Images, CUB-200-2011 and MTSD (see the modules
@@ -106,7 +107,9 @@ def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
     if suffix in SUFFIXES:
         return replace(parse_table(InputFile(path, kind=KIND), dataset=dataset, part=part), origin=path)
     if suffix == ".json":
-        return replace(read_coco(path, dataset=dataset, part=part, bad_boxes=bad_boxes), origin=path)
+        content = InputFile(path, kind=KIND)
+        read = read_frames if is_frames(content.data) else parse_coco
+        return replace(read(content, dataset=dataset, part=part, bad_boxes=bad_boxes), origin=path)
     raise UsageError("Unknown file type", where=str(path), expected=_EXPECTED)
 
 
