@@ -68,7 +68,7 @@ def require_disjoint(manifest: Manifest, sources: Mapping[str, Source], *, stack
 def require_disjoint_sources(
     sources: Mapping[str, Source], paths: Mapping[str, Path] | None = None, *, warn: bool = False
 ) -> None:
-    """Raise `ProtocolError` for images that two sources are proven to share; if asked, warn of signs, and of odd names."""
+    """Raise `ProtocolError` for images that two sources share; if asked, warn of signs, and of odd names of classes."""
     counts = sum((source.boxes_by_class() for source in sources.values()), Counter[str]()) if warn else {}
     if odd := odd_names_text(counts):
         text = f"names of classes that may be mistakes, with their boxes: {odd}"

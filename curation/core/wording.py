@@ -148,8 +148,8 @@ def odd_names(counts: Mapping[str, int]) -> dict[str, str]:
 
     Examples
     --------
-    >>> odd_names({"*": 2, "freight_car": 23, "feright car": 2, "Freight car": 9, "bus": 26, "trolley": 1})
-    {'*': 'no letter or digit', 'feright car': "like 'freight_car' (23)", 'Freight car': "like 'freight_car' (23)", 'trolley': 'one box'}
+    >>> odd_names({"*": 2, "freight_car": 23, "feright car": 2, "bus": 26, "trolley": 1})
+    {'*': 'no letter or digit', 'feright car': "like 'freight_car' (23)", 'trolley': 'one box'}
     """
     plain = {name: slug(plain_name(name), "") or plain_name(name) for name in counts}
     first: dict[str, str] = {}

@@ -418,7 +418,9 @@ def decoding(file: InputFile, form: str, what: str = "The detections") -> Iterat
         if is_truth:
             hint = "give annotation files to --truth and results files to --detections"
         elif "length 4" in str(error) or any(key in file.data[:4096] for key in (b'"rbox"', b'"poly"')):
-            hint = "five numbers, rbox and poly are oriented boxes (OBB): measures here are of upright boxes, x, y, w, h"
+            hint = (
+                "five numbers, rbox and poly are oriented boxes (OBB): measures here are of upright boxes, x, y, w, h"
+            )
         elif "`bbox`" in str(error) and b'"segmentation"' in file.data:
             hint = "these are masks: pycocotools.mask.toBbox(record['segmentation']) is the bbox of each record"
         elif "`str` - at" in str(error) and "category_id" in str(error):
@@ -463,9 +465,7 @@ def _yolo(opened: DetectionFiles, truth: GroundTruth) -> tuple[Records, Callable
     return Records(None, [None] * len(lines), names, boxes, values[:, 5], file_names=stems), where
 
 
-def _around(
-    lines: list[_Line], n_keypoint_values: int, where: Callable[[int], str]
-) -> tuple[int, list[_Line]]:
+def _around(lines: list[_Line], n_keypoint_values: int, where: Callable[[int], str]) -> tuple[int, list[_Line]]:
     """Return how many lines hold polygons, and lines with the boxes around these, and without keypoints."""
     lengths = {len(line) for *_, line in lines}
     if not n_keypoint_values and lengths and lengths <= {_ORIENTED, _ORIENTED + 1}:

@@ -21,14 +21,13 @@ _OBJECT = r'sprintf("{\"bbox\":[%s,%s,%s,%s],\"category\":\"%s\"}",'
 _ROW = r'printf "{\"file_name\":\"%s\",\"objects\":[%s]}\n",f,'
 _ADD = r'f=FILENAME; sub(/.*\//,"",f); sub(/\.txt$/,".jpg",f); o[f]=o[f] (o[f]==""?"":",") ' + _OBJECT
 _END = "} END{for(f in o) " + _ROW + "o[f]}"
-_AROUND = (
-    "x=X=$1; y=Y=$2; for(i=3;i<9;i+=2){if($i<x)x=$i; if($i>X)X=$i; if($(i+1)<y)y=$(i+1); if($(i+1)>Y)Y=$(i+1)} "
-)
+_AROUND = "x=X=$1; y=Y=$2; for(i=3;i<9;i+=2){if($i<x)x=$i; if($i>X)X=$i; if($(i+1)<y)y=$(i+1); if($(i+1)>Y)Y=$(i+1)} "
 _AWK = {
     "DOTA": "NF>=9{" + _AROUND + _ADD + "x,y,X-x,Y-y,$9)" + _END,
     "KITTI": '$1!="DontCare"{' + _ADD + "$5,$6,$7-$5,$8-$6,$1)" + _END,
     "VisDrone": "$5!=0{" + _ADD + "$1,$2,$3,$4,$6)" + _END,
-    "WIDER FACE": r'/\.(jpe?g|png)\r?$/{f=$1; getline n; o=""; for(i=0;i<(n>0?n:1);i++){getline; if(n>0) o=o (i?",":"") '
+    "WIDER FACE": r'/\.(jpe?g|png)\r?$/{f=$1; getline n; o=""; for(i=0;i<(n>0?n:1);i++){getline; if(n>0) '
+    + 'o=o (i?",":"") '
     + _OBJECT + '$1,$2,$3,$4,"face")} ' + _ROW + "o}",
 }  # fmt: skip
 """Programs of awk that write rows of images and their objects, which `curation.sources.object_rows` reads."""
@@ -45,7 +44,9 @@ _OF_LINES = (
     _Lines("KITTI", re.compile(rf"[A-Za-z_]+(?: {_NUMBER}){{14,15}}")),
     _Lines("VisDrone", re.compile(r"-?\d+(?:,-?\d+){7},?"), "classes keep VisDrone's numbers"),
 )
-_WIDER = re.compile(rb"[^\n]+\.(?:jpe?g|png)[ \t\r]*\n[ \t]*\d+[ \t\r]*\n[ \t]*(?:\d+ ){9}\d+[ \t\r]*(?:\n|\Z)", re.IGNORECASE)
+_WIDER = re.compile(
+    rb"[^\n]+\.(?:jpe?g|png)[ \t\r]*\n[ \t]*\d+[ \t\r]*\n[ \t]*(?:\d+ ){9}\d+[ \t\r]*(?:\n|\Z)", re.IGNORECASE
+)
 _HEADER_OF_DOTA = re.compile(r"(?:imagesource|gsd):")
 
 

@@ -53,9 +53,9 @@ def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
     Parameters
     ----------
     path : Path
-        A COCO JSON file, or BDD100K's JSON; a COCO root (``annotations/instances_PART.json``); a VOC root (``Annotations`` and
-        ``ImageSets/Main``, or a folder with ``VOC2007`` or ``VOCdevkit/VOC2007`` below it) or VOC's XML files alone
-        (see `curation.sources.voc.xml_folder`); one of ImageNet's layouts
+        A COCO JSON file, or BDD100K's JSON; a COCO root (``annotations/instances_PART.json``); a VOC root
+        (``Annotations`` and ``ImageSets/Main``, or a folder with ``VOC2007`` or ``VOCdevkit/VOC2007`` below it) or
+        VOC's XML files alone (see `curation.sources.voc.xml_folder`); one of ImageNet's layouts
         (see `curation.sources.imagenet`); the layouts of Open Images, CUB-200-2011 and MTSD (see the modules
         of these names); a YOLO folder (``data.yaml``, see `curation.sources.yolo.read_yolo`); class folders of your
         own (see `curation.sources.class_folders`); rows of images and their objects (``.parquet``, ``.jsonl``) or a
@@ -132,8 +132,9 @@ _MAY_BE_FOREIGN = (".txt", ".xml", ".json", ".cfg")
 _FOLDERS: dict[str, Callable[..., Source]] = {"cub200": read_cub200, "mtsd": read_mtsd}
 _EXPECTED = (
     "a COCO JSON file, a folder with annotations/instances_PART.json or PART/_annotations.coco.json, a VOC folder "
-    "(Annotations and ImageSets/Main, or XML files alone), a YOLO folder (data.yaml), class folders (CLASS/photo.jpg), rows of images and "
-    "objects (.parquet, metadata.jsonl), a table (.csv, .tsv), or a list of ids (.txt); text may be compressed by gzip"
+    "(Annotations and ImageSets/Main, or XML files alone), a YOLO folder (data.yaml), class folders (CLASS/photo.jpg), "
+    "rows of images and objects (.parquet, metadata.jsonl), a table (.csv, .tsv), or a list of ids (.txt); text may be "
+    "compressed by gzip"
 )
 
 

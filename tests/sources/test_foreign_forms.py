@@ -35,7 +35,8 @@ def write(root: Path, folder: str) -> Path:
 
 def write_wider(path: Path) -> Path:
     blocks = [
-        f"0--Parade/{stem}.jpg\n{len(boxes)}\n" + "".join(f"{' '.join(map(str, box))} 0 0 0 0 0 0 \n" for _, box in boxes)
+        f"0--Parade/{stem}.jpg\n{len(boxes)}\n"
+        + "".join(f"{' '.join(map(str, box))} 0 0 0 0 0 0 \n" for _, box in boxes)
         for stem, boxes in BOXES.items()
     ]
     path.write_text("".join(blocks) + "0--Parade/c.jpg\n0\n0 0 0 0 0 0 0 0 0 0 \n")
