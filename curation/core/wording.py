@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import re
 import unicodedata
 import warnings
@@ -142,3 +143,47 @@ def warn_of_near_names(where: str, names: Sequence[str], others: Sequence[str] =
             CurationWarning,
             stacklevel=3,
         )
+
+
+_ALIKE, _MOST_COMPARED, _RARE = 0.7, 400, 4
+
+
+def odd_names(counts: Mapping[str, int]) -> dict[str, str]:
+    """Return the names of classes that look like mistakes, and why, in the order of the names.
+
+    Parameters
+    ----------
+    counts : mapping of str to int
+        Boxes of each class.
+
+    Examples
+    --------
+    >>> odd_names({"*": 2, "freight_car": 23, "feright car": 2, "bus": 26, "trolley": 1})
+    {'*': 'no letter or digit', 'feright car': "like 'freight_car' (23)", 'trolley': 'one box'}
+    """
+    plain = {name: slug(plain_name(name), "") or plain_name(name) for name in counts}
+    first: dict[str, str] = {}
+    for name in sorted(counts, key=lambda name: -counts[name]):
+        first.setdefault(plain[name], name)
+    meant = dict(first)
+    for key, name in first.items() if len(counts) <= _MOST_COMPARED else ():
+        # A name that is a few letters from another is another class where it is as frequent: mouse and house.
+        others = [other for other, usual in first.items() if counts[usual] >= _RARE * max(counts[name], 1)]
+        meant[key] = next((first[near] for near in difflib.get_close_matches(key, others, 1, _ALIKE)), name)
+    found: dict[str, str] = {}
+    for name, number in counts.items():
+        likely = meant[plain[name]]
+        if not any(map(str.isalnum, name)):
+            found[name] = "no letter or digit"
+        elif likely != name:
+            found[name] = f"like {cut(likely, _LONGEST_TEXT)!r} ({counts[likely]:,})"
+        elif number == 1:
+            found[name] = "one box"
+    return found
+
+
+def odd_names_text(counts: Mapping[str, int]) -> str:
+    """Return the classes whose names look like mistakes in one line, ``""`` for none (see `odd_names`)."""
+    odd = odd_names(counts)
+    texts = (f"{cut(name, _LONGEST_TEXT)!r} ({counts[name]:,}) {why}" for name, why in odd.items())
+    return examples(texts, 8, "; ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -16,12 +17,14 @@ import msgspec
 import numpy as np
 
 from curation.core.canonical import sha256_of_lines
-from curation.core.errors import MissingFileError, PredictionError
+from curation.core.errors import CurationWarning, MissingFileError, PredictionError
 from curation.core.json_text import SMALL, json_rows, record_pieces
 from curation.core.reading import InputFile
-from curation.evaluation.problem import Bools, Floats, GroundTruth, Int32s, Int64s
+from curation.evaluation.nested_detections import is_nested, nested_boxes, nested_files
+from curation.evaluation.problem import UNKNOWN, UNKNOWN_NUMBER, Bools, Floats, GroundTruth, Int32s, Int64s
+from curation.sources.object_rows import plain_columns
 from curation.sources.table import SUFFIXES, read_texts
-from curation.sources.yolo import CLASS_NAMES, label_lines, yolo_file, yolo_names
+from curation.sources.yolo import CLASS_NAMES, keypoint_values, label_lines, yolo_file, yolo_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,22 +45,47 @@ STRANGE, DISAGREEING = -2, -3
 """Labels of a class that no table has, and of a name and an id that differ."""
 _IMAGES = ("image_id", "image", "file_name")
 _BOX = ("x", "y", "w", "h")
-_CORNERS = (("x1", "y1", "x2", "y2"), ("xmin", "ymin", "xmax", "ymax"))
+_SIDES = ("x", "y", "width", "height")
+_CORNERS = (
+    ("x1", "y1", "x2", "y2"), ("xmin", "ymin", "xmax", "ymax"), ("x_min", "y_min", "x_max", "y_max"),
+    ("left", "top", "right", "bottom"),
+)  # fmt: skip
+_BOXES = (_BOX, _SIDES, *_CORNERS)
+_PREDICTIONS = "prediction_string"
+_WORDS = 6
+_PARQUET = ".parquet"
+_CALLED = {
+    "image_id": ("image_id", "imageid", "img_id"),
+    "image": ("image",),
+    "file_name": ("filename", "image_name", "image_path", "img_path", "filepath", "file_path", "path", "file"),
+    "category": ("class_name", "category_name", "labelname", "label_name", "label", "name"),
+    "category_id": ("category_id",),
+    "class": ("class",),
+    "class_id": ("class_id", "classid", "cls", "label_id"),
+    "score": ("score", "confidence", "conf", "probability"),
+    _PREDICTIONS: ("predictionstring",),
+    **{name: (name,) for names in _CORNERS for name in names},
+}
+"""What other tools call a column, in lower case."""
+_OPEN_IMAGES = {"ImageID", "LabelName", "XMin", "YMin", "XMax", "YMax"}
+"""Columns of Open Images, whose corners are shares of the image."""
 _HEADER = (
     "image_id, image or file_name; category_id (a number), or category or class (a name); x, y, w, h, or bbox, in "
     "pixels, or x1, y1, x2, y2; score"
 )
 _LINE = "class cx cy w h confidence"
 _FIELDS = (5, 6)
+_ORIENTED, _LEAST_POLYGON = 9, 8
 _BEYOND = 0.5
+_Line = tuple[InputFile, int, Sequence[float]]
 _VOC_FILE = re.compile(r"comp[0-9]+_det_[^_]+_(?P<name>.+)\.txt\Z")
 _VOC_LINE = "image score x1 y1 x2 y2"
 _LONGEST = (255, 64)
 """Characters of an image name, and of a number: one endless token would cost its length in every row."""
 
 
-Form = Literal["records", "table", "yolo", "voc"]
-"""COCO results, a table, YOLO's label files, or VOC results."""
+Form = Literal["records", "table", "yolo", "voc", "nested"]
+"""COCO results, a table, YOLO's label files, VOC results, or JSON with a record an image."""
 
 
 class DetectionFiles(NamedTuple):
@@ -93,12 +121,13 @@ def open_detections(path: Path) -> DetectionFiles:
     path : Path
         A ``.csv`` or ``.tsv`` file (compressed by gzip or not) with a header: ``image_id``, ``image`` or ``file_name``;
         ``category_id``, a number, or ``category`` or ``class``, a name; ``x``, ``y``, ``w``, ``h``, or ``bbox``, in
-        pixels from the top left corner, or ``x1``, ``y1``, ``x2``, ``y2``; ``score``. Or a folder that has a
+        pixels from the top left corner, or ``x1``, ``y1``, ``x2``, ``y2``; ``score``; or what supervision, Open Images
+        and Kaggle call these (see `_COLUMNS`, and ``PredictionString``); ``.parquet`` alike. Or a folder that has a
         ``data.yaml`` with the names of the classes, or is called or has ``labels``: a file an image, called as the
         photo is, of lines ``class cx cy w h confidence`` in shares of the image. Any other folder holds VOC results, a
         file a class (``comp4_det_test_CLASS.txt``, which may be given alone) of lines ``image score x1 y1 x2 y2`` with
-        1-based inclusive corners: the box is ``x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1``. Any other file holds COCO
-        results.
+        1-based inclusive corners: the box is ``x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1``; or JSON files, one an image.
+        Any other file holds COCO results, or JSON of another tool (see `curation.evaluation.nested_detections`).
 
     Raises
     ------
@@ -108,7 +137,8 @@ def open_detections(path: Path) -> DetectionFiles:
         Two files of VOC results name one class.
     """
     form, paths = _form_of(path)
-    return DetectionFiles(path, form, {name: InputFile(file, kind="detections file") for name, file in paths.items()})
+    files = {name: InputFile(file, kind="detections file") for name, file in paths.items()}
+    return DetectionFiles(path, "nested" if form == "records" and is_nested(files[path.name].data) else form, files)
 
 
 def _form_of(path: Path) -> tuple[Form, dict[str, Path]]:
@@ -118,11 +148,11 @@ def _form_of(path: Path) -> tuple[Form, dict[str, Path]]:
         match = _VOC_FILE.match(path.name)
         if match is not None:
             return "voc", {match["name"]: path}
-        return "table" if suffix in SUFFIXES else "records", {path.name: path}
+        return "table" if suffix in (*SUFFIXES, _PARQUET) else "records", {path.name: path}
     folder = path / "labels" if (path / "labels").is_dir() else path
     names_file = yolo_file(folder)
     if names_file is None and folder.name != "labels":
-        return "voc", _voc_files(path)
+        return ("nested", nested) if (nested := nested_files(path)) else ("voc", _voc_files(path))
     names_file = names_file or yolo_file(folder.absolute().parent)
     if names_file is None:
         text, hint = "Nothing names the classes of YOLO's label files", "copy the data.yaml of the detector's training"
@@ -180,6 +210,8 @@ def read_columns(opened: DetectionFiles, truth: GroundTruth) -> tuple[Records, C
         return _yolo(opened, truth)
     if opened.form == "voc":
         return _voc(opened, truth)
+    if opened.form == "nested":
+        return _nested(opened, truth)
     [file] = opened.files.values()
     return _table(file, truth) if opened.form == "table" else (_coco(file), lambda row: f"{file.path}: record {row}")
 
@@ -385,6 +417,12 @@ def decoding(file: InputFile, form: str, what: str = "The detections") -> Iterat
             hint = "curation inspect TRUTH --detections FILE names such records, and mends or leaves them out"
         if is_truth:
             hint = "give annotation files to --truth and results files to --detections"
+        elif "length 4" in str(error) or any(key in file.data[:4096] for key in (b'"rbox"', b'"poly"')):
+            hint = (
+                "five numbers, rbox and poly are oriented boxes (OBB): measures here are of upright boxes, x, y, w, h"
+            )
+        elif "`bbox`" in str(error) and b'"segmentation"' in file.data:
+            hint = "these are masks: pycocotools.mask.toBbox(record['segmentation']) is the bbox of each record"
         elif "`str` - at" in str(error) and "category_id" in str(error):
             hint = "names of classes belong in category; curation inspect TRUTH --detections FILE mends such texts"
         raise PredictionError(
@@ -408,6 +446,10 @@ def _yolo(opened: DetectionFiles, truth: GroundTruth) -> tuple[Records, Callable
     def where(row: int) -> str:
         return f"{lines[row][0].path}: line {lines[row][1]}"
 
+    n_polygons, lines = _around(lines, keypoint_values(names_file.data, str(names_file.path), PredictionError), where)
+    if n_polygons:
+        message = f"{opened.path}: {n_polygons:,} detections are polygons, and count as the boxes around them"
+        warnings.warn(message, CurationWarning, stacklevel=2)
     for row, (*_, line) in enumerate(lines):
         if len(line) not in _FIELDS or not 0 <= line[0] < len(classes):
             raise PredictionError(
@@ -421,6 +463,31 @@ def _yolo(opened: DetectionFiles, truth: GroundTruth) -> tuple[Records, Callable
     boxes = _in_pixels(values[:, 1:5], truth.resolve(None, stems).position, truth, where)
     names: list[str | None] = [classes[int(number)] for number in values[:, 0]]
     return Records(None, [None] * len(lines), names, boxes, values[:, 5], file_names=stems), where
+
+
+def _around(lines: list[_Line], n_keypoint_values: int, where: Callable[[int], str]) -> tuple[int, list[_Line]]:
+    """Return how many lines hold polygons, and lines with the boxes around these, and without keypoints."""
+    lengths = {len(line) for *_, line in lines}
+    if not n_keypoint_values and lengths and lengths <= {_ORIENTED, _ORIENTED + 1}:
+        raise PredictionError(
+            "The label files hold oriented boxes (OBB)", where=where(0), expected=_LINE,
+            found=f"class, four corners and a confidence in all {len(lines):,} lines",
+            hint="measures here are of upright boxes: predict with a model of the task detect",
+        )  # fmt: skip
+    n_polygons, read = 0, list[_Line]()
+    for file, number, line in lines:
+        values = line
+        if n_keypoint_values:
+            values = [*line[:5], *line[5 + n_keypoint_values :]]
+        elif len(line) >= _LEAST_POLYGON:
+            n_polygons += 1
+            end = len(line) - (len(line) % 2 == 0)
+            xs, ys = line[1:end:2], line[2:end:2]
+            low, high = (min(xs), min(ys)), (max(xs), max(ys))
+            values = [line[0], (low[0] + high[0]) / 2, (low[1] + high[1]) / 2, high[0] - low[0], high[1] - low[1]]
+            values += line[end:]
+        read.append((file, number, values))
+    return n_polygons, read
 
 
 def _voc(opened: DetectionFiles, truth: GroundTruth) -> tuple[Records, Callable[[int], str]]:
@@ -483,33 +550,151 @@ def _in_pixels(shares: Floats, position: Int32s, truth: GroundTruth, where: Call
     return np.concatenate([shares[:, :2] - shares[:, 2:] / 2, shares[:, 2:]], axis=1) * np.tile(sizes, 2)
 
 
+def _nested(opened: DetectionFiles, truth: GroundTruth) -> tuple[Records, Callable[[int], str]]:
+    boxes = nested_boxes(opened.files, truth)
+    labels: list[Any] = [box.label for box in boxes]
+    numbers = [label if isinstance(label, int) else None for label in labels]
+    names: list[str | None] = [label if isinstance(label, str) else None for label in labels]
+    numbering = {box.numbering for box in boxes if isinstance(box.label, int)}
+    if numbering - {"ids"}:
+        counted, named = _counted_classes(numbers, truth, str(opened.path), always="positions" in numbering)
+        numbers, names = counted, [name or other for name, other in zip(names, named, strict=True)]
+    scores = np.array([math.nan if box.score is None else box.score for box in boxes], np.float64)
+    images: list[Any] = [box.image for box in boxes]
+    records = Records(
+        images,
+        numbers,
+        names if any(name is not None for name in names) else [],
+        np.array([box.box for box in boxes], np.float64).reshape(-1, 4),
+        scores,
+    )
+    return records, lambda row: boxes[row].place
+
+
+def _counted_classes(
+    numbers: Sequence[int | None], truth: GroundTruth, where: str, *, always: bool = False
+) -> tuple[list[int | None], list[str | None]]:
+    """Return the ids, or else names, of classes that a detector numbers: by the truth's ids, else counted from 0.
+
+    Parameters
+    ----------
+    always : bool
+        Whether the numbers surely count the classes, as MMDetection's do.
+    """
+    used = {number for number in numbers if number is not None and number != UNKNOWN_NUMBER}
+    known = truth.class_numbers
+    if not always and used <= {*known}:
+        return list(numbers), [None] * len(numbers)
+    order = range(len(known)) if None in known else np.argsort(np.array(known)).tolist()
+    classes = truth.yolo_classes or tuple(truth.classes[row] for row in order if truth.classes[row] != UNKNOWN)
+    strange = sorted(number for number in used if not 0 <= number < len(classes))
+    if strange:
+        raise PredictionError(
+            "The classes of the detections are neither ids of the truth nor counted from 0",
+            where=where,
+            expected=f"0 to {len(classes) - 1}, or {', '.join(map(str, known))}"[:300],
+            found=", ".join(map(str, strange))[:100],
+            hint="write names of classes: a column class_name, or labels as texts",
+        )
+    first = ", ".join(f"{number} as {classes[number]}" for number in sorted(used)[:3])
+    message = f"{where}: numbers of classes count the truth's classes from 0: {first}"
+    warnings.warn(message, CurationWarning, stacklevel=2)
+    names = [None if number is None or number < 0 else classes[number] for number in numbers]
+    return [number if name is None else None for number, name in zip(numbers, names, strict=True)], names
+
+
 def _table(file: InputFile, truth: GroundTruth) -> tuple[Records, Callable[[int], str]]:
-    table = read_texts(file, PredictionError)
+    table = _texts_of_parquet(file) if file.path.suffix.lower() == _PARQUET else read_texts(file, PredictionError)
+    are_shares = {*table.columns} >= _OPEN_IMAGES
+    table = _renamed(table, f"{file.path}: header")
+    rows: Sequence[int] = range(len(table))
 
     def where(row: int) -> str:
-        return f"{file.path}: row {row + 2}"
+        return f"{file.path}: row {rows[row] + 2}"
 
     header = f"{file.path}: header"
+    if is_unfolded := _PREDICTIONS in table:
+        table, rows = _unfolded(table, where)
+        corners = _floats(table, _CORNERS[0], where)
+        are_shares = bool(((corners >= 0) & (corners <= 1)).all()) and len(corners) > 0
     images = [None if name not in table else table[name].tolist() for name in _IMAGES]
     names = [name for name in ("category", "class") if name in table][:1]
-    numbers = "category_id" in table
-    if images == [None] * len(images) or (not numbers and not names):
+    numbers, is_counted = "category_id" in table, "class_id" in table and not names
+    if images == [None] * len(images) or not (numbers or names or is_counted):
         raise _lacks(table, header)
     ids: list[int | None] = [None] * len(table) if not numbers else _whole_numbers(table["category_id"], where)
-    categories = table[names[0]].tolist() if names else []
+    categories: list[str | None] = table[names[0]].tolist() if names else []
     strangers = {*categories} - {*truth.classes}
-    if not numbers and strangers and all(name.isascii() and name.isdigit() for name in categories):
+    are_numbers = bool(strangers) and all(str(name).isascii() and str(name).isdigit() for name in categories)
+    if is_unfolded and are_numbers:
+        table, is_counted = table.rename(columns={"category": "class_id"}), True
+    elif not numbers and are_numbers:
         raise PredictionError(
             f"Column {names[0]} holds numbers, which may be ids or count the classes from 0",
             where=header,
             expected="names of classes, or category_id with the ids of the truth",
-            found=", ".join(sorted(strangers))[:100],
-            hint="call the column category_id if the truth numbers its classes so",
+            found=", ".join(sorted(map(str, strangers)))[:100],
+            hint="call the column category_id if the truth numbers its classes so, class_id if it counts from 0",
         )
+    if is_counted and not numbers:
+        ids, categories = _counted_classes(_whole_numbers(table["class_id"], where, "class_id"), truth, str(file.path))
+        categories = categories if any(name is not None for name in categories) else []
     scores = _floats(table, ["score"], where)[:, 0] if "score" in table else np.full(len(table), math.nan)
     boxes = _boxes(table, header, where)
     files = images[1] or images[2]
+    if are_shares:
+        position = truth.resolve(images[0], files).position
+        boxes = _in_pixels(np.concatenate([boxes[:, :2] + boxes[:, 2:] / 2, boxes[:, 2:]], 1), position, truth, where)
     return Records(images[0], ids, categories, boxes, scores, file_names=files), where
+
+
+def _renamed(table: pd.DataFrame, header: str) -> pd.DataFrame:
+    """Return a table whose columns are called as here, whatever another tool calls them; others stay as they are."""
+    columns = {str(column).lower(): column for column in reversed(table.columns)}
+    names: dict[str, str] = {}
+    for name, calls in _CALLED.items():
+        found = [columns[call] for call in calls if call in columns]
+        if name in table.columns or not found:
+            continue
+        if len(found) > 1 and name == "category":
+            raise PredictionError(
+                "Two columns of the table name the class", where=header, expected=_HEADER, found=", ".join(found)
+            )
+        names[found[0]] = name
+    return table.rename(columns=names)
+
+
+def _unfolded(table: pd.DataFrame, where: Callable[[int], str]) -> tuple[pd.DataFrame, list[int]]:
+    """Return a row a detection of a table whose rows hold those of an image, and the row that each comes from."""
+    images = next((name for name in _IMAGES if name in table), None)
+    cells: list[list[str]] = []
+    rows: list[int] = []
+    for row, text in enumerate(table[_PREDICTIONS]):
+        words = text.split()
+        if images is None or len(words) % _WORDS:
+            raise PredictionError(
+                "A prediction string cannot be read", where=where(row),
+                expected=f"an image, and {_WORDS} words a box: label score xmin ymin xmax ymax",
+                found="no column of images" if images is None else f"{len(words)} words: {text[:80]!a}",
+            )  # fmt: skip
+        for start in range(0, len(words), _WORDS):
+            cells.append([table[images].iloc[row], *words[start : start + _WORDS]])
+            rows.append(row)
+    columns = [images, "category", "score", *_CORNERS[0]]
+    return type(table)(cells, columns=columns, dtype=object), rows
+
+
+def _texts_of_parquet(file: InputFile) -> pd.DataFrame:
+    import pandas as pd
+
+    columns = plain_columns(file.path, {"bbox", *_CALLED, *chain.from_iterable((*_BOXES, *_CALLED.values()))})
+    return pd.DataFrame({name: [_cell(value) for value in values] for name, values in columns.items()}, dtype=object)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2.0**53:
+        value = int(value)
+    return "" if value is None else str(value).strip()
 
 
 def _lacks(table: pd.DataFrame, header: str) -> PredictionError:
@@ -521,7 +706,9 @@ def _lacks(table: pd.DataFrame, header: str) -> PredictionError:
 
 def _boxes(table: pd.DataFrame, header: str, where: Callable[[int], str]) -> Floats:
     """Return ``x, y, w, h`` by the one set of columns that states boxes."""
-    matches = [names for names in (_BOX, *_CORNERS, ("bbox",)) if all(name in table for name in names)]
+    matches = [names for names in (*_BOXES, ("bbox",)) if all(name in table for name in names)]
+    # A width beside w is that of the image.
+    matches = [names for names in matches if names != _SIDES or _BOX not in matches]
     if not matches:
         raise _lacks(table, header)
     if len(matches) > 1:
@@ -551,12 +738,12 @@ def _floats(table: pd.DataFrame, names: Sequence[str], where: Callable[[int], st
     return np.stack(columns, axis=1)
 
 
-def _whole_numbers(column: pd.Series, where: Callable[[int], str]) -> list[int | None]:
+def _whole_numbers(column: pd.Series, where: Callable[[int], str], name: str = "category_id") -> list[int | None]:
     wrong = ~column.str.fullmatch(r"-?[0-9]{1,18}")
     if wrong.any():
         row = int(np.argmax(wrong))
         expected = "a whole number, or the column category with names"
-        raise _no_number("category_id", expected, column.iloc[row], where(row))
+        raise _no_number(name, expected, column.iloc[row], where(row))
     return [int(cell) for cell in column]
 
 

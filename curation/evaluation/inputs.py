@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar
 
 from curation.core.errors import CurationWarning, ForeignClassError, UsageError
 from curation.core.process import stage
+from curation.core.wording import odd_names_text
 from curation.evaluation.measures import Measured, Scored
 from curation.evaluation.problem import CategoryIds as CategoryIds
 from curation.evaluation.problem import (
@@ -28,7 +29,7 @@ from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
 from curation.sources.source_specs import BadBoxes
-from curation.sources.voc import locate_voc
+from curation.sources.voc import locate_voc, xml_folder
 from curation.sources.yolo import yolo_file
 
 Given = TypeVar("Given")
@@ -65,6 +66,8 @@ class Reading:
         )
         layouts = ("annotations", "labels")
         is_coco = yolo_file(truth) or coco_file(truth, self.image_set) or row_files(truth)
+        if truth.is_dir() and not is_coco and xml_folder(truth, self.image_set):
+            return read(truth, dataset=_OWN_VOC)
         if not truth.is_dir() or is_coco or any((truth / name).is_dir() for name in layouts):
             return read(truth, dataset=dataset)
         dataset = "voc2012" if truth.name.upper() == "VOC2012" else "voc2007"
@@ -72,8 +75,10 @@ class Reading:
             return read(truth, dataset=dataset)
         except ForeignClassError as error:
             message = f"{truth} is read as a dataset of its own: VOC does not have the classes {error.found}"
-            warnings.warn(message, CurationWarning, stacklevel=2)
-            return read(locate_voc(truth, dataset), dataset=_OWN_VOC)
+            source = read(locate_voc(truth, dataset), dataset=_OWN_VOC)
+            odd = odd_names_text(source.boxes_by_class())
+            warnings.warn(message + f"; these may be mistakes: {odd}" * bool(odd), CurationWarning, stacklevel=2)
+            return source
 
     def opener(self) -> Callable[[Truth], Source]:
         """Return what opens the ground truth of several tasks or cases, the same truth once."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -15,10 +17,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from curation.core.errors import AnnotationFormatError, CurationError, ImageIdError
+from curation.core.errors import AnnotationFormatError, CurationError, CurationWarning, ImageIdError
 from curation.core.ids import MAX_NATIVE_LENGTH, check_native, native_of
 from curation.core.json_text import SMALL, record_pieces, refuse_repeated_keys, repeated_at_the_top
 from curation.core.reading import InputFile
+from curation.core.wording import counted
 from curation.sources.datasets import COCO_CATEGORIES, NUMBERED_CLASSES, named_by_file, namespace_of
 from curation.sources.integrity import KIND, Finder, Ids, Where, check_unique, finder, sound_objects
 from curation.sources.source import (
@@ -140,6 +143,7 @@ class ImageRecord(msgspec.Struct, gc=False):
 
     id: _Id
     file_name: _FileName = ""
+    coco_url: _FileName | None = None
     curation_id: _FileName = ""
     width: _Pixels = 0
     height: _Pixels = 0
@@ -172,6 +176,7 @@ class _Numbered(AnnotationRecord, gc=False, kw_only=True):
 
 
 _Pieces = Iterable[Sequence[AnnotationRecord]]
+_TEXT_FIELDS = frozenset({"supercategory", "frequency"})
 _ID_FIELDS = frozenset({"id", "image_id", "category_id"})
 _EXACT = 2.0**53
 """Up to here a float holds every whole number."""
@@ -248,25 +253,114 @@ def decode_instances(data: bytes, name: str) -> Instances:
 
 
 def _as_other_tools_write(data: bytes) -> Instances | None:
-    """Return records whose fields may be null, as if they were absent, and whose ids may be 1.0; else None."""
+    """Return records in which other tools left fields null, wrote ids as 1.0, or stated masks alone; else None."""
     try:
         file = msgspec.json.decode(data, type=dict[str, Any])
+        notes: Counter[str] = Counter()
+        if "segments_info" in next(iter(file.get("annotations") or ()), ()):
+            file["annotations"] = _of_segments(file, notes)
         for section in ("images", "annotations", "categories"):
             records = file.get(section)
             if isinstance(records, list):
-                file[section] = [_plain_fields(record) if isinstance(record, dict) else record for record in records]
-        return msgspec.convert(file, Instances)
-    except (msgspec.MsgspecError, RecursionError):
+                file[section] = [
+                    _plain_fields(record, notes) if isinstance(record, dict) else record for record in records
+                ]
+        instances = msgspec.convert(file, Instances)
+    except (msgspec.MsgspecError, RecursionError, LookupError, TypeError, AttributeError):
         return None
+    if notes:
+        warnings.warn(
+            "; ".join(f"{counted(count, 'annotation')} {note}" for note, count in notes.items()),
+            CurationWarning,
+            stacklevel=2,
+        )
+    return instances
 
 
-def _plain_fields(record: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a record that are not null, whole ids as integers."""
-    return {
-        key: int(value) if key in _ID_FIELDS and _is_whole(value) else value
+def _of_segments(file: dict[str, Any], notes: Counter[str]) -> list[Any]:
+    """Return the segments of a panoptic file that are things, each as an annotation."""
+    things = {record["id"] for record in file["categories"] if record.get("isthing", 1)}
+    segments = [
+        # Ids of segments are colours, which repeat in other images.
+        {**segment, "id": None, "image_id": image["image_id"]}
+        for image in file["annotations"]
+        for segment in image["segments_info"]
+    ]
+    found = [segment for segment in segments if segment["category_id"] in things]
+    file["categories"] = [record for record in file["categories"] if record["id"] in things]
+    if len(found) < len(segments):
+        notes["left out: segments of stuff, which has no boxes"] = len(segments) - len(found)
+    return found
+
+
+def _plain_fields(record: dict[str, Any], notes: Counter[str]) -> dict[str, Any]:
+    """Return the fields of a record that are not null and can be read, whole ids as integers, a box for a mask."""
+    fields: dict[str, Any] = {
+        key: int(value)
+        if key in _ID_FIELDS and _is_whole(value)
+        else str(value)
+        if key in _TEXT_FIELDS and type(value) in (int, float)
+        else value
         for key, value in record.items()
         if value is not None
     }
+    # No measure needs these.
+    for key in ("truncated", "occluded"):
+        extent: Any = fields.get(key, 0)
+        if extent not in (0, 1):
+            fields[key] = isinstance(extent, int | float) and extent > 0
+    if fields.get("pose") not in _POSE_NUMBERS:
+        fields.pop("pose", None)
+    if not fields.get("bbox") and (box := _box_of_mask(fields.get("segmentation"))) is not None:
+        fields["bbox"] = box
+        notes["without bbox: their boxes are those around their masks"] += 1
+    return fields
+
+
+def _box_of_mask(mask: Any) -> list[float] | None:
+    """Return the box around polygons, or around a run-length mask; None for anything else."""
+    try:
+        if isinstance(mask, dict):
+            height, width = mask["size"]
+            return _box_of_runs(height, width, mask["counts"])
+        polygons = [np.array(polygon, np.float64).reshape(-1, 2) for polygon in mask if isinstance(polygon, list)]
+        corners = np.concatenate(polygons)
+        low = corners.min(axis=0)
+        return [*low.tolist(), *(corners.max(axis=0) - low).tolist()]
+    except (ValueError, TypeError, LookupError, OverflowError):
+        return None
+
+
+def _box_of_runs(height: int, width: int, counts: list[int] | str) -> list[float]:
+    """Return the box around a mask of runs down its columns; a `ValueError` for runs that do not fill the image."""
+    ends = np.cumsum(_runs(counts) if isinstance(counts, str) else np.array(counts, np.int64))
+    starts, ends = ends[:-1:2], ends[1::2]
+    starts, ends = starts[: len(ends)][ends > starts[: len(ends)]], ends[ends > starts[: len(ends)]]
+    if not len(starts) or starts[0] < 0 or ends[-1] > height * width or (starts[1:] < ends[:-1]).any():
+        raise ValueError
+    left, right = int(starts[0] // height), int((ends[-1] - 1) // height)
+    # A run that goes on in the next column touches both sides.
+    goes_on = starts // height < (ends - 1) // height
+    top = int(np.where(goes_on, 0, starts % height).min())
+    bottom = int(np.where(goes_on, height - 1, (ends - 1) % height).max())
+    return [float(left), float(top), float(right - left + 1), float(bottom - top + 1)]
+
+
+def _runs(text: str) -> Int64s:
+    """Return the runs that COCO writes as text: five bits a character, and differences from the run before last."""
+    runs: list[int] = []
+    value = shift = 0
+    for code in text.encode("ascii"):
+        bits = code - 48
+        value |= (bits & 0x1F) << shift
+        shift += 5
+        if not 0 <= bits < 64 or shift > 60:
+            raise ValueError
+        if not bits & 0x20:
+            value -= (1 << shift) * bool(bits & 0x10)
+            runs.append(value + (runs[-2] if len(runs) > 2 else 0))
+            value = shift = 0
+    return np.array(runs, np.int64)
 
 
 def _is_whole(value: object) -> bool:
@@ -383,13 +477,15 @@ def _images(records: list[ImageRecord], name: str, dataset: str, space: str) -> 
     where = _where(name, "images", records)
     ids = _ids(records, "id", where)
     check_unique(ids, "image id", where, hint="curation inspect FILE --renumber NEW.json, if files were joined")
-    natives = _natives(records, ids, dataset, space, where)
+    # LVIS has the address of each photo alone.
+    names = [record.file_name or "/".join((record.coco_url or "").split("/")[-2:]) for record in records]
+    natives = _natives(names, ids, dataset, space, where)
     check_unique(natives, "native image id", where)
     listed = [record.curation_id for record in records]
     images = Images.of(
         natives,
         **{"text_ids": texts(ids)} if isinstance(ids, list) else {"numbers": ids},
-        file_names=[record.file_name for record in records],
+        file_names=names,
         widths=_column(records, "width", np.int32),
         heights=_column(records, "height", np.int32),
         listed=texts(listed) if any(listed) else None,
@@ -416,9 +512,9 @@ def _federated(records: list[ImageRecord], category_ids: Ids, where: Where) -> I
     return np.column_stack([images, category, kinds]).astype(np.int32).reshape(-1, 3)
 
 
-def _natives(records: list[ImageRecord], ids: Ids, dataset: str, space: str, where: Where) -> list[str]:
+def _natives(names: list[str], ids: Ids, dataset: str, space: str, where: Where) -> list[str]:
     if named_by_file(dataset):
-        natives = [PurePosixPath(record.file_name.replace("\\", "/")).stem for record in records]
+        natives = [PurePosixPath(name.replace("\\", "/")).stem for name in names]
     elif isinstance(ids, list):
         natives = [native_of(text, space) for text in ids] if space == "coco" else ids
     elif space == "coco":

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -261,6 +261,17 @@ def open_parquet(path: Path, wanted: set[str] | None = None) -> Any:
             found=f"{size:,} bytes",
         )
     return file
+
+
+def plain_columns(path: Path, known: Collection[str]) -> dict[str, list[Any]]:
+    """Return the values of those columns of a Parquet file whose names in lower case are known (see `open_parquet`)."""
+    wanted = {name for name in open_parquet(path, set()).schema_arrow.names if name.lower() in known}
+    file = open_parquet(path, wanted)
+    with _readable(str(path)):
+        columns = [leaf for some in _leaves(file, wanted).values() for leaf in some]
+        table = file.read(columns=columns, use_threads=False)
+        table.validate(full=True)
+        return {name: table[name].to_pylist() for name in table.column_names}
 
 
 def image_columns(path: Path) -> Any:

@@ -20,13 +20,15 @@ from curation.core.errors import MissingFileError, UsageError
 from curation.core.files import missing_path
 from curation.core.reading import InputFile
 from curation.core.writing import add_input
+from curation.sources.bdd100k import is_frames, read_frames
 from curation.sources.class_folders import ClassFolders, class_folders, read_class_folders
 from curation.sources.class_folders import offered_parts as class_parts
-from curation.sources.coco import parse_coco, read_coco
+from curation.sources.coco import parse_coco
 from curation.sources.cub200 import PARTS as CUB200_PARTS
 from curation.sources.cub200 import locate_cub200, read_cub200
 from curation.sources.datasets import family, is_known, is_listed, namespace_of, users_name
 from curation.sources.fiftyone_view import FILE_NAME, coco_of_view, is_named, is_view, listed_categories, load_named
+from curation.sources.foreign_forms import refuse_foreign
 from curation.sources.imagenet import read_imagenet
 from curation.sources.in_memory import coco_bytes, encoded_json
 from curation.sources.integrity import KIND
@@ -38,7 +40,7 @@ from curation.sources.published_list import read_listed
 from curation.sources.source import Source
 from curation.sources.source_specs import BadBoxes, Reading, SourceSlot
 from curation.sources.table import SUFFIXES, parse_table
-from curation.sources.voc import locate_voc, read_voc, what_else
+from curation.sources.voc import locate_voc, read_voc, what_else, xml_folder, xml_parts
 from curation.sources.yolo import read_yolo, yolo_file, yolo_parts
 
 _PARTS = ("train", "trainval", "val", "test")
@@ -51,8 +53,9 @@ def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
     Parameters
     ----------
     path : Path
-        A COCO JSON file; a COCO root (``annotations/instances_PART.json``); a VOC root (``Annotations`` and
-        ``ImageSets/Main``, or a folder with ``VOC2007`` or ``VOCdevkit/VOC2007`` below it); one of ImageNet's layouts
+        A COCO JSON file, or BDD100K's JSON; a COCO root (``annotations/instances_PART.json``); a VOC root
+        (``Annotations`` and ``ImageSets/Main``, or a folder with ``VOC2007`` or ``VOCdevkit/VOC2007`` below it) or
+        VOC's XML files alone (see `curation.sources.voc.xml_folder`); one of ImageNet's layouts
         (see `curation.sources.imagenet`); the layouts of Open Images, CUB-200-2011 and MTSD (see the modules
         of these names); a YOLO folder (``data.yaml``, see `curation.sources.yolo.read_yolo`); class folders of your
         own (see `curation.sources.class_folders`); rows of images and their objects (``.parquet``, ``.jsonl``) or a
@@ -77,6 +80,8 @@ def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
         path = instances
     elif yolo_file(path):
         return read_yolo(path, dataset, part, bad_boxes=bad_boxes)
+    if path.is_file() and path.suffix.lower() in _MAY_BE_FOREIGN:
+        refuse_foreign(path)
     if _is_list(path, dataset):
         return replace(read_listed(path, dataset=dataset, part=part), origin=path)
     if kind == "imagenet" and path.exists():
@@ -88,6 +93,9 @@ def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
     if path.is_dir():
         if kind in _FOLDERS:
             return _FOLDERS[kind](path, dataset=dataset, part=part, bad_boxes=bad_boxes)
+        if kind != "voc" and xml_folder(path, part):
+            return read_voc(path, dataset, part, bad_boxes=bad_boxes)
+        refuse_foreign(path)
         if kind == "coco":
             raise _without_annotations(path, dataset, part)
         if folders := _class_folders(path, dataset):
@@ -99,7 +107,9 @@ def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
     if suffix in SUFFIXES:
         return replace(parse_table(InputFile(path, kind=KIND), dataset=dataset, part=part), origin=path)
     if suffix == ".json":
-        return replace(read_coco(path, dataset=dataset, part=part, bad_boxes=bad_boxes), origin=path)
+        content = InputFile(path, kind=KIND)
+        read = read_frames if is_frames(content.data) else parse_coco
+        return replace(read(content, dataset=dataset, part=part, bad_boxes=bad_boxes), origin=path)
     raise UsageError("Unknown file type", where=str(path), expected=_EXPECTED)
 
 
@@ -107,17 +117,24 @@ ROBOFLOW = "_annotations.coco.json"
 """The annotations in each folder of an export of Roboflow: ``train``, ``valid``, ``test``."""
 
 
+FIFTYONE = "labels.json"
+"""The annotations beside the folder ``data`` of an export of FiftyOne."""
+
+
 def coco_file(root: Path, part: str) -> Path | None:
-    """Return the COCO JSON of a part in a folder laid out as COCO's, or as an export of Roboflow."""
-    names = (root / "annotations" / f"instances_{part}.json", root / part / ROBOFLOW, root / ROBOFLOW)
+    """Return the COCO JSON of a part in a folder laid out as COCO's, or as an export of Roboflow or FiftyOne."""
+    names = [root / "annotations" / f"instances_{part}.json", root / part / ROBOFLOW, root / ROBOFLOW]
+    names += [root / FIFTYONE] if (root / "data").is_dir() else []
     return next((file for file in names if file.is_file()), None)
 
 
+_MAY_BE_FOREIGN = (".txt", ".xml", ".json", ".cfg")
 _FOLDERS: dict[str, Callable[..., Source]] = {"cub200": read_cub200, "mtsd": read_mtsd}
 _EXPECTED = (
     "a COCO JSON file, a folder with annotations/instances_PART.json or PART/_annotations.coco.json, a VOC folder "
-    "(Annotations and ImageSets/Main), a YOLO folder (data.yaml), class folders (CLASS/photo.jpg), rows of images and "
-    "objects (.parquet, metadata.jsonl), a table (.csv, .tsv), or a list of ids (.txt); text may be compressed by gzip"
+    "(Annotations and ImageSets/Main, or XML files alone), a YOLO folder (data.yaml), class folders (CLASS/photo.jpg), "
+    "rows of images and objects (.parquet, metadata.jsonl), a table (.csv, .tsv), or a list of ids (.txt); text may be "
+    "compressed by gzip"
 )
 
 
@@ -163,6 +180,8 @@ def parts_at(path: Path, dataset: str) -> tuple[str, ...]:
         return _PARTS_OF[family(dataset)](path)
     if folders := _class_folders(path, dataset):
         return class_parts(folders)
+    if xml_folder(path) or xml_parts(path):
+        return xml_parts(path)
     root = locate_voc(path, dataset)
     return tuple(part for part in _PARTS if (root / "ImageSets" / "Main" / f"{part}.txt").is_file())
 

@@ -42,6 +42,7 @@ from curation.sources.entries import (
     encoded,
     name_classes,
 )
+from curation.sources.foreign_forms import refuse_foreign_text
 from curation.sources.integrity import check_unique
 from curation.sources.records import read_json, read_list_table, read_parquet
 from curation.sources.source import Bools, FileRecord, Images, Source, texts
@@ -155,6 +156,7 @@ def read_published(path: Path, root: Path | None = None) -> PublishedFile:
         if suffix in _NEVER_EMPTY:
             raise DamagedFileError("The file is empty", where=where, expected=f"a {suffix[1:]} file")
         raise EmptyListError("The list is empty", where=where, expected="at least one entry")
+    refuse_foreign_text(data, path)
     if suffix == ".parquet":
         read = read_parquet(path)
     elif path.name.lower() in YAML_NAMES:

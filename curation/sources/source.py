@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -408,6 +409,12 @@ class Source:
             return self.objects.image, self.objects.category
         presence = np.empty((0, 2), np.int32) if self.presence is None else self.presence
         return presence[:, 0], presence[:, 1]
+
+    def boxes_by_class(self) -> Counter[str]:
+        """Return how many boxes, or images without boxes, each class has; classes without any are left out."""
+        names = self.categories.names
+        numbers, counts = np.unique(self.class_pairs()[1], return_counts=True)
+        return Counter({names[number]: count for number, count in zip(numbers.tolist(), counts.tolist(), strict=True)})
 
 
 def texts(values: Sequence[str]) -> npt.NDArray[np.object_]:

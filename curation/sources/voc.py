@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
@@ -18,7 +19,7 @@ from defusedxml.ElementTree import DefusedXMLParser
 
 from curation.core.errors import AnnotationFormatError, ForeignClassError, MissingFileError
 from curation.core.files import inside, read_bytes
-from curation.core.reading import utf8_text
+from curation.core.reading import beginning, utf8_text
 from curation.core.wording import counted
 from curation.sources.datasets import VOC_NAMES, family, namespace_of
 from curation.sources.integrity import SmallFiles, Where, check_image_name, check_unique, record_of_many, sound_objects
@@ -32,7 +33,10 @@ VOC_FOLDERS = ("JPEGImages", _XML)
 """Folders of a VOC root in which the name of each file is the id of an image."""
 _POSITION = {pose.lower(): position for position, pose in enumerate(POSES)}
 _FLAGS = ("difficult", "truncated", "occluded")
-_UNSET = ("", "0", 0)
+_YEARS = ("VOC2007", "VOC2012")
+_PARTS = ("train", "valid", "val", "test")
+_ROOT = re.compile(rb"<annotation[\s>]")
+_WORDS = {"true": "1", "yes": "1", "false": "0", "no": "0"}
 _OF_OBJECT = frozenset(("name", "pose", "truncated", "difficult", "occluded", "xmin", "ymin", "xmax", "ymax"))
 _LARGEST_XML = 16 << 20
 _LONGEST_TEXT = 4096
@@ -46,7 +50,8 @@ def read_voc(root: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "erro
     Parameters
     ----------
     root : Path
-        Folder with ``Annotations`` and ``ImageSets/Main``, or one that holds such a folder (``VOCdevkit/VOC2007``).
+        Folder with ``Annotations`` and ``ImageSets/Main``, or one that holds such a folder (``VOCdevkit/VOC2007``); or
+        a folder of XML files that no image set lists (see `xml_folder`), which are all of the part.
     dataset, part : str
         For example ``voc2007`` and ``test``. The datasets ``voc2007`` and ``voc2012`` have VOC's 20 classes, numbered 1
         to 20; any other has the names that occur in its files, sorted.
@@ -66,13 +71,19 @@ def read_voc(root: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "erro
     from tqdm import tqdm
 
     namespace_of(dataset)
-    folder = locate_voc(root, dataset)
-    content = SmallFiles(folder, _names(folder, part))
-    listed, *names = content.data
+    unlisted = xml_folder(root, part)
+    # FiftyOne, whose photos lie in data beside labels, writes corners of the continuous box; VOC counts pixels from 1.
+    first = 0 if unlisted == root / "labels" and (root / "data").is_dir() else 1
+    folder = unlisted or locate_voc(root, dataset)
+    content = SmallFiles(folder, _xml_files(folder) if unlisted else _names(folder, part))
+    listed, names = ("", [*content.data]) if unlisted else (next(iter(content.data)), [*content.data][1:])
     records = [
         decode_voc(content.data[name], name) for name in tqdm(names, "VOC XML", unit="file", leave=False, disable=None)
     ]
-    images = [_converted(record.image, _Image, name) for name, record in zip(names, records, strict=True)]
+    images = [
+        _converted({field: text for field, text in record.image.items() if text}, _Image, name)
+        for name, record in zip(names, records, strict=True)
+    ]
     rows_of = [(image, row) for image, record in enumerate(records) for row in range(len(record.objects))]
 
     def where(row: int) -> str:
@@ -88,9 +99,9 @@ def read_voc(root: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "erro
     objects = Objects.of(
         [image for image, _ in rows_of],
         [number[row.name] for row in rows],
-        np.column_stack([low_x - 1, low_y - 1, high_x - low_x + 1, high_y - low_y + 1]),
+        np.column_stack([low_x - first, low_y - first, high_x - low_x + first, high_y - low_y + first]),
         pose=np.array([_POSITION[row.pose] for row in rows], np.int8),
-        **{flag: np.array([getattr(row, flag) not in _UNSET for row in rows], np.bool_) for flag in _FLAGS},
+        **{flag: np.array([_is_set(getattr(row, flag)) for row in rows], np.bool_) for flag in _FLAGS},
     )
     sound, dropped = sound_objects(objects, bad_boxes, where)
     return Source.of(
@@ -105,11 +116,41 @@ def read_voc(root: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "erro
         categories=categories,
         objects=sound,
         files=(
-            content.record(listed, [listed], len(names)),
-            record_of_many(f"{_XML}/*.xml", {name: content.data[name] for name in names}, len(objects)),
+            *([content.record(listed, [listed], len(names))] if listed else []),
+            record_of_many(
+                "*.xml" if unlisted else f"{_XML}/*.xml", {name: content.data[name] for name in names}, len(objects)
+            ),
         ),
         dropped=dropped,
     )
+
+
+def xml_folder(root: Path, part: str = "") -> Path | None:
+    """Return the folder of VOC's XML files, one an image, that no image set lists; None where there is none.
+
+    FiftyOne writes them to ``labels``, others to ``Annotations`` or beside the photos, Roboflow to a folder a part.
+    """
+    if any((root / year / VOC_SETS).is_dir() for year in (".", *_YEARS, *(f"VOCdevkit/{year}" for year in _YEARS))):
+        return None
+    names = (*((part,) if part in _PARTS else ()), _XML, _XML.lower(), "labels", ".")
+    return next((root / name for name in names if _holds_xml(root / name)), None)
+
+
+def xml_parts(root: Path) -> tuple[str, ...]:
+    """Return the parts that have a folder of VOC's XML files each."""
+    return tuple(part for part in _PARTS if _holds_xml(root / part))
+
+
+def _holds_xml(folder: Path) -> bool:
+    first = next(iter(sorted(folder.glob("*.xml"))), None)
+    return first is not None and _ROOT.search(beginning(first, 4096, kind="annotation file")) is not None
+
+
+def _xml_files(folder: Path) -> list[str]:
+    names = sorted(path.name for path in folder.glob("*.xml"))
+    for name in names:
+        check_image_name(name.removesuffix(".xml"), name)
+    return names
 
 
 def locate_voc(root: Path, dataset: str) -> Path:
@@ -145,8 +186,6 @@ def what_else(root: Path) -> tuple[str, str | None]:
         return "a manifest", "--source takes the annotations that the manifest was made from"
     if yolo := missing_yaml(root):
         return yolo
-    if any((root / folder).is_dir() and any((root / folder).glob("*.xml")) for folder in ("labels", _XML)):
-        return "VOC's XML files without ImageSets/Main", "FiftyOne, CVAT and Roboflow export COCO JSON too"
     if files:
         return counted(len(files), "JSON file"), f"give the annotation file itself, such as {files[0]}"
     if any(file.suffix.lower() in (".jpg", ".jpeg", ".png") for file in islice(root.glob("*.*"), 1000)):
@@ -270,15 +309,13 @@ def _fields(elements: Iterable[Element], names: Collection[str], where: str) -> 
     return fields
 
 
-_Flag = Literal["", "0", "1"]
-_Extent = Annotated[float, msgspec.Meta(ge=0, le=1)]
-"""A flag, or how much of the object is cut off or hidden."""
+_Pixels = Annotated[float, msgspec.Meta(ge=0, lt=10**9, multiple_of=1)]
 
 
 class _Image(msgspec.Struct):
     filename: str = ""
-    width: Annotated[int, msgspec.Meta(ge=0, lt=10**9)] = 0
-    height: Annotated[int, msgspec.Meta(ge=0, lt=10**9)] = 0
+    width: _Pixels = 0
+    height: _Pixels = 0
 
 
 class _Object(msgspec.Struct, kw_only=True):
@@ -287,10 +324,10 @@ class _Object(msgspec.Struct, kw_only=True):
     ymin: float
     xmax: float
     ymax: float
-    pose: Literal["", "unspecified", "frontal", "rear", "left", "right"] = ""
-    difficult: _Flag = ""
-    truncated: _Extent = 0
-    occluded: _Extent = 0
+    pose: str = ""
+    difficult: Literal["0", "1"] = "0"
+    truncated: str = ""
+    occluded: str = ""
 
 
 def _converted(fields: dict[str, str], kind: type[_Kind], where: str) -> _Kind:
@@ -301,9 +338,22 @@ def _converted(fields: dict[str, str], kind: type[_Kind], where: str) -> _Kind:
 
 
 def _with_defaults(fields: dict[str, str]) -> dict[str, str]:
-    """Return the fields of an object: flags without a text are as absent ones, and poses are in lower case."""
-    filled = {name: text for name, text in fields.items() if text or name not in _FLAGS}
-    return filled | {"pose": fields.get("pose", "").lower()}
+    """Return the fields of an object: flags without a text are as absent ones, and other poses than VOC's too."""
+    filled = {
+        name: _WORDS.get(text.lower(), text) if name in _FLAGS else text
+        for name, text in fields.items()
+        if text or name not in _FLAGS
+    }
+    pose = fields.get("pose", "").lower()
+    return filled | {"pose": pose if pose in _POSITION else ""}
+
+
+def _is_set(text: str) -> bool:
+    """Return whether a flag, or how much of an object is cut off or hidden, is above zero; no measure needs it."""
+    try:
+        return float(text) > 0
+    except ValueError:
+        return False
 
 
 def _categories(names: Sequence[str], dataset: str, where: Where) -> Categories:

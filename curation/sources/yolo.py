@@ -180,7 +180,7 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
     if isinstance(count := content.get("nc"), int) and count != len(names):
         message, count_text = "The YAML names another number of classes than it states", f"{len(names)} names"
         raise AnnotationFormatError(message, where=str(yaml_path), expected=f"nc: {count}", found=count_text)
-    n_keypoint_values = _keypoint_values(content, str(yaml_path))
+    n_keypoint_values = keypoint_values(yaml.data, str(yaml_path))
     root = Path(os.path.normpath(yaml_path.absolute())).parent
     photos = _photos(content, yaml_path, root, part)
     labels = {photo: label_of(photo) for photo in photos}
@@ -334,13 +334,13 @@ def _without_photo(root: Path, labels: Mapping[str, str]) -> int:
     return len({label for label in held - {*labels.values()} if PurePosixPath(label).name != CLASS_NAMES})
 
 
-def _keypoint_values(content: Mapping[str, Any], where: str) -> int:
-    """Return how many values of keypoints follow each box: the product of ``kpt_shape``, 0 without it."""
-    shape = content.get("kpt_shape")
+def keypoint_values(data: bytes, where: str, error: type[CurationError] = AnnotationFormatError) -> int:
+    """Return how many values of keypoints follow each box: the product of ``kpt_shape`` in a YAML, 0 without it."""
+    shape = safe_yaml(data, where, error).get("kpt_shape")
     if shape is None:
         return 0
     if not (isinstance(shape, list) and [*map(type, shape)] == [int, int] and shape[0] > 0 and shape[1] in (2, 3)):
-        raise AnnotationFormatError(
+        raise error(
             "The YAML does not state the shape of keypoints",
             where=where,
             expected="kpt_shape: [number of keypoints, 2 or 3]",

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 import curation
-from curation.core.errors import CurationError, PredictionError
+from curation.core.errors import CurationError, CurationWarning, PredictionError
 from curation.evaluation.problem import classes_of_source
 from curation.evaluation.readers import read_detections
 from curation.evaluation.truth import ground_truth
@@ -111,6 +113,254 @@ def test_label_files_say_what_coco_results_say(names: str, tmp_path: Path) -> No
     same_as_coco_results(folder / "labels", tmp_path)
 
 
+SIZES = {201: (200, 100), 7: (50, 400)}
+
+
+def shares(one: dict[str, Any]) -> list[float]:
+    width, height = SIZES[one["image_id"]]
+    x1, y1, x2, y2 = corners(one["bbox"])
+    return [x1 / width, y1 / height, x2 / width, y2 / height]
+
+
+def supervision(one: dict[str, Any], name: str) -> str:
+    # CSVSink: the corners, class, confidence and tracker, then data and custom columns.
+    position = int(one["category_id"] == 5)
+    cells = [*corners(one["bbox"]), position, one["score"], "", name or position, FILES[one["image_id"]]]
+    return ",".join(map(str, cells))
+
+
+SINK = "x_min,y_min,x_max,y_max,class_id,confidence,tracker_id"
+
+
+def strings(label: Any, box: Any) -> list[str]:
+    lines = ["ImageId,PredictionString"]
+    for number, name in FILES.items():
+        of_image = [one for one in FOUND if one["image_id"] == number]
+        words = [str(word) for one in of_image for word in (label(one), one["score"], *box(one))]
+        lines.append(f"{name[:-4]},{' '.join(words)}")
+    return lines
+
+
+OTHER_TABLES = {
+    "supervision": [f"{SINK},class_name,file_name", *(supervision(one, NAMES[one["category_id"]]) for one in FOUND)],
+    "supervision without names": [f"{SINK},frame,image", *(supervision(one, "") for one in FOUND)],
+    "Open Images": [
+        "ImageID,LabelName,Score,XMin,XMax,YMin,YMax",
+        *(
+            f"{FILES[one['image_id']][:-4]},{NAMES[one['category_id']]},{one['score']},{x1},{x2},{y1},{y2}"
+            for one in FOUND
+            for x1, y1, x2, y2 in [shares(one)]
+        ),
+    ],
+    "Kaggle": strings(lambda one: int(one["category_id"] == 5), lambda one: corners(one["bbox"])),
+    "Kaggle in shares": strings(lambda one: int(one["category_id"] == 5), shares),
+    "pandas of YOLOv5": [
+        "xmin,ymin,xmax,ymax,confidence,class,name,path",
+        *(
+            f"{','.join(map(str, corners(one['bbox'])))},{one['score']},{int(one['category_id'] == 5)},"
+            f"{NAMES[one['category_id']]},/data/val/{FILES[one['image_id']]}"
+            for one in FOUND
+        ),
+    ],
+    "sides": [
+        "image_name,label,x,y,width,height,conf",
+        *(
+            f"{FILES[one['image_id']]},{NAMES[one['category_id']]},{','.join(map(str, one['bbox']))},{one['score']}"
+            for one in FOUND
+        ),
+    ],
+}
+
+
+@pytest.mark.parametrize("form", OTHER_TABLES)
+@pytest.mark.filterwarnings("ignore:.*count the truth's classes from 0")
+def test_tables_of_other_tools_say_what_coco_results_say(form: str, tmp_path: Path) -> None:
+    path = tmp_path / "found.csv"
+    path.write_text("\n".join(OTHER_TABLES[form]) + "\n")
+    same_as_coco_results(path, tmp_path)
+
+
+def test_classes_that_are_counted_from_0_are_said(tmp_path: Path) -> None:
+    path = tmp_path / "found.csv"
+    path.write_text("\n".join(OTHER_TABLES["supervision without names"]))
+    with pytest.warns(CurationWarning, match="from 0: 0 as cat, 1 as potted plant"):
+        read_detections(path, PART.truth)
+
+
+def nested(form: str) -> dict[str, Any]:
+    """Return the files of a form by their names."""
+    by_image = {number: [one for one in FOUND if one["image_id"] == number] for number in FILES}
+
+    def lists(rows: list[dict[str, Any]], boxes: str, label: Any) -> dict[str, Any]:
+        found = {boxes: [[*corners(one["bbox"])] for one in rows], "scores": [one["score"] for one in rows]}
+        return found | {"labels": [label(one["category_id"]) for one in rows]}
+
+    def position(number: int) -> int:
+        return int(number == 5)
+
+    if form == "MMDetection":
+        return {f"{FILES[number][:-4]}.json": lists(rows, "bboxes", position) for number, rows in by_image.items()}
+    if form == "Ultralytics":
+        names = {number: f"{FILES[number][:-4]}.json" for number in by_image}
+        return {
+            names[number]: [
+                {"name": NAMES[one["category_id"]], "class": position(one["category_id"]), "confidence": one["score"]}
+                | {"box": dict(zip(("x1", "y1", "x2", "y2"), corners(one["bbox"]), strict=True))}
+                for one in rows
+            ]
+            for number, rows in by_image.items()
+        }
+    if form == "COCO with scores":
+        # Numbers of its own: names and files say what they are.
+        photos = [{"id": number + 1000, "file_name": name} for number, name in FILES.items()]
+        categories = [{"id": number + 50, "name": name} for number, name in NAMES.items()]
+        rows = [one | {"image_id": one["image_id"] + 1000, "category_id": one["category_id"] + 50} for one in FOUND]
+        return {"found.json": {"images": photos, "annotations": rows, "categories": categories}}
+    records = {number: lists(rows, "boxes", lambda number: number) for number, rows in by_image.items()}
+    if form == "torchmetrics by image":
+        return {"found.json": {str(number): record for number, record in records.items()}}
+    listed = [{"image_id": number} | record for number, record in records.items()]
+    return {"found.json": {"preds": listed, "target": []} if form == "torchmetrics with its target" else listed}
+
+
+FORMS = ("MMDetection", "Ultralytics", "COCO with scores", "torchmetrics", "torchmetrics by image",
+         "torchmetrics with its target")  # fmt: skip
+
+
+def write_nested(folder: Path, files: dict[str, Any]) -> Path:
+    below = folder / "out" / "preds"
+    below.mkdir(parents=True)
+    for name, content in files.items():
+        (below / name).write_text(json.dumps(content))
+    return folder / "out" if len(files) > 1 else below / "found.json"
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.filterwarnings("ignore:.*count the truth's classes from 0")
+def test_nested_detections_say_what_coco_results_say(form: str, tmp_path: Path) -> None:
+    same_as_coco_results(write_nested(tmp_path, nested(form)), tmp_path)
+
+
+def test_nested_lines_are_read(tmp_path: Path) -> None:
+    [listed] = nested("torchmetrics").values()
+    (tmp_path / "found.jsonl").write_text("".join(json.dumps(record) + "\n" for record in listed))
+    same_as_coco_results(tmp_path / "found.jsonl", tmp_path)
+
+
+DAMAGES: dict[str, Any] = {
+    "no image": lambda record: [record.pop("image_id"), record.pop("file_name", None)],
+    "a score too few": lambda record: record["scores"].pop(),
+    "no labels": lambda record: record.pop("labels"),
+    "a box of three": lambda record: record["boxes"][0].pop(),
+    "a text in a box": lambda record: record["boxes"][0].__setitem__(0, "1"),
+    "a flag as score": lambda record: record["scores"].__setitem__(0, True),
+    "a label of a half": lambda record: record["labels"].__setitem__(0, 0.5),
+    "a class that is none": lambda record: record["labels"].__setitem__(0, 77),
+    "no list": lambda record: record.update(boxes={"a": 1}),
+    "a score of 5": lambda record: record["scores"].__setitem__(0, 5),
+    "an image that is none": lambda record: record.update(image_id=999),
+    "a side beyond any number": lambda record: record["boxes"][0].__setitem__(0, 10**400),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_wrong_nested_record_is_one_error(damage: str, tmp_path: Path) -> None:
+    files = nested("torchmetrics")
+    DAMAGES[damage](files["found.json"][0])
+    with pytest.raises(CurationError):
+        read_detections(write_nested(tmp_path, files), PART.truth)
+
+
+WRONG_STRINGS = [
+    "0 0.5 1 2 3", "0 0.5 1 2 3 x", "9 0.5 1 2 3 4", "lion 0.5 1 2 3 4", "0 0.5 1 2 3 4 0", "0 2.5 1 2 3 4",
+    "0 0.5 9 2 3 4", "0 nan 1 2 3 4", "0 0.5 1 2 3 inf", "-1.5 0.5 1 2 3 4", "0;0.5;1;2;3;4",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", WRONG_STRINGS)
+@pytest.mark.filterwarnings("ignore:.*count the truth's classes from 0")
+def test_a_wrong_prediction_string_is_one_error(text: str, tmp_path: Path) -> None:
+    (tmp_path / "found.csv").write_text(f"ImageId,PredictionString\ntest_0201,{text}\n")
+    with pytest.raises(CurationError):
+        read_detections(tmp_path / "found.csv", PART.truth)
+
+
+def parquet_of(path: Path, **changes: Any) -> Path:
+    columns = {name: [one[name] for one in FOUND] for name in FOUND[0]} | changes
+    parquet.write_table(pyarrow.table({name: values for name, values in columns.items() if values is not None}), path)
+    return path
+
+
+def test_parquet_says_what_coco_results_say(tmp_path: Path) -> None:
+    same_as_coco_results(parquet_of(tmp_path / "found.parquet"), tmp_path)
+    sides = np.array([corners(one["bbox"]) for one in FOUND], np.float32)
+    names = {"x_min": sides[:, 0], "y_min": sides[:, 1], "x_max": sides[:, 2], "y_max": sides[:, 3]}
+    changes = names | {"bbox": None, "category_id": None, "class_name": [NAMES[one["category_id"]] for one in FOUND]}
+    changes |= {"image_id": None, "file_name": [FILES[one["image_id"]] for one in FOUND], "pixels": [b"x"] * 3}
+    same_as_coco_results(parquet_of(tmp_path / "sides.parquet", **changes), tmp_path)
+
+
+WRONG_COLUMNS: list[dict[str, Any]] = [
+    {"bbox": None}, {"score": ["high"] * 3}, {"score": [None] * 3}, {"image_id": [999] * 3}, {"category_id": [77] * 3},
+    {"bbox": [[1.0, 2.0, 3.0]] * 3}, {"bbox": [None] * 3}, {"image_id": None}, {"category_id": None},
+    {"score": [5.0] * 3}, {"category_id": [3.5] * 3}, {"bbox": [[1.0, 2.0, -3.0, 4.0]] * 3},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("changes", WRONG_COLUMNS, ids=str)
+def test_a_wrong_parquet_file_is_one_error(changes: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(CurationError):
+        read_detections(parquet_of(tmp_path / "found.parquet", **changes), PART.truth)
+
+
+def test_a_damaged_parquet_file_is_one_error(tmp_path: Path) -> None:
+    data = parquet_of(tmp_path / "found.parquet").read_bytes()
+    for size in (0, 3, 50, len(data) // 2, len(data) - 1):
+        (tmp_path / "cut.parquet").write_bytes(data[:size])
+        with pytest.raises(CurationError):
+            read_detections(tmp_path / "cut.parquet", PART.truth)
+
+
+def rewritten(folder: Path, form: str) -> Path:
+    """Replace the boxes of label files by polygons (the corners, and one point between), keypoints or corners."""
+    for file in (folder / "labels").glob("*.txt"):
+        lines = []
+        for line in file.read_text().splitlines():
+            label, cx, cy, w, h, score = map(float, line.split())
+            x1, y1, x2, y2 = cx - w / 2, cy - h / 2, cx + w / 2, cy + h / 2
+            values = [x1, y1, x2, y1, x2, y2, x1, y2]
+            values += [x1, y1 + h / 2] if form == "polygons" else []
+            values = [cx, cy, w, h, 0.5, 0.5, 2] if form == "keypoints" else values
+            lines.append(" ".join(map(str, (int(label), *values, score))))
+        file.write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def test_label_files_of_segmentation_and_pose_say_what_coco_results_say(tmp_path: Path) -> None:
+    with pytest.warns(CurationWarning, match="3 detections are polygons, and count as the boxes around them"):
+        same_as_coco_results(rewritten(write_yolo(tmp_path / "segments"), "polygons"), tmp_path)
+    names = "names: [cat, potted plant]\nkpt_shape: [1, 3]\n"
+    same_as_coco_results(rewritten(write_yolo(tmp_path / "pose", names), "keypoints"), tmp_path)
+    with pytest.raises(PredictionError, match="OBB"):
+        read_detections(rewritten(write_yolo(tmp_path / "oriented"), "corners"), PART.truth)
+
+
+NO_BOXES = {
+    "rbox": ({"rbox": [1, 2, 3, 4, 0.3], "poly": [1] * 8}, "OBB"),
+    "five": ({"bbox": [1, 2, 3, 4, 0.3]}, "OBB"),
+    "masks": ({"segmentation": {"size": [3, 4], "counts": "12"}}, "toBbox"),
+}
+
+
+@pytest.mark.parametrize("form", NO_BOXES)
+def test_results_without_upright_boxes_are_named(form: str, tmp_path: Path) -> None:
+    fields, words = NO_BOXES[form]
+    (tmp_path / "found.json").write_text(json.dumps([{"image_id": 201, "category_id": 3, "score": 0.5} | fields]))
+    with pytest.raises(PredictionError) as refused:
+        read_detections(tmp_path / "found.json", PART.truth)
+    assert words in str(refused.value.hint)
+
+
 HEADER = "image_id,category_id,x,y,w,h,score\n"
 
 
@@ -120,7 +370,7 @@ HEADER = "image_id,category_id,x,y,w,h,score\n"
         (HEADER.replace("image_id", "photo"), "lacks a column"),
         (HEADER.replace("category_id,", ""), "lacks a column"),
         (HEADER.replace("score", "p") + "201,3,1,2,3,4,0.5\n", "has no score"),
-        (HEADER.replace("w,h", "width,height"), "lacks a column"),
+        (HEADER.replace("w,h", "wide,high"), "lacks a column"),
         (HEADER.replace("score", "bbox,score"), "states boxes twice"),
         (HEADER.replace("x,y", "x,x"), "Two columns of the table have one name"),
         (HEADER + "201,3,1,2,3,4,0.5\n201,3,1,2,3,high,0.5\n", "row 3"),

@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from curation.core.errors import (
     AnnotationFormatError,
     BoxError,
     CurationError,
+    CurationWarning,
     DanglingIdError,
     DuplicateIdError,
     MissingFileError,
@@ -437,3 +439,128 @@ def test_what_lvis_says_of_images_and_classes(tmp_path: Path) -> None:
     with pytest.raises(DanglingIdError, match="category") as caught:
         read_coco(path)
     assert "images[0] (id 7)" in str(caught.value)
+
+
+def test_fields_that_no_measure_needs_refuse_no_file(tmp_path: Path) -> None:
+    content = instances()
+    odd = {"truncated": 0.58, "occluded": "partly", "pose": "standing", "orig_category": None}
+    for record in content["annotations"]:
+        record |= odd
+    content["categories"][0] |= {"supercategory": 7}
+    source = read(tmp_path, content)
+    found = source.require_objects("the test")
+    assert (set(found.truncated.tolist()), set(found.occluded.tolist())) == ({True}, {False})
+    assert source.categories.supercategories[0] == "7"
+
+
+def test_an_address_names_the_photo_of_an_image_without_a_file_name(tmp_path: Path) -> None:
+    url = "http://images.cocodataset.org/val2017/000000000009.jpg"
+    source = read(tmp_path, with_images({"id": 9, "coco_url": url}, {"id": 10, "coco_url": None}))
+    assert source.images.file_names.tolist() == ["val2017/000000000009.jpg", ""]
+
+
+def test_a_mask_without_a_box_has_the_box_around_it(tmp_path: Path) -> None:
+    """Boxes of run-length masks are pycocotools', those of polygons are around all their corners."""
+    mask = pytest.importorskip("pycocotools.mask")
+    bitmap = np.zeros((48, 64), np.uint8, order="F")
+    bitmap[10:30, 5:25] = 1
+    runs = mask.encode(bitmap)
+    counts = [5 * 48 + 10, *([20, 28] * 19), 20, 64 * 48 - 24 * 48 - 30]
+    masks = [
+        [[1, 2, 11, 2, 11, 22], [30, 5, 31, 5.5, 30, 8]],
+        {"size": [48, 64], "counts": runs["counts"].decode()},
+        {"size": [48, 64], "counts": counts},
+    ]
+    rows = [{"id": n, "image_id": 9, "category_id": 1, "segmentation": one} for n, one in enumerate(masks, 1)]
+    rows[1] |= {"bbox": None}
+    rows[2] |= {"bbox": []}
+    with pytest.warns(CurationWarning, match="3 annotations without bbox: their boxes are those around their masks"):
+        source = read(tmp_path, instances(annotations=rows))
+    expected = [[1, 2, 30, 20], *[mask.toBbox(runs).tolist()] * 2]
+    assert source.require_objects("the test").boxes.tolist() == expected == [[1, 2, 30, 20], *[[5, 10, 20, 20]] * 2]
+
+
+def test_the_box_around_runs_is_that_of_pycocotools(tmp_path: Path) -> None:
+    mask = pytest.importorskip("pycocotools.mask")
+    rng = np.random.default_rng(3)
+    rows, expected = [], []
+    for number in range(1, 60):
+        shape = rng.integers(1, 40, 2)
+        bitmap = np.asfortranarray(rng.random(shape) < rng.choice([0.02, 0.3, 0.98]), np.uint8)
+        if not bitmap.any():
+            continue
+        runs = mask.encode(bitmap)
+        expected.append(mask.toBbox(runs).tolist())
+        encoded = {"size": shape.tolist(), "counts": runs["counts"].decode()}
+        rows.append({"id": number, "image_id": 9, "category_id": 1, "segmentation": encoded})
+    with pytest.warns(CurationWarning, match="around their masks"):
+        source = read(tmp_path, instances(annotations=rows))
+    assert source.require_objects("the test").boxes.tolist() == expected
+
+
+BROKEN_MASKS: list[Any] = [
+    [], [[]], [[1]], [["a", "b"]], [[1, 2], {}], {"size": [48, 64]}, {"size": [48], "counts": [1]},
+    {"size": [48, 64], "counts": "é"}, {"size": None, "counts": [3]}, "mask", 5, [[[1, 2]] * 2, 3],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mask", BROKEN_MASKS, ids=str)
+def test_a_broken_mask_gives_no_box(mask: Any, tmp_path: Path) -> None:
+    rows = [{"id": 1, "image_id": 9, "category_id": 1, "segmentation": mask}]
+    if mask == [[[1, 2]] * 2, 3] or mask == [[1, 2], {}]:
+        with pytest.warns(CurationWarning, match="around"):
+            read(tmp_path, instances(annotations=rows))
+        return
+    with pytest.raises(AnnotationFormatError, match="malformed"):
+        read(tmp_path, instances(annotations=rows))
+
+
+def panoptic() -> dict[str, Any]:
+    """Return a file of COCO's panoptic form: ids of segments are colours."""
+    segments = [
+        {"id": 3226956, "category_id": 1, "iscrowd": 0, "bbox": [1, 2, 30, 20], "area": 500},
+        {"id": 6979964, "category_id": 184, "iscrowd": 0, "bbox": [0, 0, 64, 48], "area": 2000},
+    ]
+    return {
+        "images": [{"id": n, "width": 64, "height": 48, "file_name": f"{n}.jpg"} for n in (9, 25)],
+        "annotations": [
+            {"image_id": n, "file_name": f"{n}.png", "segments_info": segments[: 2 if n == 9 else 1]} for n in (9, 25)
+        ],
+        "categories": [{"id": 1, "name": "person", "isthing": 1}, {"id": 184, "name": "tree", "isthing": 0}],
+    }
+
+
+def test_things_of_a_panoptic_file_are_objects(tmp_path: Path) -> None:
+    with pytest.warns(CurationWarning, match="1 annotation left out: segments of stuff"):
+        source = read(tmp_path, panoptic())
+    found = source.require_objects("the test")
+    assert source.categories.names == ("person",)
+    assert found.image.tolist() == [0, 1]
+    assert found.boxes.tolist() == [[1, 2, 30, 20]] * 2
+    assert found.areas.tolist() == [500, 500]
+
+
+DAMAGED: list[Callable[[dict[str, Any]], Any]] = [
+    lambda file: file["annotations"][0].pop("image_id"),
+    lambda file: file["annotations"][1].pop("segments_info"),
+    lambda file: file["annotations"][0]["segments_info"][0].pop("category_id"),
+    lambda file: file["annotations"][0]["segments_info"][0].pop("bbox"),
+    lambda file: file["annotations"][0]["segments_info"].append(5),
+    lambda file: file["annotations"].append({"image_id": 26, "segments_info": [{"category_id": 1, "bbox": [1] * 4}]}),
+    lambda file: file.pop("categories"),
+    lambda file: file["categories"][0].pop("id"),
+    lambda file: file["annotations"][0].update(segments_info={"a": 1}),
+    lambda file: file["annotations"].append([]),
+    lambda file: file.update(images=5),
+]
+
+
+@pytest.mark.parametrize("damage", range(len(DAMAGED)))
+@pytest.mark.filterwarnings("ignore::curation.core.errors.CurationWarning")
+def test_a_damaged_panoptic_file_is_refused(damage: int, tmp_path: Path) -> None:
+    file = panoptic()
+    # Both annotations share their list of segments.
+    file = json.loads(json.dumps(file))
+    DAMAGED[damage](file)
+    with pytest.raises(CurationError):
+        read(tmp_path, file)

@@ -181,7 +181,6 @@ BROKEN: dict[str, tuple[str, int, str, Any]] = {
     "an area without end": ("annotations", 0, "area", float("inf")),
     "a name that is no text": ("categories", 0, "name", 1.5),
     "a name of half a letter": ("categories", 0, "name", "\ud800"),
-    "a supercategory that is a number": ("categories", 0, "supercategory", 5),
 }
 
 

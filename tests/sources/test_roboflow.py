@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+import curation
+from curation.benchmarks.rules.starting import start_benchmark
+from curation.core.errors import CurationWarning
 from curation.evaluation.inputs import Reading
 from curation.sources.opening import open_path, parts_at
 from tests.shell import Shell
@@ -43,3 +46,16 @@ def test_a_root_of_several_parts_asks_for_one(export: Path, shell: Shell) -> Non
     text = shell.err(*words, f"closed={export}", "--source", f"wild@train={export}")
     assert f"--source closed@test={export}" in text
     shell.data(*words, f"closed@test={export}", "--source", f"wild@train={export}", "--json")
+
+
+def test_fiftyone_exports_labels_beside_data(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    classes = [{"id": 1, "name": "truck", "supercategory": None}, {"id": 2, "name": "truvk", "supercategory": None}]
+    boxes = [{"id": n, "image_id": 1, "category_id": 1 + (n == 9), "bbox": [1, 2, 3, 4]} for n in range(1, 10)]
+    image = {"id": 1, "file_name": "a.jpg", "width": None, "height": None, "coco_url": None}
+    content = {"info": None, "images": [image], "annotations": boxes, "categories": classes}
+    (tmp_path / "labels.json").write_text(json.dumps(content))
+    source = curation.open_source("mine", tmp_path, part="val")
+    assert (len(source.images), source.boxes_by_class()) == (1, {"truck": 8, "truvk": 1})
+    with pytest.warns(CurationWarning, match=r"may be mistakes, with their boxes: 'truvk' \(1\) like 'truck'"):
+        start_benchmark("tasks", source=tmp_path, name="me/x", n_tasks=1)

@@ -145,7 +145,7 @@ MALFORMED = {
     "corner in words": (document(an_object(xmin="ten")), "float.* at `xmin`"),
     "difficult 2": (document(an_object(difficult=2)), "at `difficult`"),
     "unknown class": (document(DOG, an_object(name="unicorn")), "class that voc2007 does not have"),
-    "width in words": (document(DOG, size="<width>wide</width><height>1</height>"), "int.* at `width`"),
+    "width in words": (document(DOG, size="<width>wide</width><height>1</height>"), "float.* at `width`"),
 }
 
 
@@ -290,9 +290,45 @@ def test_an_extent_above_zero_sets_a_flag(tmp_path: Path) -> None:
     source = read(tmp_path, document(*(an_object(truncated=extent, occluded=extent) for extent in extents)))
     objects = source.require_objects("the test")
     assert objects.truncated.tolist() == objects.occluded.tolist() == [False] * 3 + [True] * 3
-    for extent in ("1.5", "-1", "nan", "yes"):
-        with pytest.raises(AnnotationFormatError, match="truncated"):
-            read(tmp_path / extent, document(an_object(truncated=extent)))
+
+
+def test_fields_that_no_measure_needs_refuse_no_file(tmp_path: Path) -> None:
+    values = ["1.5", "-1", "nan", "yes", "heavily", "FALSE"]
+    objects = [an_object(truncated=value, occluded=value, pose="SideFaceLeft", difficult="false") for value in values]
+    size = "<width>353.0</width><height></height>"
+    source = read(tmp_path, document(*objects, an_object(difficult="True"), size=size))
+    found = source.require_objects("the test")
+    assert found.truncated.tolist() == found.occluded.tolist() == [True, False, False, True, False, False, False]
+    assert set(found.pose.tolist()) == {0}
+    assert found.difficult.tolist() == [False] * 6 + [True]
+    assert (source.images.widths.tolist(), source.images.heights.tolist()) == ([353], [0])
+
+
+XML_LAYOUTS = {"labels": "", "Annotations": "", "annotations": "", ".": "", "valid": "valid"}
+
+
+@pytest.mark.parametrize(("folder", "part"), XML_LAYOUTS.items(), ids=str)
+def test_xml_files_need_no_image_set(folder: str, part: str, tmp_path: Path) -> None:
+    """FiftyOne writes labels beside data, labelImg beside the photos, Roboflow a folder a part."""
+    (tmp_path / folder).mkdir(exist_ok=True)
+    (tmp_path / "data").mkdir()
+    for stem, name in {"img_2": "truck", "img_1": "car"}.items():
+        (tmp_path / folder / f"{stem}.xml").write_text(document(an_object(name=name), stem=stem))
+        (tmp_path / folder / f"{stem}.jpg").touch()
+    source = curation.open_source("mine", tmp_path, part=part or "val")
+    assert source.images.native.tolist() == ["img_1", "img_2"]
+    assert source.categories.names == ("car", "truck")
+    # FiftyOne's importer: x = xmin / width, w = (xmax - xmin) / width.
+    box = [1, 1, 8, 8] if folder == "labels" else [0, 0, 9, 9]
+    assert source.require_objects("the test").boxes.tolist() == [box] * 2
+    found = {"file_name": "img_1.jpg", "category": "car", "bbox": box, "score": 1}
+    (tmp_path / "found.json").write_text(json.dumps([found]))
+    result = curation.evaluate.coco(truth=tmp_path, detections=tmp_path / "found.json", image_set=part or "test")
+    assert result["AP"] == pytest.approx(50)
+    (tmp_path / folder / "img_3.xml").write_text(document(DOG)[:-20])
+    with pytest.raises(AnnotationFormatError, match="well-formed") as caught:
+        curation.open_source("mine", tmp_path, part=part)
+    assert str(caught.value.where).endswith("img_3.xml")
 
 
 rows = st.fixed_dictionaries(

@@ -1,0 +1,225 @@
+"""Detections that other tools nest in JSON: a record an image, the annotations of COCO, results of single images.
+
+These are what torchmetrics takes (``boxes``, ``scores``, ``labels``), what MMDetection writes (``bboxes``, a file an
+image), Ultralytics' results (``box`` of corners) and a COCO dictionary whose annotations have scores.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from curation.core.errors import PredictionError
+from curation.core.json_text import refuse_repeated_keys
+from curation.core.reading import InputFile
+from curation.evaluation.problem import GroundTruth
+
+NESTED = (
+    'an object an image: {"image_id": …, "boxes": [[x1, y1, x2, y2], …], "scores": […], "labels": […]}; or COCO\'s '
+    "images, annotations with a score each, and categories"
+)
+_HEAD = 1 << 12
+_LISTS = re.compile(rb'"(?:boxes|bboxes|box)"\s*:')
+_BOX = re.compile(rb'"bbox"\s*:')
+_IMAGES = ("file_name", "image_id", "image", "img_path", "image_path", "filename", "path", "img_id")
+_CORNERS = ("x1", "y1", "x2", "y2")
+_WHOLE = ("predictions", "preds", "results", "detections")
+
+Numbering = Literal["ids", "labels", "positions"]
+
+
+class NestedBox(NamedTuple):
+    """A detection, as a file nests it.
+
+    Attributes
+    ----------
+    image : int or str
+        What names the image.
+    label : int or str
+        Name or number of the class.
+    box : sequence of float
+        ``x, y, w, h``.
+    score : float or None
+    place : str
+        Where it stands, for messages.
+    numbering : {"ids", "labels", "positions"}
+        Whether a number is an id of the truth, surely counts the classes from 0, or may do either.
+    """
+
+    image: int | str
+    label: int | str
+    box: Sequence[float]
+    score: float | None
+    place: str
+    numbering: Numbering
+
+
+def is_nested(data: bytes) -> bool:
+    """Return whether a text looks like nested detections, and not like a list of COCO results."""
+    head = data[:_HEAD]
+    if data.lstrip()[:1] == b"{" and b'"annotations"' in data and b'"images"' in data:
+        return b'"score"' in data
+    return _LISTS.search(head) is not None and _BOX.search(head) is None
+
+
+def nested_boxes(files: Mapping[str, InputFile], truth: GroundTruth) -> list[NestedBox]:
+    """Return the detections of a file, or of a folder with a file an image.
+
+    Raises
+    ------
+    PredictionError
+        A file is not JSON of a known form, or a record lacks a field; the message names the record.
+    """
+    several = len(files) > 1
+    return [
+        box
+        for file in files.values()
+        for box in _boxes(_content(file), str(file.path), file.path.stem if several else "", truth)
+    ]
+
+
+def nested_files(folder: Path) -> dict[str, Path]:
+    """Return the files of a folder with a JSON file an image, as MMDetection writes them (``preds``); else nothing."""
+    below = folder / "preds" if (folder / "preds").is_dir() else folder
+    return {path.name: path for path in sorted(below.glob("*.json"))}
+
+
+def _content(file: InputFile) -> Any:
+    where = str(file.path)
+    refuse_repeated_keys(file.data, where, PredictionError)
+    try:
+        return msgspec.json.decode(file.data)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        try:
+            return msgspec.json.Decoder().decode_lines(file.data)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
+            raise PredictionError(
+                "The detections cannot be read", where=where, expected=NESTED, found=str(error)[:200]
+            ) from None
+
+
+def _boxes(content: Any, where: str, image: str, truth: GroundTruth) -> Iterator[NestedBox]:
+    if isinstance(content, dict) and "annotations" in content:
+        yield from _of_coco(content, where, truth)
+        return
+    if isinstance(content, dict) and (whole := next((key for key in _WHOLE if key in content), None)):
+        content = content[whole]
+    if isinstance(content, dict) and not _holds_boxes(content):
+        if not all(map(_holds_boxes, content.values())):
+            raise _refused(where, "objects with boxes, scores and labels by image", content)
+        for name, record in content.items():
+            yield from _of_image(record, f"{where}: {name!r:.80}", name)
+        return
+    for number, record in enumerate(content if isinstance(content, list) else [content]):
+        place = f"{where}: record {number}"
+        if not _holds_boxes(record):
+            raise _refused(place, NESTED, record)
+        named = next((record[key] for key in _IMAGES if isinstance(record.get(key), int | str)), image)
+        if named == "":
+            raise PredictionError(
+                "A prediction names no image", where=place, expected=f"one of {', '.join(_IMAGES)}",
+                found=", ".join(record)[:200],
+                hint="write the name of its photo into each record, or give a folder of STEM.json, one an image",
+            )  # fmt: skip
+        yield from _of_image(record, place, named)
+
+
+def _holds_boxes(record: Any) -> bool:
+    return isinstance(record, dict) and not {"boxes", "bboxes", "box"}.isdisjoint(record)
+
+
+def _of_image(record: Mapping[str, Any], place: str, image: int | str) -> Iterator[NestedBox]:
+    """Yield the detections of an image, or the one that a result of Ultralytics holds."""
+    if isinstance(corners := record.get("box"), dict):
+        boxes: Any = [[corners.get(name) for name in _CORNERS]]
+        scores: Any = [record.get("confidence", record.get("score"))]
+        labels: Any = [record.get("name", record.get("class"))]
+    else:
+        boxes = record.get("boxes", record.get("bboxes"))
+        labels = record.get("labels", record.get("classes"))
+        scores = record.get("scores", [None] * len(boxes) if isinstance(boxes, list) else None)
+    lists = (boxes, scores, labels)
+    if not all(isinstance(values, list) for values in lists) or len({*map(len, lists)}) > 1:
+        lengths = [len(values) if isinstance(values, list) else type(values).__name__ for values in lists]
+        raise _refused(place, "boxes, scores and labels of one length", lengths)
+    for number, (box, score, label) in enumerate(zip(*lists, strict=True)):
+        where = f"{place}, box {number}"
+        x1, y1, x2, y2 = _numbers(box, where)
+        box_of_image = (x1, y1, x2 - x1, y2 - y1)
+        numbering: Numbering = "labels" if "boxes" in record else "positions"
+        yield NestedBox(image, _label(label, where), box_of_image, _score(score, where), where, numbering)
+
+
+def _of_coco(content: Mapping[str, Any], where: str, truth: GroundTruth) -> Iterator[NestedBox]:
+    """Yield annotations with scores; the file's own tables say which photo and class a number is."""
+    photos, names = _table(content, "images", "file_name", where), _table(content, "categories", "name", where)
+    annotations = content["annotations"]
+    if not isinstance(annotations, list) or not all(isinstance(record, dict) for record in annotations):
+        raise _refused(where, "annotations: a list of objects", annotations)
+    if all(record.get("score") is None for record in annotations):
+        raise PredictionError(
+            "This is not a list of detections, it is a ground-truth file", where=where, expected=NESTED,
+            found="annotations without a score",
+            hint="give annotation files to --truth and results files to --detections",
+        )  # fmt: skip
+    is_named = {names.get(number) for number in _used(annotations)} <= {*truth.classes}
+    for number, record in enumerate(annotations):
+        place = f"{where}: annotations[{number}]"
+        image, label = _label(record.get("image_id"), place), _label(record.get("category_id"), place)
+        yield NestedBox(
+            photos.get(image) or image,
+            names[label] if is_named else label,
+            _numbers(record.get("bbox"), place),
+            _score(record.get("score"), place),
+            place,
+            "ids",
+        )
+
+
+def _used(annotations: Sequence[Mapping[str, Any]]) -> set[Any]:
+    return {number for record in annotations if isinstance(number := record.get("category_id"), int | str)}
+
+
+def _table(content: Mapping[str, Any], section: str, field: str, where: str) -> dict[int | str, str]:
+    records = content.get(section) or []
+    if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
+        raise _refused(where, f"{section}: a list of objects", records)
+    found = {
+        record["id"]: record[field]
+        for record in records
+        if isinstance(record.get("id"), int | str) and isinstance(record.get(field), str)
+    }
+    # Names that repeat tell nothing apart.
+    return found if len({*found.values()}) == len(found) == len(records) else {}
+
+
+def _label(value: Any, place: str) -> int | str:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int | str) or (isinstance(value, int) and abs(value) >= 2**63):
+        raise _refused(place, "a name or a whole number", value)
+    return value
+
+
+def _score(value: Any, place: str) -> float | None:
+    return None if value is None else _numbers([value] * 4, place)[0]
+
+
+def _numbers(box: Any, place: str) -> list[float]:
+    if not isinstance(box, list) or len(box) != 4 or not all(type(side) in (int, float) for side in box):
+        raise _refused(place, "four numbers, and a number as score", box)
+    try:
+        return [float(side) for side in box]
+    except OverflowError:
+        raise _refused(place, "finite numbers", box) from None
+
+
+def _refused(where: str, expected: str, found: Any) -> PredictionError:
+    return PredictionError(
+        "A prediction cannot be read", where=where, expected=expected, found=ascii(found)[:120],
+        hint="COCO results are one list: docs/detection_metrics.md, Files of detections",
+    )  # fmt: skip
