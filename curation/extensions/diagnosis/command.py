@@ -17,9 +17,10 @@ SUMMARY = "show what an annotation file holds, and why a score is zero"
 
 
 def run(
-    file: Annotated[str, "FILE"],
+    file: Annotated[str, "PATH"],
     /,
     *,
+    image_set: Annotated[str, "SET"] = "",
     renumber: Annotated[Path | None, OUTPUT_FILE] = None,
     detections: Path | None = None,
     mend: tuple[Annotated[str, "KEY=VALUE"], ...] = (),
@@ -30,7 +31,10 @@ def run(
     Parameters
     ----------
     file
-        COCO JSON, or class folders; with --detections also a folder of YOLO or VOC
+        what evaluate, init and build take: COCO JSON, a root of COCO, Roboflow, VOC or YOLO, rows, class folders, a
+        table, fiftyone:NAME
+    image_set
+        the part of a root with several parts (default: its test part, else its validation part)
     renumber
         write the file with new ids of images and annotations: mends files that were joined with repeated ids
     detections
@@ -52,12 +56,12 @@ def run(
     from curation.extensions.diagnosis import diagnosis
 
     if out is not None:
-        return _mended(Path(file), detections, mend, out)
-    report = diagnosis.inspect(Path(file), detections=detections)
+        return _mended(Path(file), detections, mend, out, image_set)
+    report = diagnosis.inspect(Path(file), detections=detections, image_set=image_set)
     return Answer(report.data(), report.lines(), int(isinstance(report, diagnosis.Diagnosis) and bool(report.findings)))
 
 
-def _mended(truth: Path, detections: Path | None, mends: tuple[str, ...], out: Path) -> Answer:
+def _mended(truth: Path, detections: Path | None, mends: tuple[str, ...], out: Path, part: str) -> Answer:
     from curation.extensions.diagnosis.diagnosis import mended, mended_annotations
 
     if out.suffix.lower() != ".json":
@@ -67,7 +71,7 @@ def _mended(truth: Path, detections: Path | None, mends: tuple[str, ...], out: P
     if detections is None:
         write_bytes(out, mended_annotations(truth, mends))
         return Answer({"file": str(out)}, [f"annotations written to {out}"])
-    records = mended(truth, detections, mends)
+    records = mended(truth, detections, mends, part)
     write_bytes(out, msgspec.json.encode(records))
     return Answer({"file": str(out), "records": len(records)}, [f"{len(records):,} detections written to {out}"])
 

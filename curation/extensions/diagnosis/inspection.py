@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
@@ -18,6 +18,7 @@ from curation.core.reading import InputFile
 from curation.core.tables import Table, table_lines
 from curation.core.wording import short_repr
 from curation.sources.class_folders import ClassFolders, offered_parts, read_class_folders
+from curation.sources.source import Source
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -203,6 +204,7 @@ class Inspection:
         ]
 
 
+_COUNTS = ("images", "images_without_boxes", "classes", "boxes", "crowds")
 _PROBLEMS = {
     "repeated_image_ids": "image ids that name several images",
     "images_with_repeated_ids": "images with such ids",
@@ -244,12 +246,44 @@ def inspect_annotations(path: Path) -> Inspection:
 def inspect_class_folders(path: Path, folders: ClassFolders) -> Inspection:
     """Count the photos of class folders, by part where they have parts, and what is left out of them."""
     source = read_class_folders(path, folders, dataset="custom", part="")
-    per_class = np.bincount(source.class_pairs()[1], minlength=len(source.categories)).tolist()
+    inspection = inspect_source(str(path), source)
     parts = {f"images_of_{part}": folders.parts.count(part) for part in offered_parts(folders)}
-    counts = {"images": len(source.images), **parts, "classes": len(source.categories), "boxes": 0}
-    rows = tuple((name, images, 0) for name, images in zip(source.categories.names, per_class, strict=True))
-    notes = tuple(f"Left out: {count:,} {reason}." for reason, count in folders.dropped.items())
-    return Inspection(str(path), source.files[0].sha256, counts | dict.fromkeys(_PROBLEMS, 0), rows, notes=notes)
+    first = {"images": len(source.images), **parts}
+    return replace(inspection, counts=first | inspection.counts)
+
+
+def inspect_source(
+    name: str, source: Source, parts: Sequence[str] = (), findings: Sequence[Finding] = (), notes: Sequence[str] = ()
+) -> Inspection:
+    """Count the contents of a source, and return them with findings.
+
+    Parameters
+    ----------
+    parts : sequence of str
+        Those that the root of the source offers.
+    """
+    image, category = (column.astype(np.int64) for column in source.class_pairs())
+    n, objects = len(source.categories), source.objects
+    of_class = np.unique(image * n + category) % n if n else category
+    images, boxes = (np.bincount(column, minlength=n).tolist() for column in (of_class, category))
+    counts = dict.fromkeys((*_COUNTS, *_PROBLEMS), 0) | {"images": len(source.images), "classes": n}
+    if objects is not None:
+        shown = np.zeros(len(source.images), np.bool_)
+        shown[objects.image] = True
+        counts |= {
+            "images_without_boxes": int((~shown).sum()),
+            "boxes": len(objects),
+            "crowds": int(objects.crowd.sum()),
+            "unusable_boxes": int((objects.boxes[:, 2:] <= 0).any(axis=1).sum()),
+        }
+    else:
+        boxes = [0] * n
+        counts = {key: count for key, count in counts.items() if key not in ("images_without_boxes", "crowds")}
+    rows = tuple(zip(source.categories.names, images, boxes, strict=True))
+    texts = [f"Left out: {count:,} {reason}." for reason, count in source.dropped.items()]
+    if others := [part for part in parts if part != source.part]:
+        texts.append(f"This is the part {source.part}; --image-set {others[0]} inspects another ({', '.join(others)}).")
+    return Inspection(name, source.files[0].sha256, counts, rows, tuple(findings), (*texts, *notes))
 
 
 def _decoded(file: InputFile, form: type[_File[_Row]], path: Path) -> _File[_Row]:
