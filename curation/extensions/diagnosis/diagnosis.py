@@ -289,8 +289,8 @@ def _selected(records: Records, rows: Int64s, position: Int32s, truth: Objects) 
     if records.categories or not isinstance(classes, np.ndarray):
         lookup = unique(truth.names, truth.categories)
         names = records.categories or [None] * len(records)
-        pairs = ((names[row], classes[row]) for row in rows.tolist())
-        classes = [lookup.get(name, name) if number is None else number for name, number in pairs]
+        stated = ((names[row], classes[row]) for row in rows.tolist())
+        classes = [lookup.get(name, name) if number is None else number for name, number in stated]
     else:
         classes = classes[rows]
     boxes, scores, position = records.boxes[rows], records.scores[rows], position[rows]
@@ -301,7 +301,8 @@ def _selected(records: Records, rows: Int64s, position: Int32s, truth: Objects) 
         return Columns(images, classes, boxes, scores, numbers)
     every = records.references
     references = [every[row] for row in rows.tolist()]
-    images = [truth.images[index] if index >= 0 else other for index, other in zip(position.tolist(), references, strict=True)]
+    pairs = zip(position.tolist(), references, strict=True)
+    images = [truth.images[index] if index >= 0 else reference for index, reference in pairs]
     return Columns(images, classes, boxes, scores, references)
 
 
@@ -415,7 +416,7 @@ def inspect(
     return replace(inspection, findings=broken.findings or (refusal(refused, "truth"),), notes=broken.notes)
 
 
-_WITHOUT_BOXES = "It holds no boxes: `curation init` and `build` read it; `curation evaluate` scores detections on boxes."
+_WITHOUT_BOXES = "It holds no boxes: `curation init` and `build` read it, and detections cannot be scored on it."
 
 
 def diagnose(truth: Path, detections: Path, image_set: str = "") -> Diagnosis:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
+from curation.core.columns import distinct
 from curation.core.errors import AnnotationFormatError, DamagedFileError
 from curation.core.json_text import refuse_repeated_keys
 from curation.core.reading import InputFile
@@ -264,7 +265,7 @@ def inspect_source(
     """
     image, category = (column.astype(np.int64) for column in source.class_pairs())
     n, objects = len(source.categories), source.objects
-    of_class = np.unique(image * n + category) % n if n else category
+    of_class = distinct(image * n + category) % n if n else category
     images, boxes = (np.bincount(column, minlength=n).tolist() for column in (of_class, category))
     counts = dict.fromkeys((*_COUNTS, *_PROBLEMS), 0) | {"images": len(source.images), "classes": n}
     if objects is not None:

@@ -369,7 +369,7 @@ def read_truth(annotations: Any, image_set: str = "", source: Source | None = No
     path = annotations if isinstance(annotations, Path) else Path(type(annotations).__name__)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return ReadTruth(path, source, ground_truth(source, known_classes(source)))
+        return ReadTruth(path, source, ground_truth(source, known_classes(source), has_doubt=False))
 
 
 def opened(annotations: Any, image_set: str = "") -> Source:
