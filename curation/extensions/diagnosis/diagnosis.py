@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, NamedTuple, overload
 
 import msgspec
@@ -30,6 +32,7 @@ from curation.extensions.diagnosis.inspection import (
     inspect_annotations,
     inspect_class_folders,
     inspect_source,
+    part_note,
 )
 from curation.extensions.diagnosis.mends import (
     Columns,
@@ -69,6 +72,7 @@ from curation.extensions.diagnosis.truth_file import (
     refusal,
 )
 from curation.sources.class_folders import class_folders
+from curation.sources.in_memory import encoded_json
 from curation.sources.opening import coco_file
 from curation.sources.yolo import yolo_file, yolo_names
 
@@ -378,6 +382,8 @@ def inspect(
     ...     curation.inspect(path).problems
     {'repeated_image_ids': 1, 'images_with_repeated_ids': 2}
     """
+    if isinstance(path, Mapping):
+        return _inspect_dictionary(path, detections)
     if isinstance(path, str):
         path = Path(path)
     if detections is not None:
@@ -414,6 +420,27 @@ def inspect(
     layout = layout_mistake(fitting_forms(objects.boxes, sizes), objects.boxes, sizes)
     broken = TruthFile(path, data, annotated, layout)
     return replace(inspection, findings=broken.findings or (refusal(refused, "truth"),), notes=broken.notes)
+
+
+def _inspect_dictionary(annotations: Mapping[str, Any], detections: Path | None) -> Inspection | Diagnosis:
+    """Return what a COCO dictionary holds, with commands that read it from a file."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "FILE.json"
+        file.write_bytes(encoded_json(annotations))
+        report: Inspection | Diagnosis = inspect(file) if detections is None else diagnose(file, detections)
+
+    def named(text: str) -> str:
+        return text.replace(f"{folder}{os.sep}", "")
+
+    findings = tuple(
+        finding._replace(command=named(finding.command), evidence=named(finding.evidence))
+        for finding in report.findings
+    )
+    needs_file = any("FILE.json" in finding.command for finding in findings)
+    notes = (*report.notes, *(("The commands read FILE.json: write the dictionary to it as JSON.",) * needs_file))
+    if isinstance(report, Diagnosis):
+        return replace(report, findings=findings, notes=notes, command=named(report.command))
+    return replace(report, file=type(annotations).__name__, findings=findings, notes=notes)
 
 
 _WITHOUT_BOXES = "It holds no boxes: `curation init` and `build` read it, and detections cannot be scored on it."
@@ -477,18 +504,20 @@ def diagnose(truth: Path, detections: Path, image_set: str = "") -> Diagnosis:
             records = msgspec.json.encode(_mended(results, mends, after))
         if error := read_detection_records(records, detections, file.part, results.read):
             findings.append(refusal(error, "detections"))
-    command = partial(_command, file.path, detections)
+    command = partial(_command, file.path, detections, image_set=image_set)
     findings = [finding._replace(command=command(finding.mend)) if finding.mend else finding for finding in findings]
     steps = [*file.commands, *([command(*mends)] if mends else [])]
     at_once = " && ".join(steps) if len(steps) > 1 or len(mends) > 1 or len(file.mends) > 1 else ""
-    return Diagnosis(str(detections), counts, (*file.findings, *findings), at_once, file.notes)
+    notes = [*file.notes, *(part_note(read.source.part, offered_parts(truth)) if read else ())]
+    return Diagnosis(str(detections), counts, (*file.findings, *findings), at_once, tuple(notes))
 
 
-def _command(truth: Path, detections: Path, *mends: str) -> str:
+def _command(truth: Path, detections: Path, *mends: str, image_set: str = "") -> str:
     words = [word for mend in mends for word in ("--mend", mend)] + ["--out", new_name("mended", detections)] * bool(
         mends
     )
-    return shlex.join(["curation", "inspect", str(truth), "--detections", str(detections), *words])
+    part = ["--image-set", image_set] if image_set else []
+    return shlex.join(["curation", "inspect", str(truth), *part, "--detections", str(detections), *words])
 
 
 def _of_records(results: _Results) -> list[Finding]:

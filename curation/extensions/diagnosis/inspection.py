@@ -17,7 +17,7 @@ from curation.core.errors import AnnotationFormatError, DamagedFileError
 from curation.core.json_text import refuse_repeated_keys
 from curation.core.reading import InputFile
 from curation.core.tables import Table, table_lines
-from curation.core.wording import short_repr
+from curation.core.wording import examples, short_repr
 from curation.sources.class_folders import ClassFolders, offered_parts, read_class_folders
 from curation.sources.source import Source
 
@@ -282,9 +282,15 @@ def inspect_source(
         counts = {key: count for key, count in counts.items() if key not in ("images_without_boxes", "crowds")}
     rows = tuple(zip(source.categories.names, images, boxes, strict=True))
     texts = [f"Left out: {count:,} {reason}." for reason, count in source.dropped.items()]
-    if others := [part for part in parts if part != source.part]:
-        texts.append(f"This is the part {source.part}; --image-set {others[0]} inspects another ({', '.join(others)}).")
+    texts += part_note(source.part, parts)
     return Inspection(name, source.files[0].sha256, counts, rows, tuple(findings), (*texts, *notes))
+
+
+def part_note(part: str, parts: Sequence[str]) -> list[str]:
+    """Return a note on the part of a root that was read, where the root offers parts."""
+    others = examples([name for name in parts if name != part])
+    of_others = f" Other parts: {others}." if others else ""
+    return [f"This is the part {part}: `curation evaluate` reads it with --image-set {part}.{of_others}"] * bool(parts)
 
 
 def _decoded(file: InputFile, form: type[_File[_Row]], path: Path) -> _File[_Row]:

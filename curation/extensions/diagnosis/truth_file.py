@@ -333,18 +333,12 @@ class ReadTruth:
             with suppress(msgspec.MsgspecError, UnicodeError):
                 data = plain_json(InputFile(self.path).data)
                 return TruthFile(self.path, data, msgspec.json.decode(data, type=AnnotationFile), layout)
-        in_memory = f"write the annotations to FILE.json; {mend_command(Path('FILE.json'), ['MEND'])}"
         advice = "rewrite the boxes and flags of the files in the form of their format"
         is_zero = bool((self.source.require_objects("It").numbers == 0).any())
         return replace(
             self,
             findings=tuple(
-                finding._replace(
-                    mend="", command=advice if self.path.exists() else in_memory.replace("MEND", finding.mend)
-                )
-                if finding.mend
-                else finding
-                for finding in findings
+                finding._replace(mend="", command=advice) if finding.mend else finding for finding in findings
             ),
             notes=(_ZERO,) if is_zero else (),
         )
