@@ -18,7 +18,7 @@ import numpy as np
 
 from curation.core.arguments import checked
 from curation.core.errors import AnnotationFormatError, CurationError, PredictionError
-from curation.core.json_text import is_json_lines, json_rows
+from curation.core.json_text import is_json_lines, json_rows, refuse_repeated_keys
 from curation.core.reading import InputFile
 from curation.core.tables import Table, table_lines
 from curation.core.wording import short_repr
@@ -70,6 +70,7 @@ from curation.extensions.diagnosis.truth_file import (
     read_detection_records,
     read_truth,
     refusal,
+    usual_part,
 )
 from curation.sources.class_folders import class_folders
 from curation.sources.in_memory import encoded_json
@@ -388,16 +389,18 @@ def inspect(
         path = Path(path)
     if detections is not None:
         return diagnose(path, detections, image_set)
-    if isinstance(path, Path) and path.is_dir() and not image_set and not coco_file(path, ""):
-        folders = None if yolo_file(path) else class_folders(path)
-        if folders:
+    root = path
+    if isinstance(path, Path):
+        path = _json_of(path, image_set)
+        if path.is_dir() and not image_set and not yolo_file(path) and (folders := class_folders(path)):
             return inspect_class_folders(path, folders)
+    parts = offered_parts(root) if isinstance(root, Path) else ()
     name = str(path) if isinstance(path, Path) else type(path).__name__
     try:
         source = opened(path, image_set)
-        parts = offered_parts(path) if isinstance(path, Path) else ()
+        notes = part_note(source.part if path is root else image_set or usual_part(parts), parts)
         if source.objects is None:
-            return inspect_source(name, source, parts, notes=(_WITHOUT_BOXES,))
+            return inspect_source(name, source, notes=(*notes, _WITHOUT_BOXES))
         read = read_truth(path if isinstance(path, Path) else source, image_set, source)
     except CurationError as error:
         if not (isinstance(path, Path) and path.is_file()):
@@ -407,19 +410,24 @@ def inspect(
         objects = read.objects
         sizes = objects.sizes[objects.image]
         file = read.with_layout(layout_mistake(fitting_forms(objects.boxes, sizes), objects.boxes, sizes))
-        return inspect_source(name, source, parts, file.findings, file.notes)
+        return inspect_source(name, source, file.findings, (*notes, *file.notes))
     data, annotated = _decoded(path)
-    try:
-        inspection = inspect_annotations(path)
-    except AnnotationFormatError:
-        raise refused from None
     if not isinstance(annotated, AnnotationFile):
-        return replace(inspection, findings=(refusal(refused, "truth"),))
+        raise refused
+    refuse_repeated_keys(data, str(path), AnnotationFormatError)
     objects = objects_of(annotated)
     sizes = objects.sizes[objects.image]
     layout = layout_mistake(fitting_forms(objects.boxes, sizes), objects.boxes, sizes)
     broken = TruthFile(path, data, annotated, layout)
+    inspection = inspect_annotations(path, InputFile(path).sha256, annotated)
     return replace(inspection, findings=broken.findings or (refusal(refused, "truth"),), notes=broken.notes)
+
+
+def _json_of(path: Path, image_set: str) -> Path:
+    """Return the annotation file of the part of a root in the layout of COCO or Roboflow; other paths as they are."""
+    if not path.is_dir():
+        return path
+    return coco_file(path, image_set or usual_part(offered_parts(path))) or path
 
 
 def _inspect_dictionary(annotations: Mapping[str, Any], detections: Path | None) -> Inspection | Diagnosis:
@@ -464,6 +472,7 @@ def diagnose(truth: Path, detections: Path, image_set: str = "") -> Diagnosis:
     MissingFileError, AnnotationFormatError, PredictionError
         A file is missing, or holds neither truth nor detections.
     """
+    root, truth = truth, _json_of(truth, image_set)
     try:
         read: ReadTruth | None = read_truth(truth, image_set)
     except CurationError:
@@ -504,11 +513,13 @@ def diagnose(truth: Path, detections: Path, image_set: str = "") -> Diagnosis:
             records = msgspec.json.encode(_mended(results, mends, after))
         if error := read_detection_records(records, detections, file.part, results.read):
             findings.append(refusal(error, "detections"))
-    command = partial(_command, file.path, detections, image_set=image_set)
+    command = partial(_command, file.path, detections, image_set=image_set if truth == root else "")
     findings = [finding._replace(command=command(finding.mend)) if finding.mend else finding for finding in findings]
     steps = [*file.commands, *([command(*mends)] if mends else [])]
     at_once = " && ".join(steps) if len(steps) > 1 or len(mends) > 1 or len(file.mends) > 1 else ""
-    notes = [*file.notes, *(part_note(read.source.part, offered_parts(truth)) if read else ())]
+    parts = offered_parts(root)
+    part = read.source.part if read and truth == root else image_set or usual_part(parts)
+    notes = [*file.notes, *part_note(part, parts)]
     return Diagnosis(str(detections), counts, (*file.findings, *findings), at_once, tuple(notes))
 
 
@@ -555,6 +566,7 @@ def mended(truth: Path, detections: Path, mends: Sequence[str], image_set: str =
     MissingFileError, AnnotationFormatError, PredictionError, UsageError
         See `diagnose`; or a mend does not exist.
     """
+    truth = _json_of(truth, image_set)
     try:
         objects = read_truth(truth, image_set).objects
     except CurationError:
@@ -573,7 +585,7 @@ def _mended(results: _Results, mends: Sequence[str], objects: Objects) -> list[d
 
 def mended_annotations(path: Path, mends: Sequence[str]) -> bytes:
     """Return an annotation file after mends, otherwise unchanged (see `mended_truth`)."""
-    data, _ = _decoded_truth(path)
+    data, _ = _decoded_truth(_json_of(path, ""))
     return mended_truth(data, mends)
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 
 from curation.core.columns import distinct
 from curation.core.errors import AnnotationFormatError, DamagedFileError
-from curation.core.json_text import refuse_repeated_keys
 from curation.core.reading import InputFile
 from curation.core.tables import Table, table_lines
 from curation.core.wording import examples, short_repr
@@ -23,6 +21,8 @@ from curation.sources.source import Source
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from curation.extensions.diagnosis.truth_file import AnnotationFile
 
 
 class Finding(NamedTuple):
@@ -113,25 +113,9 @@ class _Reference(msgspec.Struct, frozen=True, gc=False):
     category_id: _Id | None = None
 
 
-class _Annotation(_Reference, frozen=True):
-    bbox: list[float | None] | None = None
-    iscrowd: int | bool = 0
-
-    @property
-    def is_unusable(self) -> bool:
-        """Whether the box is not four finite numbers with a positive size."""
-        box = self.bbox
-        if box is None or len(box) != 4 or not all(number is not None and math.isfinite(number) for number in box):
-            return True
-        return not (box[2] or 0) > 0 or not (box[3] or 0) > 0
-
-
-_Row = TypeVar("_Row", bound=_Reference)
-
-
-class _File(msgspec.Struct, Generic[_Row], frozen=True):
+class _File(msgspec.Struct, frozen=True):
     images: list[_Named]
-    annotations: list[_Row] = []
+    annotations: list[_Reference] = []
     categories: list[_Named] = []
 
 
@@ -217,11 +201,8 @@ _PROBLEMS = {
 }
 
 
-def inspect_annotations(path: Path) -> Inspection:
-    """Count the contents of COCO JSON, and its problems (see `curation.inspect`)."""
-    file = InputFile(path, kind="annotation file")
-    refuse_repeated_keys(file.data, str(path), AnnotationFormatError)
-    held = _decoded(file, _File[_Annotation], path)
+def inspect_annotations(path: Path, sha256: str, held: AnnotationFile) -> Inspection:
+    """Count the contents of COCO JSON that may be broken, and its problems (see `curation.inspect`)."""
     facts = _facts_of(held)
     images = Counter(category for category, _ in {(row.category_id, row.image_id) for row in held.annotations})
     boxes = Counter(row.category_id for row in held.annotations)
@@ -238,10 +219,10 @@ def inspect_annotations(path: Path) -> Inspection:
         - min(len(facts.categories), len({category.name for category in held.categories})),
         "annotations_of_unknown_images": len(facts.orphans),
         "annotations_of_unknown_classes": sum(row.category_id not in facts.categories for row in held.annotations),
-        "unusable_boxes": sum(row.is_unusable for row in held.annotations),
+        "unusable_boxes": sum(not (row.has_box and min(row.bbox[2:]) > 0) for row in held.annotations),
     }
     rows = tuple((name, images[number], boxes[number]) for number, name in facts.categories.items())
-    return Inspection(str(path), file.sha256, counts, rows)
+    return Inspection(str(path), sha256, counts, rows)
 
 
 def inspect_class_folders(path: Path, folders: ClassFolders) -> Inspection:
@@ -254,15 +235,9 @@ def inspect_class_folders(path: Path, folders: ClassFolders) -> Inspection:
 
 
 def inspect_source(
-    name: str, source: Source, parts: Sequence[str] = (), findings: Sequence[Finding] = (), notes: Sequence[str] = ()
+    name: str, source: Source, findings: Sequence[Finding] = (), notes: Sequence[str] = ()
 ) -> Inspection:
-    """Count the contents of a source, and return them with findings.
-
-    Parameters
-    ----------
-    parts : sequence of str
-        Those that the root of the source offers.
-    """
+    """Count the contents of a source, and return them with findings and notes."""
     image, category = (column.astype(np.int64) for column in source.class_pairs())
     n, objects = len(source.categories), source.objects
     of_class = distinct(image * n + category) % n if n else category
@@ -282,7 +257,6 @@ def inspect_source(
         counts = {key: count for key, count in counts.items() if key not in ("images_without_boxes", "crowds")}
     rows = tuple(zip(source.categories.names, images, boxes, strict=True))
     texts = [f"Left out: {count:,} {reason}." for reason, count in source.dropped.items()]
-    texts += part_note(source.part, parts)
     return Inspection(name, source.files[0].sha256, counts, rows, tuple(findings), (*texts, *notes))
 
 
@@ -291,15 +265,6 @@ def part_note(part: str, parts: Sequence[str]) -> list[str]:
     others = examples([name for name in parts if name != part])
     of_others = f" Other parts: {others}." if others else ""
     return [f"This is the part {part}: `curation evaluate` reads it with --image-set {part}.{of_others}"] * bool(parts)
-
-
-def _decoded(file: InputFile, form: type[_File[_Row]], path: Path) -> _File[_Row]:
-    try:
-        return msgspec.json.decode(file.data, type=form)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        kind = AnnotationFormatError if isinstance(error, msgspec.ValidationError) else DamagedFileError
-        expected = "COCO JSON: images, annotations and categories"
-        raise kind("The file is not COCO JSON", where=str(path), expected=expected, found=str(error)[:200]) from None
 
 
 @dataclass(frozen=True)
@@ -357,10 +322,15 @@ def read_coco_facts(path: Path) -> CocoFacts:
     AnnotationFormatError
         It is not COCO JSON.
     """
-    return _facts_of(_decoded(InputFile(path, kind="annotation file"), _File[_Reference], path))
+    try:
+        return _facts_of(msgspec.json.decode(InputFile(path, kind="annotation file").data, type=_File))
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        kind = AnnotationFormatError if isinstance(error, msgspec.ValidationError) else DamagedFileError
+        expected = "COCO JSON: images, annotations and categories"
+        raise kind("The file is not COCO JSON", where=str(path), expected=expected, found=str(error)[:200]) from None
 
 
-def _facts_of(coco: _File[Any]) -> CocoFacts:
+def _facts_of(coco: Any) -> CocoFacts:
     images = {image.id for image in coco.images}
     declared = {category.id: category.name for category in coco.categories}
     categories = Counter(row.category_id for row in coco.annotations if row.category_id is not None)

@@ -371,10 +371,15 @@ def opened(annotations: Any, image_set: str = "") -> Source:
     if not isinstance(annotations, Path) or is_named(annotations):
         return as_source(annotations, dataset="coco", part=image_set)
     parts = offered_parts(annotations)
-    if annotations.is_file() and not parts and not annotations.name.removesuffix(".gz").endswith(".json"):
+    if annotations.is_file() and not parts and not annotations.name.removesuffix(".gz").endswith((".json", ".jsonl")):
         return as_source(annotations, dataset="custom", part=image_set)
+    return Reading(image_set=image_set or usual_part(parts)).open(annotations)
+
+
+def usual_part(parts: Sequence[str]) -> str:
+    """Return the part that is read unless another one is named: a test part, else a validation part, else the first."""
     usual = [part for name in ("test", "val") for part in parts if part.startswith(name)]
-    return Reading(image_set=image_set or [*usual, *parts, "test"][0]).open(annotations)
+    return [*usual, *parts, "test"][0]
 
 
 def offered_parts(path: Path) -> tuple[str, ...]:
