@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 
 from curation.cli.output import Answer
-from curation.cli.outputs import OUTPUT_FILE
+from curation.cli.outputs import output_file
 from curation.core.errors import UsageError
 from curation.core.writing import write_bytes
 
@@ -21,10 +21,10 @@ def run(
     /,
     *,
     image_set: Annotated[str, "SET"] = "",
-    renumber: Annotated[Path | None, OUTPUT_FILE] = None,
+    renumber: Annotated[Path | None, output_file(".json")] = None,
     detections: Path | None = None,
     mend: tuple[Annotated[str, "KEY=VALUE"], ...] = (),
-    out: Annotated[Path | None, OUTPUT_FILE] = None,
+    out: Annotated[Path | None, output_file(".json")] = None,
 ) -> Answer:
     """Print what an annotation file holds; with --detections, what is wrong with them: why a score is near zero.
 
@@ -64,10 +64,6 @@ def run(
 def _mended(truth: Path, detections: Path | None, mends: tuple[str, ...], out: Path, part: str) -> Answer:
     from curation.extensions.diagnosis.diagnosis import mended, mended_annotations
 
-    if out.suffix.lower() != ".json":
-        raise UsageError(
-            "Mended annotations and detections are written as COCO JSON", where=str(out), expected="--out FILE.json"
-        )
     if detections is None:
         write_bytes(out, mended_annotations(truth, mends))
         return Answer({"file": str(out)}, [f"annotations written to {out}"])
