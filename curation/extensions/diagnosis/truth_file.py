@@ -384,7 +384,9 @@ def usual_part(parts: Sequence[str]) -> str:
 
 def offered_parts(path: Path) -> tuple[str, ...]:
     """Return the parts that a root of any layout, or a ``data.yaml``, offers."""
-    return parts_at(path, "voc2007" if path.is_dir() and not row_files(path) else "custom")
+    with suppress(CurationError):
+        return parts_at(path, "voc2007" if path.is_dir() and not row_files(path) else "custom")
+    return ()
 
 
 class TruthFile:
