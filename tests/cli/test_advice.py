@@ -58,11 +58,13 @@ def test_a_message_names_what_was_likely_meant(command: str, hint: str, files: P
 
 def test_label_files_are_read_once_the_names_of_their_classes_are_beside_them(files: Path, shell: Shell) -> None:
     (files / "data.yaml").rename(files / "preds" / "data.yaml")
-    assert shell.data(*COCO.split(), "preds", "--json")["about"]["inputs"]["test"]["detections"]["rows"] == 1
+    assert shell.data(*COCO.split(), "preds", "--json")["inputs"]["test"]["detections"]["rows"] == 1
 
 
 def test_a_source_that_depends_on_a_parameter_is_listed_so(shell: Shell) -> None:
-    uses = {slot["name"]: slot["only_with"] for slot in shell.data("list", "owod", "--json")["sources"]}
+    uses = {
+        slot["name"]: slot["only_with"] for slot in shell.data("list", "owod", "--json")["benchmarks"][0]["sources"]
+    }
     assert uses["voc2007-test"] == "split=m-owodb"
     assert uses["coco-val2017"] == ""
     assert "required with split=m-owodb" in shell.out("list", "owod")

@@ -49,7 +49,7 @@ def run(
     if renumber is not None and detections is not None:
         raise UsageError("--renumber and --detections are different answers", expected="one of them")
     if renumber is not None:
-        return _renumbered(Path(file), renumber)
+        return _renumbered(Path(file), renumber, image_set)
     if bool(mend) != (out is not None):
         raise UsageError("--mend and --out belong together", hint=f"curation inspect {file} --detections FILE")
     # What reads detections takes its time to import.
@@ -65,17 +65,18 @@ def _mended(truth: Path, detections: Path | None, mends: tuple[str, ...], out: P
     from curation.extensions.diagnosis.diagnosis import mended, mended_annotations
 
     if detections is None:
-        write_bytes(out, mended_annotations(truth, mends))
+        write_bytes(out, mended_annotations(truth, mends, part))
         return Answer({"file": str(out)}, [f"annotations written to {out}"])
     records = mended(truth, detections, mends, part)
     write_bytes(out, msgspec.json.encode(records))
     return Answer({"file": str(out), "records": len(records)}, [f"{len(records):,} detections written to {out}"])
 
 
-def _renumbered(path: Path, out: Path) -> Answer:
+def _renumbered(path: Path, out: Path, part: str) -> Answer:
+    from curation.extensions.diagnosis.diagnosis import annotation_file
     from curation.extensions.diagnosis.truth_file import renumber
 
-    file = renumber(path)
+    file = renumber(annotation_file(path, part))
     file.save(out)
     counts = file.counts
     lines = [

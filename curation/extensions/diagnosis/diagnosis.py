@@ -6,7 +6,6 @@ import math
 import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -193,20 +192,24 @@ def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool =
     """
     opened = open_detections(path)
     from_zero: dict[Any, int] = {}
-    with suppress(PredictionError) if opened.form == "records" else nullcontext():
+    try:
         records, at = read_columns(opened, truth.truth)
-        references = records.image_ids, records.file_names
-        position = truth.index.resolve(*references).position if located else np.full(len(records), -1, np.int32)
+    except PredictionError:
+        if opened.form != "records":
+            raise
+    else:
+        ids, names = records.image_ids, records.file_names
+        position = truth.index.resolve(ids, names).position if located else np.full(len(records), -1, np.int32)
         columns = _selected(records, np.arange(len(records)), position, truth)
         if opened.form != "records":
             return _Results(columns, lambda: _records(columns), read=(opened, records, at))
         [file] = opened.files.values()
         if yaml_path := yolo_file(truth_path):
-            photos = () if any(column is None for column in references) else zip(*references, strict=True)
+            photos = () if ids is None or names is None else zip(ids, names, strict=True)
             from_zero = _numbering(records.used_ids, photos, columns, truth, yaml_path)
             columns = _renumbered(columns, from_zero)
-        rows = partial(json_rows, plain_json(file.data), dict)
-        return _Results(columns, lambda: _from_zero(rows(), from_zero), read=(opened, records, at))
+        decoded = partial(json_rows, plain_json(file.data), dict)
+        return _Results(columns, lambda: _from_zero(decoded(), from_zero), read=(opened, records, at))
     [file] = opened.files.values()
     data, rows = _decoded(file)
     if isinstance(rows, str):
@@ -302,7 +305,7 @@ def _selected(records: Records, rows: Int64s, position: Int32s, truth: Objects) 
     ids = truth.index.ids
     if isinstance(records.image_ids, np.ndarray) and records.file_names is None and isinstance(ids, np.ndarray):
         numbers = records.image_ids[rows]
-        images = np.where(position >= 0, ids[position], numbers) if len(ids) else numbers
+        images: Any = np.where(position >= 0, ids[position], numbers) if len(ids) else numbers
         return Columns(images, classes, boxes, scores, numbers)
     every = records.references
     references = [every[row] for row in rows.tolist()]
@@ -391,7 +394,7 @@ def inspect(
         return diagnose(path, detections, image_set)
     root = path
     if isinstance(path, Path):
-        path = _json_of(path, image_set)
+        path = annotation_file(path, image_set)
         if path.is_dir() and not image_set and not yolo_file(path) and (folders := class_folders(path)):
             return inspect_class_folders(path, folders)
     parts = offered_parts(root) if isinstance(root, Path) else ()
@@ -423,7 +426,7 @@ def inspect(
     return replace(inspection, findings=broken.findings or (refusal(refused, "truth"),), notes=broken.notes)
 
 
-def _json_of(path: Path, image_set: str) -> Path:
+def annotation_file(path: Path, image_set: str) -> Path:
     """Return the annotation file of the part of a root in the layout of COCO or Roboflow; other paths as they are."""
     if not path.is_dir():
         return path
@@ -472,7 +475,7 @@ def diagnose(truth: Path, detections: Path, image_set: str = "") -> Diagnosis:
     MissingFileError, AnnotationFormatError, PredictionError
         A file is missing, or holds neither truth nor detections.
     """
-    root, truth = truth, _json_of(truth, image_set)
+    root, truth = truth, annotation_file(truth, image_set)
     try:
         read: ReadTruth | None = read_truth(truth, image_set)
     except CurationError:
@@ -566,7 +569,7 @@ def mended(truth: Path, detections: Path, mends: Sequence[str], image_set: str =
     MissingFileError, AnnotationFormatError, PredictionError, UsageError
         See `diagnose`; or a mend does not exist.
     """
-    truth = _json_of(truth, image_set)
+    truth = annotation_file(truth, image_set)
     try:
         objects = read_truth(truth, image_set).objects
     except CurationError:
@@ -583,9 +586,9 @@ def _mended(results: _Results, mends: Sequence[str], objects: Objects) -> list[d
     return mend_records(results.records(), results.columns, after, rows, chosen)
 
 
-def mended_annotations(path: Path, mends: Sequence[str]) -> bytes:
+def mended_annotations(path: Path, mends: Sequence[str], image_set: str = "") -> bytes:
     """Return an annotation file after mends, otherwise unchanged (see `mended_truth`)."""
-    data, _ = _decoded_truth(_json_of(path, ""))
+    data, _ = _decoded_truth(annotation_file(path, image_set))
     return mended_truth(data, mends)
 
 

@@ -22,7 +22,7 @@ from curation.sources.source import Source
 if TYPE_CHECKING:
     import pandas as pd
 
-    from curation.extensions.diagnosis.truth_file import AnnotationFile
+    from curation.extensions.diagnosis.truth_file import AnnotationFile, Record
 
 
 class Finding(NamedTuple):
@@ -219,10 +219,15 @@ def inspect_annotations(path: Path, sha256: str, held: AnnotationFile) -> Inspec
         - min(len(facts.categories), len({category.name for category in held.categories})),
         "annotations_of_unknown_images": len(facts.orphans),
         "annotations_of_unknown_classes": sum(row.category_id not in facts.categories for row in held.annotations),
-        "unusable_boxes": sum(not (row.has_box and min(row.bbox[2:]) > 0) for row in held.annotations),
+        "unusable_boxes": sum(not _has_size(row) for row in held.annotations),
     }
     rows = tuple((name, images[number], boxes[number]) for number, name in facts.categories.items())
     return Inspection(str(path), sha256, counts, rows)
+
+
+def _has_size(row: Record) -> bool:
+    box: Any = row.bbox
+    return row.has_box and min(box[2:]) > 0
 
 
 def inspect_class_folders(path: Path, folders: ClassFolders) -> Inspection:

@@ -573,7 +573,7 @@ def _factor(boxes: Floats, targets: Floats, form: str) -> Iterator[str]:
 
 def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
     """Find category ids that are missing or of another numbering, by the classes of the objects that boxes lie on."""
-    if nameless := columns.classes.count(None):
+    if nameless := [*columns.classes].count(None):
         share, advice = 1 - nameless / len(columns.classes), "write category_id into each record, or category: a name"
         yield Finding("Detections name no class", "records with category_id or category", share, command=advice)
         return
