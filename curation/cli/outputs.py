@@ -52,18 +52,18 @@ def output_folder(main: str) -> Output:
 
 
 def output_file(*suffixes: str) -> Output:
-    """Return the output of a file whose suffix names the format that the command writes."""
+    """Return the output of a file whose suffix, if it has one, names a format that the command writes."""
 
     def check(path: Path) -> None:
-        if path.suffix.lower() not in suffixes:
+        check_output(path)
+        if path.suffix and path.suffix.lower() not in suffixes:
             raise UsageError(
                 "The command does not write a file of this format",
                 where=str(path),
                 expected=" or ".join(f"a name that ends in {suffix}" for suffix in suffixes),
-                found=path.suffix or "a name without a suffix",
+                found=path.suffix,
                 hint=f"the same command with {path.with_suffix(suffixes[0])}",
             )
-        check_output(path)
 
     return Output(check)
 

@@ -33,10 +33,10 @@ def run(
     """
     if made.torn:
         warn(f"{made.file}: the last line is cut off and was left out: {made.torn}")
-    by_suffix = _FORMS[out.suffix.lower()] if out else "text"
-    if out and form and form != by_suffix:
+    by_suffix = _FORMS.get(out.suffix.lower()) if out else None
+    if form and by_suffix and form != by_suffix:
         raise UsageError("--format and the suffix of --out differ", found=f"--format {form} --out {out}")
-    chosen: str = form or by_suffix
+    chosen: str = form or by_suffix or "text"
     text = FORMS[chosen](made)
     if out is not None:
         write_text(out, text)

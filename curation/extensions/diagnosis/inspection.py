@@ -22,8 +22,6 @@ from curation.sources.source import Source
 if TYPE_CHECKING:
     import pandas as pd
 
-    from curation.extensions.diagnosis.truth_file import AnnotationFile, Record
-
 
 class Finding(NamedTuple):
     """A mistake in a file of detections, or in the truth that they are compared with.
@@ -201,7 +199,7 @@ _PROBLEMS = {
 }
 
 
-def inspect_annotations(path: Path, sha256: str, held: AnnotationFile) -> Inspection:
+def inspect_annotations(path: Path, sha256: str, held: Any) -> Inspection:
     """Count the contents of COCO JSON that may be broken, and its problems (see `curation.inspect`)."""
     facts = _facts_of(held)
     images = Counter(category for category, _ in {(row.category_id, row.image_id) for row in held.annotations})
@@ -225,9 +223,8 @@ def inspect_annotations(path: Path, sha256: str, held: AnnotationFile) -> Inspec
     return Inspection(str(path), sha256, counts, rows)
 
 
-def _has_size(row: Record) -> bool:
-    box: Any = row.bbox
-    return row.has_box and min(box[2:]) > 0
+def _has_size(row: Any) -> bool:
+    return bool(row.has_box and min(row.bbox[2:]) > 0)
 
 
 def inspect_class_folders(path: Path, folders: ClassFolders) -> Inspection:
