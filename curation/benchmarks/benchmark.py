@@ -6,6 +6,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.resources import files
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import msgspec
 
-from curation.core.errors import ProtocolError, UsageError
+from curation.core.errors import CurationError, ProtocolError, UsageError
 from curation.core.json_text import decode_json
 from curation.core.reading import read_declaration
 from curation.sources.source_specs import SourceSlot as SourceSlot
@@ -307,9 +308,27 @@ class Benchmark:
         """Return the sources that a build with these parameters reads."""
         return self.slots if self.choose_slots is None else self.choose_slots(parameters)
 
+    def source_conditions(self) -> dict[str, str]:
+        """Return ``PARAMETER=VALUE`` for each source that a build reads under some values of a parameter alone."""
+        for parameter in self.parameters if self.choose_slots else ():
+            uses: dict[str, list[str]] = {}
+            for choice in parameter.choices:
+                # Some values need those of other parameters.
+                with suppress(CurationError, LookupError):
+                    for slot in self.slots_for({parameter.name: choice}):
+                        uses.setdefault(slot.name, []).append(str(choice))
+            most = max(map(len, uses.values()), default=0)
+            if any(len(choices) < most for choices in uses.values()):
+                return {
+                    name: f"{parameter.name}={','.join(choices)}"
+                    for name, choices in uses.items()
+                    if len(choices) < most
+                }
+        return {}
+
     def as_data(self) -> dict[str, Any]:
         """Return paper, sources, parameters and parts as plain data."""
-        paper, slots = self.paper, self.slots
+        paper, slots, conditions = self.paper, self.slots, self.source_conditions()
         return {
             "name": self.name,
             "summary": self.summary,
@@ -317,6 +336,7 @@ class Benchmark:
             "paper": paper and {name: getattr(paper, name) for name in ("title", "authors", "year", "venue", "bibtex")},
             "sources": [
                 {name: getattr(slot, name) for name in ("name", "dataset", "part", "required", "meaning")}
+                | {"only_with": conditions.get(slot.name, "")}
                 for slot in slots
             ],
             # A manifest also records parameters that have a single value: nothing is to be chosen there.

@@ -110,8 +110,21 @@ class Parser(argparse.ArgumentParser):
         options, rest = super().parse_known_args(args, namespace)
         if rest:
             expected = "each value after its option, patterns in quotes"
-            self._refuse("There are words that belong to no option", expected=expected, value=" ".join(rest))
+            hint = self._likely_words(list(args or ()), rest)
+            self._refuse("There are words that belong to no option", expected=expected, value=" ".join(rest), hint=hint)
         return options, rest
+
+    def _likely_words(self, words: list[str], rest: list[str]) -> str | None:
+        """Return what was likely meant by words that belong to no option: ``NAME=PATH``, or a pattern in quotes."""
+        option, value = ["", "", *words][words.index(rest[0]) :][:2]
+        action = self._option_string_actions.get(option)
+        if action is None:
+            return None
+        if "=" in str(action.metavar) and "=" not in value:
+            return f"did you mean {option} {value}={rest[0]}?"
+        if all(Path(word).exists() for word in (value, *rest)):
+            return f"the shell wrote names of files in place of a pattern: {option} 'PATTERN', in quotes"
+        return None
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Refuse a verb or command that does not exist; `call` refuses other words."""
@@ -133,14 +146,17 @@ class Parser(argparse.ArgumentParser):
         expected = "; ".join(f"{name}: {text}" if text else name for name, text in missing.items())
         self._refuse(problem, expected=expected.replace("%%", "%") or None)
 
-    def _refuse(self, problem: str, *, expected: str | None, value: str | None = None) -> NoReturn:
-        near = get_close_matches(value, expected.split(", "), 1) if value and expected else []
+    def _refuse(
+        self, problem: str, *, expected: str | None, value: str | None = None, hint: str | None = None
+    ) -> NoReturn:
+        words = {word.lower(): word for word in (expected or "").split(", ")}
+        near = get_close_matches(value.lower(), words, 1) if value else []
         raise UsageError(
             problem,
             where=self.prog,
             expected=expected and expected[:400],
             found=value and value[:200],
-            hint=f"did you mean {near[0]}?" if near else f"{self.prog} --help",
+            hint=hint or (f"did you mean {words[near[0]]}?" if near else f"{self.prog} --help"),
         )
 
 

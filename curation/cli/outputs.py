@@ -51,6 +51,23 @@ def output_folder(main: str) -> Output:
     return Output(check)
 
 
+def output_file(*suffixes: str) -> Output:
+    """Return the output of a file whose suffix, if it has one, names a format that the command writes."""
+
+    def check(path: Path) -> None:
+        check_output(path)
+        if path.suffix and path.suffix.lower() not in suffixes:
+            raise UsageError(
+                "The command does not write a file of this format",
+                where=str(path),
+                expected=" or ".join(f"a name that ends in {suffix}" for suffix in suffixes),
+                found=path.suffix,
+                hint=f"the same command with {path.with_suffix(suffixes[0])}",
+            )
+
+    return Output(check)
+
+
 OUTPUT_FILE = Output(check_output)
 NEW_FOLDER = Output(require_new_folder, replaces=False)
 """A folder that appears whole, and is never replaced."""

@@ -180,6 +180,9 @@ def _voc_files(folder: Path) -> dict[str, Path]:
             "No VOC results files found",
             where=str(folder),
             expected="comp4_det_test_CLASS.txt, one a class; or labels/STEM.txt and data.yaml, as YOLO has them",
+            hint=f"label files of YOLO: copy the data.yaml of the detector's training into {folder}"
+            if any(folder.glob("*.txt"))
+            else None,
         )
     return files
 
@@ -415,6 +418,8 @@ def decoding(file: InputFile, form: str, what: str = "The detections") -> Iterat
         is_number = any(f"`{name}" in str(error) or f"].{name}" in str(error) for name in ("bbox", "score"))
         if form == FORM and (is_number or b"NaN" in file.data or b"Infinity" in file.data):
             hint = "curation inspect TRUTH --detections FILE names such records, and mends or leaves them out"
+        if file.path.suffix.lower() in (".pt", ".pth", ".pkl", ".npy", ".npz", ".onnx"):
+            hint = "this is a file of weights or arrays: write the boxes of the detector as JSON or CSV"
         if is_truth:
             hint = "give annotation files to --truth and results files to --detections"
         elif "length 4" in str(error) or any(key in file.data[:4096] for key in (b'"rbox"', b'"poly"')):
@@ -698,9 +703,11 @@ def _cell(value: Any) -> str:
 
 
 def _lacks(table: pd.DataFrame, header: str) -> PredictionError:
+    is_row = any(str(name).replace(".", "", 1).isdigit() for name in table.columns)
     return PredictionError(
         "The table of detections lacks a column", where=header, expected=_HEADER,
         found=", ".join(map(str, table.columns))[:200],
+        hint="the first line holds values: write a line with the names of the columns before it" if is_row else None,
     )  # fmt: skip
 
 

@@ -5,9 +5,11 @@ Ground truth and predictions are columns over one list of images and one list of
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
@@ -678,9 +680,16 @@ def choose_tasks(tasks: tuple[ClassRoles, ...], wanted: Iterable[str]) -> tuple[
             found=repr(missing[0][:80]),
             hint="--task takes a name; a file of tasks goes to `curation build FILE`"
             if missing[0].lower().endswith((".toml", ".json"))
-            else None,
+            else _did_you_mean(missing[0], [task.name for task in tasks]),
         )
     return tuple(task for task in tasks if task.name in names)
+
+
+def _did_you_mean(name: str, names: Sequence[str]) -> str | None:
+    """Return a hint on the task that a name stands for: ``2`` and ``t2_test`` for ``t2``."""
+    near = [task for task in names if task.lstrip("task_-") == name or re.split(r"[_-]", name)[0] == task]
+    near = near or get_close_matches(name, names, 1)
+    return f"did you mean --task {near[0]}?" if near else None
 
 
 def files_of(source: Source) -> str:

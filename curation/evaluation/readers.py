@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from curation.core.errors import PredictionError
-from curation.evaluation.detection_files import DISAGREEING, STRANGE, Records, read_files
+from curation.evaluation.detection_files import DISAGREEING, STRANGE, DetectionFiles, Records, read_files
 from curation.evaluation.matching import best_overlap
 from curation.evaluation.problem import (
     MAX_COORDINATE,
@@ -143,6 +143,10 @@ class RawColumns:
     background: Floats | None = None
 
 
+OpenedColumns = tuple[DetectionFiles, Records, Callable[[int], str]]
+"""The files of detections, their columns, and how to name a row in a message."""
+
+
 def read_detections(
     path: Path,
     truth: GroundTruth,
@@ -150,6 +154,7 @@ def read_detections(
     *,
     others: GroundTruth | None = None,
     accepted: Accepted = ACCEPTED,
+    columns: OpenedColumns | None = None,
 ) -> ReadDetections:
     """Return the detections of a COCO results file: records of ``image_id``, class, ``bbox`` and ``score``.
 
@@ -168,6 +173,8 @@ def read_detections(
     others : GroundTruth, optional
         The other part, to recognise swapped files.
     accepted : Accepted
+    columns : OpenedColumns, optional
+        The columns of the file, where they are read already.
 
     Raises
     ------
@@ -185,6 +192,7 @@ def read_detections(
         lambda records, columns, policy: _labels(records, columns, truth, accepted, policy),
         others=others,
         accepted=accepted,
+        opened_columns=columns,
     )
 
 
@@ -197,9 +205,10 @@ def _read(
     uncounted: str = CALLED_UNKNOWN,
     others: GroundTruth | None = None,
     accepted: Accepted = ACCEPTED,
+    opened_columns: OpenedColumns | None = None,
 ) -> ReadDetections:
     """Return the detections of files; those whose label is `_UNKNOWN` are left out and counted."""
-    opened, records, at = read_files(path, truth)
+    opened, records, at = opened_columns or read_files(path, truth)
     if opened.form == "voc" and policy.stray == "drop":
         policy = replace(policy, other_classes="drop")
     position, is_known, outside, disagreeing = locate(records.image_ids, truth, at, records.file_names)

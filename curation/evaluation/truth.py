@@ -123,7 +123,9 @@ class Part:
         }
 
 
-def ground_truth(source: Source, known: KnownClasses, ids: Sequence[str] | None = None) -> Part:
+def ground_truth(
+    source: Source, known: KnownClasses, ids: Sequence[str] | None = None, *, has_doubt: bool = True
+) -> Part:
     """Return the ground truth of a part, images by ascending number.
 
     Parameters
@@ -133,6 +135,8 @@ def ground_truth(source: Source, known: KnownClasses, ids: Sequence[str] | None 
     known : KnownClasses
     ids : sequence of str, optional
         Namespaced ids of the images that belong to the part (a manifest's list); all images by default.
+    has_doubt : bool
+        Whether mistakes in the files are looked for (see `truth_doubt`).
 
     Raises
     ------
@@ -141,7 +145,7 @@ def ground_truth(source: Source, known: KnownClasses, ids: Sequence[str] | None 
     EvaluationError
         It lacks an image of `ids`.
     """
-    return _part(source, known, ids)[0]
+    return _part(source, known, ids, has_doubt=has_doubt)[0]
 
 
 def viewed(source: Source, manifest: Manifest, part: str, ids: Sequence[str]) -> Source:
@@ -174,7 +178,12 @@ def viewed(source: Source, manifest: Manifest, part: str, ids: Sequence[str]) ->
 
 
 def _part(
-    source: Source, known: KnownClasses, ids: Sequence[str] | None, unknown: Sequence[str] = ()
+    source: Source,
+    known: KnownClasses,
+    ids: Sequence[str] | None,
+    unknown: Sequence[str] = (),
+    *,
+    has_doubt: bool = True,
 ) -> tuple[Part, Int64s]:
     """Return a part (see `ground_truth`), and the position in it of each of `ids`; `unknown` are named classes."""
     source.require_objects("An evaluation")
@@ -213,15 +222,17 @@ def _part(
         if source.categories.numbering == "yolo" and known.ids_from == "truth"
         else (),
     )
-    doubt = truth_doubt(
-        truth.boxes,
-        truth.stated_sizes,
-        crowd=truth.crowd,
-        files=source.images.file_names[chosen].tolist(),
-        ids=[str(source.image_index.ids[row]) for row in chosen.tolist()],
-        image=truth.image,
-        is_json=len(source.files) == 1 and source.files[0].name.endswith(".json"),
-    )
+    doubt = ""
+    if has_doubt:
+        doubt = truth_doubt(
+            truth.boxes,
+            truth.stated_sizes,
+            crowd=truth.crowd,
+            files=source.images.file_names[chosen].tolist(),
+            ids=[str(source.image_index.ids[row]) for row in chosen.tolist()],
+            image=truth.image,
+            is_json=len(source.files) == 1 and source.files[0].name.endswith(".json"),
+        )
     part = Part(truth, source.files, source.dropped, len(source.images), doubt)
     return part, position[listed].astype(np.int64)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from curation.cli.output import Answer, Line, Table, first_rows
-from curation.cli.outputs import OUTPUT_FILE
+from curation.cli.outputs import output_file
 from curation.core.errors import UsageError
 from curation.core.tables import as_csv
 from curation.core.wording import counted
@@ -89,7 +89,7 @@ def dropped(nodes: tuple[Annotated[str, "NODE"], ...] = (), /, *, view: View) ->
 
 
 def related(
-    found: Annotated[tuple[ClassKin, ...], kin_of], /, *, out: Annotated[Path | None, OUTPUT_FILE] = None
+    found: Annotated[tuple[ClassKin, ...], kin_of], /, *, out: Annotated[Path | None, output_file(".csv")] = None
 ) -> Answer:
     """Print which unknown classes are, are below or are above an in-distribution class; exit status 1 where any is one.
 

@@ -144,7 +144,12 @@ def _words_in(hint: Any) -> list[str]:
 def _benchmark_lines(benchmark: dict[str, Any]) -> list[Line]:
     paper = benchmark["paper"]
     sources = tuple(
-        (slot["name"], "required" if slot["required"] else "optional", slot["meaning"]) for slot in benchmark["sources"]
+        (
+            slot["name"],
+            ("required" if slot["required"] else "optional") + f" with {slot['only_with']}" * bool(slot["only_with"]),
+            slot["meaning"],
+        )
+        for slot in benchmark["sources"]
     )
     parameters = tuple((row["name"], row["default"], row["meaning"]) for row in benchmark["parameters"])
     parts = tuple((row["name"], row["meaning"]) for row in benchmark["parts"])

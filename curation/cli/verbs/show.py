@@ -7,7 +7,7 @@ from typing import Annotated
 
 from curation.benchmarks.registry import benchmarks
 from curation.cli.output import Answer
-from curation.cli.outputs import OUTPUT_FILE
+from curation.cli.outputs import output_file
 from curation.core.errors import UsageError
 from curation.core.writing import write_text
 from curation.manifest.locate import load_manifest
@@ -30,7 +30,7 @@ def run(
     composition: bool = False,
     sources: Sources | None = None,
     reading: Reading,
-    out: Annotated[Path | None, OUTPUT_FILE] = None,
+    out: Annotated[Path | None, output_file(".csv")] = None,
 ) -> Answer:
     """Print a manifest.
 

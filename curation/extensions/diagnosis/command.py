@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 
 from curation.cli.output import Answer
-from curation.cli.outputs import OUTPUT_FILE
+from curation.cli.outputs import output_file
 from curation.core.errors import UsageError
 from curation.core.writing import write_bytes
 
@@ -17,20 +17,24 @@ SUMMARY = "show what an annotation file holds, and why a score is zero"
 
 
 def run(
-    file: Annotated[str, "FILE"],
+    file: Annotated[str, "PATH"],
     /,
     *,
-    renumber: Annotated[Path | None, OUTPUT_FILE] = None,
+    image_set: Annotated[str, "SET"] = "",
+    renumber: Annotated[Path | None, output_file(".json")] = None,
     detections: Path | None = None,
     mend: tuple[Annotated[str, "KEY=VALUE"], ...] = (),
-    out: Annotated[Path | None, OUTPUT_FILE] = None,
+    out: Annotated[Path | None, output_file(".json")] = None,
 ) -> Answer:
     """Print what an annotation file holds; with --detections, what is wrong with them: why a score is near zero.
 
     Parameters
     ----------
     file
-        COCO JSON, or class folders; with --detections also a folder of YOLO or VOC
+        what evaluate, init and build take: COCO JSON, a root of COCO, Roboflow, VOC or YOLO, rows, class folders, a
+        table, fiftyone:NAME
+    image_set
+        the part of a root with several parts (default: its test part, else its validation part)
     renumber
         write the file with new ids of images and annotations: mends files that were joined with repeated ids
     detections
@@ -45,37 +49,34 @@ def run(
     if renumber is not None and detections is not None:
         raise UsageError("--renumber and --detections are different answers", expected="one of them")
     if renumber is not None:
-        return _renumbered(Path(file), renumber)
+        return _renumbered(Path(file), renumber, image_set)
     if bool(mend) != (out is not None):
         raise UsageError("--mend and --out belong together", hint=f"curation inspect {file} --detections FILE")
     # What reads detections takes its time to import.
     from curation.extensions.diagnosis import diagnosis
 
     if out is not None:
-        return _mended(Path(file), detections, mend, out)
-    report = diagnosis.inspect(Path(file), detections=detections)
+        return _mended(Path(file), detections, mend, out, image_set)
+    report = diagnosis.inspect(Path(file), detections=detections, image_set=image_set)
     return Answer(report.data(), report.lines(), int(isinstance(report, diagnosis.Diagnosis) and bool(report.findings)))
 
 
-def _mended(truth: Path, detections: Path | None, mends: tuple[str, ...], out: Path) -> Answer:
+def _mended(truth: Path, detections: Path | None, mends: tuple[str, ...], out: Path, part: str) -> Answer:
     from curation.extensions.diagnosis.diagnosis import mended, mended_annotations
 
-    if out.suffix.lower() != ".json":
-        raise UsageError(
-            "Mended annotations and detections are written as COCO JSON", where=str(out), expected="--out FILE.json"
-        )
     if detections is None:
-        write_bytes(out, mended_annotations(truth, mends))
+        write_bytes(out, mended_annotations(truth, mends, part))
         return Answer({"file": str(out)}, [f"annotations written to {out}"])
-    records = mended(truth, detections, mends)
+    records = mended(truth, detections, mends, part)
     write_bytes(out, msgspec.json.encode(records))
     return Answer({"file": str(out), "records": len(records)}, [f"{len(records):,} detections written to {out}"])
 
 
-def _renumbered(path: Path, out: Path) -> Answer:
+def _renumbered(path: Path, out: Path, part: str) -> Answer:
+    from curation.extensions.diagnosis.diagnosis import annotation_file
     from curation.extensions.diagnosis.truth_file import renumber
 
-    file = renumber(path)
+    file = renumber(annotation_file(path, part))
     file.save(out)
     counts = file.counts
     lines = [

@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import math
+import os
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, NamedTuple, overload
 
 import msgspec
 import numpy as np
 
 from curation.core.arguments import checked
-from curation.core.errors import AnnotationFormatError, PredictionError
-from curation.core.json_text import is_json_lines, json_rows
+from curation.core.errors import AnnotationFormatError, CurationError, PredictionError
+from curation.core.json_text import is_json_lines, json_rows, refuse_repeated_keys
 from curation.core.reading import InputFile
 from curation.core.tables import Table, table_lines
 from curation.core.wording import short_repr
 from curation.evaluation.detection_files import Records, open_detections, read_columns
-from curation.evaluation.inputs import Reading
-from curation.evaluation.problem import Bools, Floats, GroundTruth, Int32s, Int64s, classes_of_source
-from curation.evaluation.readers import numbering_of
-from curation.evaluation.truth import Part, ground_truth
+from curation.evaluation.problem import Bools, Floats, GroundTruth, Int32s, Int64s
+from curation.evaluation.readers import OpenedColumns, numbering_of
 from curation.extensions.diagnosis.inspection import (
     Finding,
     Inspection,
     finding_lines,
     inspect_annotations,
     inspect_class_folders,
+    inspect_source,
+    part_note,
 )
 from curation.extensions.diagnosis.mends import (
     Columns,
@@ -55,19 +57,24 @@ from curation.extensions.diagnosis.mistakes import (
 )
 from curation.extensions.diagnosis.truth_file import (
     AnnotationFile,
+    ReadTruth,
     Record,
     TruthFile,
     mended_truth,
     new_name,
     objects_of,
+    offered_parts,
+    opened,
     plain_json,
     read_detection_records,
+    read_truth,
     refusal,
-    refused_truth,
+    usual_part,
 )
 from curation.sources.class_folders import class_folders
-from curation.sources.opening import parts_at
-from curation.sources.yolo import yolo_file, yolo_names, yolo_parts
+from curation.sources.in_memory import encoded_json
+from curation.sources.opening import coco_file
+from curation.sources.yolo import yolo_file, yolo_names
 
 _SEEN = 5_000
 """Detections that an evaluation looks at before it doubts them."""
@@ -160,44 +167,17 @@ def _decoded_truth(path: Path) -> tuple[bytes, AnnotationFile]:
     return data, annotated
 
 
-class _Dataset(NamedTuple):
-    """A folder of YOLO or VOC as a truth, with the attributes of a `TruthFile` that has nothing to mend."""
-
-    path: Path
-    part: Part
-    findings: tuple[Finding, ...] = ()
-    mends: tuple[str, ...] = ()
-    commands: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    def with_layout(self, layout: Finding | None) -> _Dataset:
-        """Return the truth with a mistake in the layout of its boxes, which no command mends."""
-        advice = "rewrite the boxes of the label files in the layout of their format"
-        return self._replace(findings=(layout._replace(mend="", command=advice),) if layout else ())
-
-
-def _is_dataset(path: Path) -> bool:
-    return path.is_dir() or yolo_file(path) is not None
-
-
-def _dataset(path: Path) -> _Dataset:
-    """Return a folder of YOLO or VOC, preferably its test part, as `curation evaluate` reads it."""
-    parts = yolo_parts(yaml_path) if (yaml_path := yolo_file(path)) else parts_at(path, "voc2007")
-    chosen = next((part for part in ("test", "val", *parts) if part in parts), "test")
-    source = Reading(image_set=chosen).open(path)
-    return _Dataset(path, ground_truth(source, classes_of_source(source)))
-
-
 class _Results(NamedTuple):
     """Detections of a file, and its records to mend; other forms than JSON get records made from the columns.
 
-    `texts` counts records whose box, and whose score, is a text.
+    `texts` counts records whose box, and whose score, is a text; `read` holds what `evaluate` reads from the file.
     """
 
     columns: Columns
     records: Callable[[], list[dict[str, Any]]]
     annotated: bool = False
     texts: tuple[int, int] = (0, 0)
+    read: OpenedColumns | None = None
 
 
 def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool = True) -> _Results:
@@ -211,12 +191,25 @@ def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool =
         Whether images that `evaluate` finds get the ids of the truth; otherwise all keep their names from the file.
     """
     opened = open_detections(path)
-    if opened.form != "records":
-        records, _ = read_columns(opened, truth.truth)
-        references = records.image_ids, records.file_names
-        position = truth.index.resolve(*references).position if located else np.full(len(records), -1, np.int32)
+    from_zero: dict[Any, int] = {}
+    try:
+        records, at = read_columns(opened, truth.truth)
+    except PredictionError:
+        if opened.form != "records":
+            raise
+    else:
+        ids, names = records.image_ids, records.file_names
+        position = truth.index.resolve(ids, names).position if located else np.full(len(records), -1, np.int32)
         columns = _selected(records, np.arange(len(records)), position, truth)
-        return _Results(columns, lambda: _records(columns))
+        if opened.form != "records":
+            return _Results(columns, lambda: _records(columns), read=(opened, records, at))
+        [file] = opened.files.values()
+        if yaml_path := yolo_file(truth_path):
+            photos = () if ids is None or names is None else zip(ids, names, strict=True)
+            from_zero = _numbering(records.used_ids, photos, columns, truth, yaml_path)
+            columns = _renumbered(columns, from_zero)
+        decoded = partial(json_rows, plain_json(file.data), dict)
+        return _Results(columns, lambda: _from_zero(decoded(), from_zero), read=(opened, records, at))
     [file] = opened.files.values()
     data, rows = _decoded(file)
     if isinstance(rows, str):
@@ -229,21 +222,34 @@ def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool =
             hint="detections may be .csv or a folder of YOLO too",
         )
     if isinstance(rows, list):
-        used = {row.category_id for row in rows if isinstance(row.category_id, int)}
-        columns, from_zero = _columns(rows, truth, located=located), dict[Any, int]()
+        columns = _columns(rows, truth, located=located)
         if yaml_path := yolo_file(truth_path):
-            votes, position_of = class_votes(columns, truth), truth.category_position
-
-            def fit(position: Mapping[int, int]) -> int:
-                return sum(votes[old][position_of.get(new, -1)] for old, new in position.items() if old in votes)
-
-            names = yolo_names(InputFile(yaml_path).data, str(yaml_path))
-            from_zero = numbering_of(used, ((row.image_id, row.file_name) for row in rows), names, fit)[0]
-        columns = replace(columns, classes=[from_zero.get(class_id, class_id) for class_id in columns.classes])
+            used = {row.category_id for row in rows if isinstance(row.category_id, int)}
+            photos = ((row.image_id, row.file_name) for row in rows)
+            from_zero = _numbering(used, photos, columns, truth, yaml_path)
+            columns = _renumbered(columns, from_zero)
         return _Results(columns, lambda: _from_zero(json_rows(data, dict), from_zero), texts=_texts(rows))
     rows = rows.annotations
     columns = _columns(rows, truth, located=located)
     return _Results(columns, lambda: msgspec.json.decode(data)["annotations"], True, _texts(rows))
+
+
+def _numbering(
+    used: set[int], photos: Iterable[tuple[Any, Any]], columns: Columns, truth: Objects, yaml_path: Path
+) -> dict[Any, int]:
+    """Return the class, counted from 0, of each category id that Ultralytics wrote."""
+    votes, position_of = class_votes(columns, truth), truth.category_position
+
+    def fit(position: Mapping[int, int]) -> int:
+        return sum(votes[old][position_of.get(new, -1)] for old, new in position.items() if old in votes)
+
+    names = yolo_names(InputFile(yaml_path).data, str(yaml_path))
+    return dict(numbering_of(used, photos, names, fit)[0])
+
+
+def _renumbered(columns: Columns, position: Mapping[Any, int]) -> Columns:
+    classes = columns.classes.tolist() if isinstance(columns.classes, np.ndarray) else columns.classes
+    return replace(columns, classes=[position.get(class_id, class_id) for class_id in classes])
 
 
 def _from_zero(records: list[dict[str, Any]], position: dict[int, int]) -> list[dict[str, Any]]:
@@ -287,17 +293,25 @@ def _columns(rows: Sequence[Record], truth: Objects, *, located: bool) -> Column
 
 def _selected(records: Records, rows: Int64s, position: Int32s, truth: Objects) -> Columns:
     """Return some of the checked records as columns; images with a position get the ids of the truth."""
-    lookup, indices = unique(truth.names, truth.categories), rows.tolist()
-    numbers, names = (
-        column.tolist() if isinstance(column, np.ndarray) else column
-        for column in (records.category_ids, records.categories or [None] * len(records))
-    )
-    classes = [lookup.get(names[row], names[row]) if numbers[row] is None else numbers[row] for row in indices]
+    classes: Any = records.category_ids
+    if records.categories or not isinstance(classes, np.ndarray):
+        lookup = unique(truth.names, truth.categories)
+        names = records.categories or [None] * len(records)
+        stated = ((names[row], classes[row]) for row in rows.tolist())
+        classes = [lookup.get(name, name) if number is None else number for name, number in stated]
+    else:
+        classes = classes[rows]
+    boxes, scores, position = records.boxes[rows], records.scores[rows], position[rows]
+    ids = truth.index.ids
+    if isinstance(records.image_ids, np.ndarray) and records.file_names is None and isinstance(ids, np.ndarray):
+        numbers = records.image_ids[rows]
+        images: Any = np.where(position >= 0, ids[position], numbers) if len(ids) else numbers
+        return Columns(images, classes, boxes, scores, numbers)
     every = records.references
-    references = [every[row] for row in indices]
-    positions = position[rows].tolist()
-    images = [truth.images[index] if index >= 0 else other for index, other in zip(positions, references, strict=True)]
-    return Columns(images, classes, records.boxes[rows], records.scores[rows], references)
+    references = [every[row] for row in rows.tolist()]
+    pairs = zip(position.tolist(), references, strict=True)
+    images = [truth.images[index] if index >= 0 else reference for index, reference in pairs]
+    return Columns(images, classes, boxes, scores, references)
 
 
 def _images(
@@ -329,22 +343,25 @@ def _float(value: Any) -> float:
 
 
 @overload
-def inspect(path: Path, *, detections: None = None) -> Inspection: ...
+def inspect(path: Any, *, detections: None = None, image_set: str = "") -> Inspection: ...
 @overload
-def inspect(path: Path, *, detections: Path) -> Diagnosis: ...
+def inspect(path: Any, *, detections: Path, image_set: str = "") -> Diagnosis: ...
 @checked
 def inspect(
-    path: Annotated[Path, "FILE"], *, detections: Annotated[Path | None, "FILE"] = None
+    path: Annotated[Any, Path], *, detections: Annotated[Path | None, "FILE"] = None, image_set: str = ""
 ) -> Inspection | Diagnosis:
-    """Return what an annotation file holds; with detections, what is wrong with them: why a score is near zero.
+    """Return what annotations hold; with detections, what is wrong with them: why a score is near zero.
 
     Parameters
     ----------
-    path : Path or str
-        COCO JSON, which may be broken in ways that every other command refuses: repeated ids, boxes without size; with
-        detections also a folder of YOLO or VOC, without them also class folders
+    path : Path, str, mapping, DataFrame, FiftyOne view, or Source
+        What `evaluate`, `init` and `build` take: COCO JSON, which may be broken in ways that every other command
+        refuses (repeated ids, boxes without size); a root of COCO, Roboflow, VOC or YOLO; rows of objects, class
+        folders, a table; or annotations in memory (see `curation.open_source`)
     detections : Path or str, optional
-        COCO results in any convention of boxes, ids and scores; or a table (.csv) or YOLO's label files
+        COCO results in any convention of boxes, ids and scores; or a table (.csv), YOLO's label files or VOC results
+    image_set : str
+        The part of a root with several parts; by default its test part, else its validation part.
 
     Returns
     -------
@@ -369,61 +386,124 @@ def inspect(
     ...     curation.inspect(path).problems
     {'repeated_image_ids': 1, 'images_with_repeated_ids': 2}
     """
+    if isinstance(path, Mapping):
+        return _inspect_dictionary(path, detections)
+    if isinstance(path, str):
+        path = Path(path)
     if detections is not None:
-        return diagnose(path, detections)
-    if path.is_dir() and (folders := class_folders(path)):
-        return inspect_class_folders(path, folders)
-    inspection = inspect_annotations(path)
+        return diagnose(path, detections, image_set)
+    root = path
+    if isinstance(path, Path):
+        path = annotation_file(path, image_set)
+        if path.is_dir() and not image_set and not yolo_file(path) and (folders := class_folders(path)):
+            return inspect_class_folders(path, folders)
+    parts = offered_parts(root) if isinstance(root, Path) else ()
+    name = str(path) if isinstance(path, Path) else type(path).__name__
+    try:
+        source = opened(path, image_set)
+        notes = part_note(source.part if path is root else image_set or usual_part(parts), parts)
+        if source.objects is None:
+            return inspect_source(name, source, notes=(*notes, _WITHOUT_BOXES))
+        read = read_truth(path if isinstance(path, Path) else source, image_set, source)
+    except CurationError as error:
+        if not (isinstance(path, Path) and path.is_file()):
+            raise
+        refused = error
+    else:
+        objects = read.objects
+        sizes = objects.sizes[objects.image]
+        file = read.with_layout(layout_mistake(fitting_forms(objects.boxes, sizes), objects.boxes, sizes))
+        return inspect_source(name, source, file.findings, (*notes, *file.notes))
     data, annotated = _decoded(path)
     if not isinstance(annotated, AnnotationFile):
-        return replace(inspection, findings=tuple(refused_truth(path)))
+        raise refused
+    refuse_repeated_keys(data, str(path), AnnotationFormatError)
     objects = objects_of(annotated)
     sizes = objects.sizes[objects.image]
     layout = layout_mistake(fitting_forms(objects.boxes, sizes), objects.boxes, sizes)
-    file = TruthFile(path, data, annotated, layout)
-    return replace(inspection, findings=file.findings, notes=file.notes)
+    broken = TruthFile(path, data, annotated, layout)
+    inspection = inspect_annotations(path, InputFile(path).sha256, annotated)
+    return replace(inspection, findings=broken.findings or (refusal(refused, "truth"),), notes=broken.notes)
 
 
-def diagnose(truth: Path, detections: Path) -> Diagnosis:
+def annotation_file(path: Path, image_set: str) -> Path:
+    """Return the annotation file of the part of a root in the layout of COCO or Roboflow; other paths as they are."""
+    if not path.is_dir():
+        return path
+    return coco_file(path, image_set or usual_part(offered_parts(path))) or path
+
+
+def _inspect_dictionary(annotations: Mapping[str, Any], detections: Path | None) -> Inspection | Diagnosis:
+    """Return what a COCO dictionary holds, with commands that read it from a file."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "FILE.json"
+        file.write_bytes(encoded_json(annotations))
+        report: Inspection | Diagnosis = inspect(file) if detections is None else diagnose(file, detections)
+
+    def named(text: str) -> str:
+        return text.replace(f"{folder}{os.sep}", "")
+
+    findings = tuple(
+        finding._replace(command=named(finding.command), evidence=named(finding.evidence))
+        for finding in report.findings
+    )
+    needs_file = any("FILE.json" in finding.command for finding in findings)
+    notes = (*report.notes, *(("The commands read FILE.json: write the dictionary to it as JSON.",) * needs_file))
+    if isinstance(report, Diagnosis):
+        return replace(report, findings=findings, notes=notes, command=named(report.command))
+    return replace(report, file=type(annotations).__name__, findings=findings, notes=notes)
+
+
+_WITHOUT_BOXES = "It holds no boxes: `curation init` and `build` read it, and detections cannot be scored on it."
+
+
+def diagnose(truth: Path, detections: Path, image_set: str = "") -> Diagnosis:
     """Return what is wrong with a file of detections on a truth.
 
     Parameters
     ----------
     truth : Path
-        COCO JSON.
+        COCO JSON, or what else `evaluate` reads.
     detections : Path
         COCO results in any convention: boxes, ids and scores are not checked. Or what else `evaluate` reads: a table,
         or YOLO's label files.
+    image_set : str
+        The part of a root with several.
 
     Raises
     ------
     MissingFileError, AnnotationFormatError, PredictionError
         A file is missing, or holds neither truth nor detections.
     """
-    data, annotated = _decoded(truth)
-    if (
-        isinstance(annotated, list)
-        and not detections.is_dir()
-        and isinstance(other := _decoded(detections)[1], AnnotationFile)
-    ):
-        swapped = Finding(
-            "Truth and detections are exchanged",
-            f"{truth} is a list of results, {detections} has {len(other.images):,} images with annotations",
-            None,
-            command=_command(detections, truth),
-        )
-        diagnosis = diagnose(detections, truth)
-        return replace(diagnosis, findings=(swapped, *diagnosis.findings))
-    truth_with: Callable[[Finding | None], TruthFile | _Dataset]
-    if isinstance(annotated, str) and _is_dataset(truth):
-        dataset = _dataset(truth)
-        objects, truth_with = _objects_of_truth(dataset.part.truth), dataset.with_layout
+    root, truth = truth, annotation_file(truth, image_set)
+    try:
+        read: ReadTruth | None = read_truth(truth, image_set)
+    except CurationError:
+        if truth.is_dir() or yolo_file(truth):
+            raise
+        read = None
+    if read:
+        objects, truth_with = read.objects, read.with_layout
     else:
+        data, annotated = _decoded(truth)
+        if (
+            isinstance(annotated, list)
+            and not detections.is_dir()
+            and isinstance(other := _decoded(detections)[1], AnnotationFile)
+        ):
+            swapped = Finding(
+                "Truth and detections are exchanged",
+                f"{truth} is a list of results, {detections} has {len(other.images):,} images with annotations",
+                None,
+                command=_command(detections, truth),
+            )
+            diagnosis = diagnose(detections, truth)
+            return replace(diagnosis, findings=(swapped, *diagnosis.findings))
         data, coco = _decoded_truth(truth)
         objects, truth_with = objects_of(coco), partial(TruthFile, truth, data, coco)
     results = _detections(detections, objects, truth)
     mistakes, counts = explain(results.columns, objects)
-    file = truth_with(next((finding for finding in mistakes if finding.side == "truth"), None))
+    file: TruthFile | ReadTruth = truth_with(next((finding for finding in mistakes if finding.side == "truth"), None))
     findings = [*_of_records(results), *(finding for finding in mistakes if finding.side != "truth")]
     findings += _texts_of_numbers(results, findings)
     mends = _mends_of(findings)
@@ -434,20 +514,24 @@ def diagnose(truth: Path, detections: Path) -> Diagnosis:
             if isinstance(file, TruthFile):
                 after = objects_of(msgspec.json.decode(file.data, type=AnnotationFile))
             records = msgspec.json.encode(_mended(results, mends, after))
-        if error := read_detection_records(records, detections, file.part):
+        if error := read_detection_records(records, detections, file.part, results.read):
             findings.append(refusal(error, "detections"))
-    command = partial(_command, file.path, detections)
+    command = partial(_command, file.path, detections, image_set=image_set if truth == root else "")
     findings = [finding._replace(command=command(finding.mend)) if finding.mend else finding for finding in findings]
     steps = [*file.commands, *([command(*mends)] if mends else [])]
     at_once = " && ".join(steps) if len(steps) > 1 or len(mends) > 1 or len(file.mends) > 1 else ""
-    return Diagnosis(str(detections), counts, (*file.findings, *findings), at_once, file.notes)
+    parts = offered_parts(root)
+    part = read.source.part if read and truth == root else image_set or usual_part(parts)
+    notes = [*file.notes, *part_note(part, parts)]
+    return Diagnosis(str(detections), counts, (*file.findings, *findings), at_once, tuple(notes))
 
 
-def _command(truth: Path, detections: Path, *mends: str) -> str:
+def _command(truth: Path, detections: Path, *mends: str, image_set: str = "") -> str:
     words = [word for mend in mends for word in ("--mend", mend)] + ["--out", new_name("mended", detections)] * bool(
         mends
     )
-    return shlex.join(["curation", "inspect", str(truth), "--detections", str(detections), *words])
+    part = ["--image-set", image_set] if image_set else []
+    return shlex.join(["curation", "inspect", str(truth), *part, "--detections", str(detections), *words])
 
 
 def _of_records(results: _Results) -> list[Finding]:
@@ -470,7 +554,7 @@ def _texts_of_numbers(results: _Results, findings: Sequence[Finding]) -> Iterato
             yield Finding(f"{key.capitalize()} are texts", f"{key} that are numbers", share, 1.0, f"{key}={value}")
 
 
-def mended(truth: Path, detections: Path, mends: Sequence[str]) -> list[dict[str, Any]]:
+def mended(truth: Path, detections: Path, mends: Sequence[str], image_set: str = "") -> list[dict[str, Any]]:
     """Return the records of a results file after mends, with all fields that these do not change.
 
     The result is always JSON: records from other forms get the fields of COCO results.
@@ -485,8 +569,13 @@ def mended(truth: Path, detections: Path, mends: Sequence[str]) -> list[dict[str
     MissingFileError, AnnotationFormatError, PredictionError, UsageError
         See `diagnose`; or a mend does not exist.
     """
-    is_dataset = isinstance(_decoded(truth)[1], str) and _is_dataset(truth)
-    objects = _objects_of_truth(_dataset(truth).part.truth) if is_dataset else objects_of(_decoded_truth(truth)[1])
+    truth = annotation_file(truth, image_set)
+    try:
+        objects = read_truth(truth, image_set).objects
+    except CurationError:
+        if truth.is_dir() or yolo_file(truth):
+            raise
+        objects = objects_of(_decoded_truth(truth)[1])
     results = _detections(detections, objects, truth, located="image_ids" not in parse(mends))
     return _mended(results, mends, objects)
 
@@ -497,9 +586,9 @@ def _mended(results: _Results, mends: Sequence[str], objects: Objects) -> list[d
     return mend_records(results.records(), results.columns, after, rows, chosen)
 
 
-def mended_annotations(path: Path, mends: Sequence[str]) -> bytes:
+def mended_annotations(path: Path, mends: Sequence[str], image_set: str = "") -> bytes:
     """Return an annotation file after mends, otherwise unchanged (see `mended_truth`)."""
-    data, _ = _decoded_truth(path)
+    data, _ = _decoded_truth(annotation_file(path, image_set))
     return mended_truth(data, mends)
 
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 
+from curation.core.columns import distinct
 from curation.core.errors import AnnotationFormatError, DamagedFileError
-from curation.core.json_text import refuse_repeated_keys
 from curation.core.reading import InputFile
 from curation.core.tables import Table, table_lines
-from curation.core.wording import short_repr
+from curation.core.wording import examples, short_repr
 from curation.sources.class_folders import ClassFolders, offered_parts, read_class_folders
+from curation.sources.source import Source
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,25 +111,9 @@ class _Reference(msgspec.Struct, frozen=True, gc=False):
     category_id: _Id | None = None
 
 
-class _Annotation(_Reference, frozen=True):
-    bbox: list[float | None] | None = None
-    iscrowd: int | bool = 0
-
-    @property
-    def is_unusable(self) -> bool:
-        """Whether the box is not four finite numbers with a positive size."""
-        box = self.bbox
-        if box is None or len(box) != 4 or not all(number is not None and math.isfinite(number) for number in box):
-            return True
-        return not (box[2] or 0) > 0 or not (box[3] or 0) > 0
-
-
-_Row = TypeVar("_Row", bound=_Reference)
-
-
-class _File(msgspec.Struct, Generic[_Row], frozen=True):
+class _File(msgspec.Struct, frozen=True):
     images: list[_Named]
-    annotations: list[_Row] = []
+    annotations: list[_Reference] = []
     categories: list[_Named] = []
 
 
@@ -203,6 +187,7 @@ class Inspection:
         ]
 
 
+_COUNTS = ("images", "images_without_boxes", "classes", "boxes", "crowds")
 _PROBLEMS = {
     "repeated_image_ids": "image ids that name several images",
     "images_with_repeated_ids": "images with such ids",
@@ -214,11 +199,8 @@ _PROBLEMS = {
 }
 
 
-def inspect_annotations(path: Path) -> Inspection:
-    """Count the contents of COCO JSON, and its problems (see `curation.inspect`)."""
-    file = InputFile(path, kind="annotation file")
-    refuse_repeated_keys(file.data, str(path), AnnotationFormatError)
-    held = _decoded(file, _File[_Annotation], path)
+def inspect_annotations(path: Path, sha256: str, held: Any) -> Inspection:
+    """Count the contents of COCO JSON that may be broken, and its problems (see `curation.inspect`)."""
     facts = _facts_of(held)
     images = Counter(category for category, _ in {(row.category_id, row.image_id) for row in held.annotations})
     boxes = Counter(row.category_id for row in held.annotations)
@@ -235,30 +217,56 @@ def inspect_annotations(path: Path) -> Inspection:
         - min(len(facts.categories), len({category.name for category in held.categories})),
         "annotations_of_unknown_images": len(facts.orphans),
         "annotations_of_unknown_classes": sum(row.category_id not in facts.categories for row in held.annotations),
-        "unusable_boxes": sum(row.is_unusable for row in held.annotations),
+        "unusable_boxes": sum(not _has_size(row) for row in held.annotations),
     }
     rows = tuple((name, images[number], boxes[number]) for number, name in facts.categories.items())
-    return Inspection(str(path), file.sha256, counts, rows)
+    return Inspection(str(path), sha256, counts, rows)
+
+
+def _has_size(row: Any) -> bool:
+    return bool(row.has_box and min(row.bbox[2:]) > 0)
 
 
 def inspect_class_folders(path: Path, folders: ClassFolders) -> Inspection:
     """Count the photos of class folders, by part where they have parts, and what is left out of them."""
     source = read_class_folders(path, folders, dataset="custom", part="")
-    per_class = np.bincount(source.class_pairs()[1], minlength=len(source.categories)).tolist()
+    inspection = inspect_source(str(path), source)
     parts = {f"images_of_{part}": folders.parts.count(part) for part in offered_parts(folders)}
-    counts = {"images": len(source.images), **parts, "classes": len(source.categories), "boxes": 0}
-    rows = tuple((name, images, 0) for name, images in zip(source.categories.names, per_class, strict=True))
-    notes = tuple(f"Left out: {count:,} {reason}." for reason, count in folders.dropped.items())
-    return Inspection(str(path), source.files[0].sha256, counts | dict.fromkeys(_PROBLEMS, 0), rows, notes=notes)
+    first = {"images": len(source.images), **parts}
+    return replace(inspection, counts=first | inspection.counts)
 
 
-def _decoded(file: InputFile, form: type[_File[_Row]], path: Path) -> _File[_Row]:
-    try:
-        return msgspec.json.decode(file.data, type=form)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        kind = AnnotationFormatError if isinstance(error, msgspec.ValidationError) else DamagedFileError
-        expected = "COCO JSON: images, annotations and categories"
-        raise kind("The file is not COCO JSON", where=str(path), expected=expected, found=str(error)[:200]) from None
+def inspect_source(
+    name: str, source: Source, findings: Sequence[Finding] = (), notes: Sequence[str] = ()
+) -> Inspection:
+    """Count the contents of a source, and return them with findings and notes."""
+    image, category = (column.astype(np.int64) for column in source.class_pairs())
+    n, objects = len(source.categories), source.objects
+    of_class = distinct(image * n + category) % n if n else category
+    images, boxes = (np.bincount(column, minlength=n).tolist() for column in (of_class, category))
+    counts = dict.fromkeys((*_COUNTS, *_PROBLEMS), 0) | {"images": len(source.images), "classes": n}
+    if objects is not None:
+        shown = np.zeros(len(source.images), np.bool_)
+        shown[objects.image] = True
+        counts |= {
+            "images_without_boxes": int((~shown).sum()),
+            "boxes": len(objects),
+            "crowds": int(objects.crowd.sum()),
+            "unusable_boxes": int((objects.boxes[:, 2:] <= 0).any(axis=1).sum()),
+        }
+    else:
+        boxes = [0] * n
+        counts = {key: count for key, count in counts.items() if key not in ("images_without_boxes", "crowds")}
+    rows = tuple(zip(source.categories.names, images, boxes, strict=True))
+    texts = [f"Left out: {count:,} {reason}." for reason, count in source.dropped.items()]
+    return Inspection(name, source.files[0].sha256, counts, rows, tuple(findings), (*texts, *notes))
+
+
+def part_note(part: str, parts: Sequence[str]) -> list[str]:
+    """Return a note on the part of a root that was read, where the root offers parts."""
+    others = examples([name for name in parts if name != part])
+    of_others = f" Other parts: {others}." if others else ""
+    return [f"This is the part {part}: `curation evaluate` reads it with --image-set {part}.{of_others}"] * bool(parts)
 
 
 @dataclass(frozen=True)
@@ -316,10 +324,15 @@ def read_coco_facts(path: Path) -> CocoFacts:
     AnnotationFormatError
         It is not COCO JSON.
     """
-    return _facts_of(_decoded(InputFile(path, kind="annotation file"), _File[_Reference], path))
+    try:
+        return _facts_of(msgspec.json.decode(InputFile(path, kind="annotation file").data, type=_File))
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        kind = AnnotationFormatError if isinstance(error, msgspec.ValidationError) else DamagedFileError
+        expected = "COCO JSON: images, annotations and categories"
+        raise kind("The file is not COCO JSON", where=str(path), expected=expected, found=str(error)[:200]) from None
 
 
-def _facts_of(coco: _File[Any]) -> CocoFacts:
+def _facts_of(coco: Any) -> CocoFacts:
     images = {image.id for image in coco.images}
     declared = {category.id: category.name for category in coco.categories}
     categories = Counter(row.category_id for row in coco.annotations if row.category_id is not None)

@@ -129,33 +129,41 @@ class Columns:
 
     Attributes
     ----------
-    images : list of int or str
+    images : list of int or str, or ndarray of int64
         Names in the file, or ids of the truth for images that a reader finds.
-    classes : list of int, str or None
+    classes : list of int, str or None, or ndarray of int64
     boxes : ndarray of float64, shape (n, 4)
         Four numbers of any layout and unit; NaN where a record has none.
     scores : ndarray of float64, shape (n,)
         NaN where a record has none.
-    references : list of int or str, or None
+    references : list of int or str, ndarray of int64, or None
         Names of the images in the file, if `images` may differ from them.
     """
 
-    images: Sequence[Id]
-    classes: Sequence[Id | None]
+    images: Sequence[Id] | Int64s
+    classes: Sequence[Id | None] | Int64s
     boxes: Floats
     scores: Floats
-    references: Sequence[Id] | None = None
+    references: Sequence[Id] | Int64s | None = None
 
     def __len__(self) -> int:
         return len(self.scores)
 
+    @property
+    def names(self) -> Any:
+        """Names of the images in the file."""
+        return self.images if self.references is None else self.references
+
     def take(self, rows: Int64s) -> Columns:
-        """Return some rows."""
-        images, classes, references = (
-            None if column is None else [column[row] for row in rows.tolist()]
-            for column in (self.images, self.classes, self.references)
-        )
-        return Columns(images or [], classes or [], self.boxes[rows], self.scores[rows], references)
+        """Return some rows; their ids and classes are lists."""
+
+        def some(column: Any) -> Any:
+            if isinstance(column, np.ndarray):
+                return column[rows].tolist()
+            return None if column is None else [column[row] for row in rows.tolist()]
+
+        columns = self.boxes[rows], self.scores[rows], some(self.references)
+        return Columns(some(self.images), some(self.classes), *columns)
 
 
 @dataclass(frozen=True)
@@ -237,8 +245,11 @@ class Objects:
             sizes=np.nan_to_num(self.sizes).clip(0, 2**31 - 1).astype(np.int32),
         )
 
-    def positions(self, images: Sequence[Id]) -> Int64s:
+    def positions(self, images: Sequence[Id] | Int64s) -> Int64s:
         """Return the position of each image; -1 where the truth lacks it."""
+        if isinstance(images, np.ndarray):
+            values, rows = np.unique(images, return_inverse=True)
+            return self.positions(values.tolist())[rows]
         return np.array([self.image_position.get(image, -1) for image in images], np.int64)
 
 
@@ -323,8 +334,7 @@ def apply_mends(columns: Columns, mends: Mapping[str, str], truth: Objects) -> t
     rows = np.arange(len(columns))
     for key, value in mends.items():
         if key == "image_ids":
-            references = columns.references or columns.images
-            images = _mapped(references, image_map(value, truth), columns.images)
+            images = _mapped(columns.names, image_map(value, truth), columns.images)
             columns = replace(columns, images=images)
         elif key == "boxes":
             # Missing images get the size 1, 1.
@@ -349,6 +359,8 @@ def usable(columns: Columns, truth: Objects) -> Bools:
 
 def has_class(columns: Columns, known: Collection[Id | None]) -> Bools:
     """Return whether the class of each detection is in `known`."""
+    if isinstance(columns.classes, np.ndarray):
+        return np.isin(columns.classes, np.array([number for number in known if isinstance(number, int)], np.int64))
     return np.fromiter((category in known for category in columns.classes), np.bool_, len(columns))
 
 
@@ -380,12 +392,12 @@ def mend_records(
     for index, row in enumerate(rows.tolist()):
         record = dict(records[row])
         if "image_ids" in mends:
-            record["image_id"] = after.images[index]
+            record["image_id"] = _plain(after.images[index])
             # A file name would take precedence over the id.
             record.pop("file_name", None)
         if after.classes[index] != before.classes[row]:
             record.pop("category", None)
-            record["category_id"] = after.classes[index]
+            record["category_id"] = _plain(after.classes[index])
         if "boxes" in mends and np.isfinite(after.boxes[index]).all():
             record["bbox"] = after.boxes[index].tolist()
         if "scores" in mends and np.isfinite(after.scores[index]):
@@ -394,8 +406,13 @@ def mend_records(
     return mended
 
 
-def _mapped(ids: Sequence[Any], known: Mapped, others: Sequence[Any]) -> list[Any]:
+def _plain(value: Any) -> Any:
+    return int(value) if isinstance(value, np.integer) else value
+
+
+def _mapped(ids: Any, known: Mapped, others: Any) -> list[Any]:
     """Return the new ids; an id that the mend does not cover is replaced by its entry in `others`."""
+    ids, others = (column.tolist() if isinstance(column, np.ndarray) else column for column in (ids, others))
     table = {old: known(old) for old in dict.fromkeys(ids)}
     return [other if table[old] is None else table[old] for old, other in zip(ids, others, strict=True)]
 
@@ -537,14 +554,22 @@ def _majority(tally: Counter[int], *, fewest: int) -> int | None:
     return number if most >= max(fewest, 0.6 * tally.total()) else None
 
 
+def coded(values: Any) -> Int64s:
+    """Return the number of each distinct value, counted from 0 in the order of first appearance, shape (n,)."""
+    if isinstance(values, np.ndarray):
+        _, first, rows = np.unique(values, return_index=True, return_inverse=True)
+        return np.argsort(np.argsort(first))[rows]
+    codes = {value: code for code, value in enumerate(dict.fromkeys(values))}
+    return np.fromiter(map(codes.__getitem__, values), np.int64, len(values))
+
+
 def sample(columns: Columns) -> Int64s:
     """Return a sample of rows, ascending: the best and worst scores of each image, and every k-th of many images."""
-    import pandas as pd
-
-    image: Int64s = pd.factorize(np.array(columns.images, object))[0]
-    frame = pd.DataFrame({"image": image, "score": columns.scores}).sort_values("score", kind="stable")
-    of_image = frame.groupby("image", sort=False)
-    ends = np.minimum(of_image.cumcount(), of_image.cumcount(ascending=False)) < _OF_IMAGE
-    ends_of_images = np.sort(frame.index[ends].to_numpy(np.int64))
-    rows: Int64s = ends_of_images[image[ends_of_images] % max(1, math.ceil(len(ends_of_images) / MOST_ROWS)) == 0]
-    return rows
+    image = coded(columns.images)
+    counts = np.bincount(image)
+    step = max(1, math.ceil(int(np.minimum(counts, 2 * _OF_IMAGE).sum()) / MOST_ROWS))
+    rows = np.flatnonzero(image % step == 0)
+    order = rows[np.lexsort((columns.scores[rows], image[rows]))]
+    of_image = counts[image[order]]
+    rank = np.arange(len(order)) - np.searchsorted(image[order], image[order])
+    return np.sort(order[np.minimum(rank, of_image - 1 - rank) < _OF_IMAGE])

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from curation.core.columns import distinct
 from curation.core.wording import counted, examples
 from curation.evaluation.problem import UNKNOWN, UNKNOWN_NUMBER, Bools, Floats, Int64s
 from curation.extensions.diagnosis.inspection import Finding, box_words
@@ -37,6 +38,7 @@ from curation.extensions.diagnosis.mends import (
     boxes_in_pixels,
     category_map,
     class_votes,
+    coded,
     first_of_each,
     has_class,
     image_map,
@@ -188,6 +190,8 @@ _SURE = 100
 """Boxes of a real detector that fix a scale or an offset; of fewer it is printed as an estimate."""
 _MOST_PAIRS = 100
 """Category ids that a mend lists one by one."""
+_SCREENED = 2_000
+"""Detections that choose between many readings."""
 _BEYOND = 1e18
 """Coordinates above this limit are ignored when estimating a mend."""
 
@@ -207,7 +211,7 @@ class _Reading(NamedTuple):
 
 def explain(columns: Columns, truth: Objects) -> tuple[list[Finding], dict[str, int]]:
     """Return the mistakes in detections, in the order of their mends, and counts."""
-    counts = {"detections": len(columns), "images": len(set(columns.images)), "images_of_truth": len(truth.images)}
+    counts = {"detections": len(columns), "images": _distinct(columns.images), "images_of_truth": len(truth.images)}
     if not len(columns):
         return [], counts
     some = columns.take(sample(columns))
@@ -228,6 +232,10 @@ def explain(columns: Columns, truth: Objects) -> tuple[list[Finding], dict[str, 
     return findings, counts
 
 
+def _distinct(values: Any) -> int:
+    return len(distinct(values) if isinstance(values, np.ndarray) else set(values))
+
+
 def _overlaps(columns: Columns, truth: Objects) -> tuple[Floats, Int64s]:
     return best_overlaps(columns.boxes, truth.positions(columns.images), truth)
 
@@ -243,15 +251,24 @@ def _multiplies(now: int, then: int, n: int, *, low: float = 0.0) -> bool:
 
 def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
     """Find image ids and boxes of another convention, tested together."""
-    names = image_mends([*dict.fromkeys(columns.references or columns.images)], truth)
+    names = image_mends([*dict.fromkeys(columns.names)], truth)
     by_ids = {name: _placed(_with_ids(columns, name, truth), truth) for name in names}
     usual = [f"{layout}:{unit}".rstrip(":") for unit in UNITS for layout in LAYOUTS]
-    readings = [_reading(*pair, truth, name, form) for name, pair in by_ids.items() for form in usual]
+    # Few detections tell which readings are worth a test on all.
+    step = math.ceil(len(columns) / _SCREENED)
+    few = {name: (boxes[::step], positions[::step]) for name, (boxes, positions) in by_ids.items()}
+    screened = [_reading(*pair, truth, name, form) for name, pair in few.items() for form in usual]
+    most = max(reading.hits for reading in screened)
+    chosen = [screened[0], *(reading for reading in screened[1:] if 2 * reading.hits >= most)]
+    readings = [_reading(*by_ids[one.ids], truth, one.ids, one.boxes) for one in chosen]
     now = readings[0]
     best = max(readings, key=lambda reading: reading.hits)
     plain = best if _multiplies(now.hits, best.hits, best.looked_at) else now
     if plain.share < 0.5:
-        fitted = [_reading(*pair, truth, name, form) for name, pair in by_ids.items() for form in _fitted(*pair, truth)]
+        likely = [name for name, pair in few.items() if _is_fitted(*pair, truth, plain)]
+        fitted = [
+            _reading(*by_ids[name], truth, name, form) for name in likely for form in _fitted(*by_ids[name], truth)
+        ]
         # Some offset fits three boxes of any six.
         most = max(best.hits + 1, _MANY)
         readings += [new for new in fitted if new.hits >= most and _multiplies(plain.hits, *new[2:])]
@@ -273,7 +290,7 @@ def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
             yield from _strays(columns, truth, names)
         return
     # The reading with unchanged boxes.
-    before = next(reading for reading in readings if reading.ids == best.ids and reading.boxes == "xywh")
+    before = _reading(*by_ids[best.ids], truth, best.ids, "xywh")
     if best.ids and before.hits:
         shares = (reading.hits / len(columns) for reading in (now, before))
         yield _ids_finding(best.ids, "detections on an object of their image (IoU >= 0.5)", *shares)
@@ -286,6 +303,12 @@ def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
         mistake = f"Boxes are {box_words(best.boxes, unit)}; expected x, y, width, height in pixels"
         evidence = "detections on an object (IoU >= 0.5)"
         yield Finding(mistake, evidence, before.share, best.share, f"boxes={best.boxes}")
+
+
+def _is_fitted(boxes: Floats, positions: Int64s, truth: Objects, plain: _Reading) -> bool:
+    """Return whether a form of `_fitted` lays more of a few boxes on objects than the best usual reading."""
+    least = max(plain.share * len(boxes), 1)
+    return any(_reading(boxes, positions, truth, "", form).hits > least for form in _fitted(boxes, positions, truth))
 
 
 def _is_rough(boxes: Floats, positions: Int64s, truth: Objects, best: _Reading) -> bool:
@@ -332,8 +355,9 @@ def truth_layout(columns: Columns, truth: Objects) -> tuple[Finding | None, Obje
         chosen = [form for form, count in counts.items() if 2 * count >= best][: 1 if best else None]
         finding = layout_mistake(chosen, truth.boxes, sizes, is_settled=is_settled)
         return finding, mended(chosen[0]) if finding and finding.mend else truth
-    if not n or (now := hits("xywh", *forms)) >= 0.25 * n:
+    if not n or any(hits("xywh", form) >= 0.25 * n for form in forms):
         return None, truth
+    now = hits("xywh", *forms)
     counts = {form: hits(form, "xywh") for form in forms[1:]}
     form = max(counts, key=lambda name: counts[name])
     if not _multiplies(now, counts[form], n, low=0.1) or not _fits_own_images(
@@ -350,8 +374,8 @@ def other_images(columns: Columns, truth: Objects) -> Finding | None:
     The three best detections of each image are compared, by those that lie on an object under one reading alone. A
     reading that has all numbers, of which the truth lacks some, need not be better by boxes.
     """
-    references = columns.references or columns.images
-    images = _coded(references)
+    references = columns.names
+    images = coded(references)
     order = np.lexsort((-columns.scores, images))
     begin = np.flatnonzero(np.diff(images[order], prepend=-1))
     rank = np.arange(len(order)) - np.repeat(begin, np.diff(begin, append=len(order)))
@@ -379,11 +403,6 @@ def other_images(columns: Columns, truth: Objects) -> Finding | None:
         mistake, command = "Image ids are numbers that several files share", "name images by file_name, with folders"
         return finding._replace(what=mistake, mend="", mended=None, command=command)
     return None
-
-
-def _coded(values: Sequence[Any]) -> Int64s:
-    codes = {value: code for code, value in enumerate(dict.fromkeys(values))}
-    return np.fromiter(map(codes.__getitem__, values), np.int64, len(values))
 
 
 def _with_ids(columns: Columns, name: str, truth: Objects) -> Columns:
@@ -493,13 +512,13 @@ def image_mends(ids: Sequence[Id], truth: Objects) -> list[str]:
 
 def _fitted(boxes: Floats, positions: Int64s, truth: Objects) -> Iterator[str]:
     """Return forms of boxes by a factor, a network's input size, or an offset that pairs of boxes vote for."""
-    import pandas as pd
-
     chosen = positions[np.cumsum(truth.count[positions]) <= 20 * MOST_ROWS]
-    rows, objects = (pd.DataFrame({"image": column, "row": range(len(column))}) for column in (chosen, truth.image))
-    pairs = rows.merge(objects, on="image", suffixes=("", "_of_object"))
-    raw, targets, sizes = boxes[pairs["row"]], truth.boxes[pairs["row_of_object"]], truth.sizes[pairs["image"]]
-    for layout in LAYOUTS[:3] if len(pairs) else ():
+    counts = truth.count[chosen]
+    rows = np.repeat(np.arange(len(chosen)), counts)
+    first = np.searchsorted(truth.image, chosen) - np.cumsum(counts) + counts
+    objects = np.arange(len(rows)) + np.repeat(first, counts)
+    raw, targets, sizes = boxes[rows], truth.boxes[objects], truth.sizes[chosen[rows]]
+    for layout in LAYOUTS[:3] if len(rows) else ():
         pixels = boxes_in_pixels(raw, layout, sizes)
         # Some votes have more digits than a mend accepts.
         yield from filter(is_form, (f"{layout}:{unit}" for unit in _votes(pixels, targets, sizes)))
@@ -554,7 +573,7 @@ def _factor(boxes: Floats, targets: Floats, form: str) -> Iterator[str]:
 
 def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
     """Find category ids that are missing or of another numbering, by the classes of the objects that boxes lie on."""
-    if nameless := columns.classes.count(None):
+    if nameless := [*columns.classes].count(None):
         share, advice = 1 - nameless / len(columns.classes), "write category_id into each record, or category: a name"
         yield Finding("Detections name no class", "records with category_id or category", share, command=advice)
         return
@@ -656,9 +675,12 @@ def _unusable(columns: Columns, truth: Objects) -> Iterator[Finding]:
         command = "" if mend else "write x, y, width, height in pixels into each record"
         yield Finding(mistake, "records with a box", float(has_box.mean()), 1.0 if mend else None, mend, command)
     known = has_class(columns, {*truth.category_position, UNKNOWN, UNKNOWN_NUMBER})
-    if known.all() or not truth.categories or None in columns.classes:
+    if known.all() or not truth.categories:
         return
-    strange = Counter(repr(columns.classes[row])[:40] for row in np.flatnonzero(~known).tolist())
+    others = columns.take(np.flatnonzero(~known)).classes
+    if None in others:
+        return
+    strange = Counter(repr(name)[:40] for name in others)
     names = examples([f"{name} ({count:,})" for name, count in strange.most_common()], shown=6)
     rows = f"{int((~known).sum()):,} of {counted(len(known), 'detection')}"
     mistake = f"{rows} are of classes that the truth lacks: {names}"
@@ -715,18 +737,25 @@ def _scored(columns: Columns, truth: Objects) -> Iterator[Finding]:
 
 
 def _repeated(columns: Columns, truth: Objects) -> Iterator[Finding]:
-    distinct = len(first_of_each(columns)) / len(columns)
-    if distinct <= 0.9 and len(columns) >= _MANY:
+    # Rows whose boxes and scores differ are different; the rows themselves take ten times as long to compare.
+    numbers = (np.column_stack([columns.boxes, columns.scores]) + 0.0).view(np.uint64)
+    mixed = (numbers * np.array([3, 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 1], np.uint64)).sum(1)
+    if len(distinct(mixed)) > 0.9 * len(columns):
+        return
+    share = len(first_of_each(columns)) / len(columns)
+    if share <= 0.9 and len(columns) >= _MANY:
         yield Finding(
-            "Detections are repeated to the last digit: joined files?", "distinct detections", distinct, 1.0,
+            "Detections are repeated to the last digit: joined files?", "distinct detections", share, 1.0,
             "duplicates=drop")  # fmt: skip
 
 
 def _thin(columns: Columns, truth: Objects) -> Iterator[Finding]:
     """Find files with only one detection per image although most images show several objects."""
-    most = Counter(columns.images)
-    counts = truth.count[[truth.image_position[image] for image in most if image in truth.image_position]]
-    if len(most) >= 2 * _MANY and max(most.values()) == 1 and len(counts) and np.median(counts) >= 2:
+    if _distinct(columns.images) < max(2 * _MANY, len(columns)):
+        return
+    positions = truth.positions(columns.images)
+    counts = truth.count[positions[positions >= 0]]
+    if len(counts) and np.median(counts) >= 2:
         yield Finding(
             "Each image has one detection, most images show several objects",
             "objects that can be found at most",

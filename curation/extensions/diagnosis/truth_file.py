@@ -14,7 +14,9 @@ import shlex
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,10 +35,15 @@ from curation.core.writing import write_bytes
 from curation.evaluation.detection_files import Int64
 from curation.evaluation.inputs import Policy, Reading, detections_of, known_classes
 from curation.evaluation.problem import Bools
+from curation.evaluation.readers import OpenedColumns, read_detections
 from curation.evaluation.truth import Part, ground_truth
 from curation.extensions.diagnosis.inspection import Finding
 from curation.extensions.diagnosis.mends import Objects, boxes_in_pixels, is_form
 from curation.extensions.diagnosis.mistakes import other_mistakes
+from curation.sources.fiftyone_view import is_named
+from curation.sources.object_rows import row_files
+from curation.sources.opening import as_source, parts_at
+from curation.sources.source import Source
 
 
 def plain_json(data: bytes) -> bytes:
@@ -266,6 +273,122 @@ def _sizes(annotated: AnnotationFile) -> dict[Any, tuple[float, float]]:
     }
 
 
+@dataclass(frozen=True)
+class ReadTruth:
+    """A truth that `curation evaluate` reads, with the attributes of a `TruthFile`.
+
+    Attributes
+    ----------
+    path : Path
+        What it was read from; for annotations in memory, the name of their type.
+    source : Source
+    part : Part
+    findings, mends, commands, notes
+        See `TruthFile`.
+    """
+
+    path: Path
+    source: Source
+    part: Part
+    findings: tuple[Finding, ...] = ()
+    mends: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def objects(self) -> Objects:
+        """The objects, crowds included, with the classes in the order of the file."""
+        images, categories, truth = self.source.images, self.source.categories, self.source.require_objects("It")
+        order = np.argsort(truth.image, kind="stable")
+        sizes = np.stack([images.widths, images.heights], axis=1).astype(np.float64)
+        pairs = zip(categories.names, categories.category_ids, strict=True)
+        return Objects(
+            (images.numbers if images.text_ids is None else images.text_ids).tolist(),
+            images.file_names.tolist(),
+            np.where(sizes > 0, sizes, np.nan),
+            [name if number is None else number for name, number in pairs],
+            categories.names,
+            truth.image[order].astype(np.int64),
+            truth.category[order].astype(np.int64),
+            truth.boxes[order],
+            () if images.listed is None else images.listed.tolist(),
+            self.source.image_ids.tolist(),
+        )
+
+    def with_layout(self, layout: Finding | None) -> ReadTruth | TruthFile:
+        """Return the truth with its mistakes; `layout` is the one in the layout of its boxes."""
+        truth, index = self.part.truth, self.part.truth.image_index
+        ids = np.array(index.ids, object)[truth.file_positions] if len(index) else np.empty(0, object)
+        others = other_mistakes(
+            truth.boxes,
+            truth.stated_sizes[truth.image],
+            crowd=truth.crowd,
+            files=np.array(index.names, object)[truth.file_positions].tolist(),
+            ids=ids.tolist(),
+            image_at=lambda row: str(ids[truth.image[row]]),
+            has_layout=layout is not None,
+        )
+        findings = [*([layout] if layout else []), *others]
+        if any(finding.mend for finding in findings) and self.path.is_file():
+            with suppress(msgspec.MsgspecError, UnicodeError):
+                data = plain_json(InputFile(self.path).data)
+                return TruthFile(self.path, data, msgspec.json.decode(data, type=AnnotationFile), layout)
+        advice = "rewrite the boxes and flags of the files in the form of their format"
+        is_zero = bool((self.source.require_objects("It").numbers == 0).any())
+        return replace(
+            self,
+            findings=tuple(
+                finding._replace(mend="", command=advice) if finding.mend else finding for finding in findings
+            ),
+            notes=(_ZERO,) if is_zero else (),
+        )
+
+
+def read_truth(annotations: Any, image_set: str = "", source: Source | None = None) -> ReadTruth:
+    """Return a truth as `curation evaluate` reads it: of a root with several parts, its test part or the named one.
+
+    Parameters
+    ----------
+    annotations : path, mapping, DataFrame, FiftyOne view, or Source
+    image_set : str
+    source : Source, optional
+        What they hold, where it is read already.
+
+    Raises
+    ------
+    CurationError
+        `curation evaluate` refuses it.
+    """
+    source = source or opened(annotations, image_set)
+    path = annotations if isinstance(annotations, Path) else Path(type(annotations).__name__)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ReadTruth(path, source, ground_truth(source, known_classes(source), has_doubt=False))
+
+
+def opened(annotations: Any, image_set: str = "") -> Source:
+    """Return the source of annotations in any form, as `curation evaluate`, `init` and `build` read them."""
+    if not isinstance(annotations, Path) or is_named(annotations):
+        return as_source(annotations, dataset="coco", part=image_set)
+    parts = offered_parts(annotations)
+    if annotations.is_file() and not parts and not annotations.name.removesuffix(".gz").endswith((".json", ".jsonl")):
+        return as_source(annotations, dataset="custom", part=image_set)
+    return Reading(image_set=image_set or usual_part(parts)).open(annotations)
+
+
+def usual_part(parts: Sequence[str]) -> str:
+    """Return the part that is read unless another one is named: a test part, else a validation part, else the first."""
+    usual = [part for name in ("test", "val") for part in parts if part.startswith(name)]
+    return [*usual, *parts, "test"][0]
+
+
+def offered_parts(path: Path) -> tuple[str, ...]:
+    """Return the parts that a root of any layout, or a ``data.yaml``, offers."""
+    with suppress(CurationError):
+        return parts_at(path, "voc2007" if path.is_dir() and not row_files(path) else "custom")
+    return ()
+
+
 class TruthFile:
     """The mistakes of an annotation file, and the file after all mends.
 
@@ -331,24 +454,22 @@ def refusal(error: CurationError, side: Any) -> Finding:
     return Finding(f"`curation evaluate` refuses the {side}: {error.what}", evidence, None, command=command, side=side)
 
 
-def refused_truth(path: Path) -> list[Finding]:
-    """Return the finding that `curation evaluate` refuses an annotation file; empty if it reads the file."""
-    try:
-        _as_file(b"", path, False, _read_truth)
-    except CurationError as error:
-        return [refusal(error, "truth")]
-    return []
-
-
-def read_detection_records(data: bytes | None, path: Path, part: Part) -> CurationError | None:
+def read_detection_records(
+    data: bytes | None, path: Path, part: Part, columns: OpenedColumns | None
+) -> CurationError | None:
     """Return why `curation evaluate` refuses detections; None if it reads them.
 
     Parameters
     ----------
     data : bytes or None
         Mended records in JSON; by default the content of the file.
+    columns : OpenedColumns or None
+        The columns of the file, where they are read already.
     """
     try:
+        if data is None and columns:
+            read_detections(path, part.truth, columns=columns)
+            return None
         _as_file(data or b"", path, data is not None, lambda file: detections_of(file, part, Policy()))
     except CurationError as error:
         return error

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from curation.cli.output import Answer, Line, Table, warn
-from curation.cli.outputs import KEPT, OUTPUT_FILE
+from curation.cli.outputs import KEPT, output_file
 from curation.cli.verbs.review.decisions import apply, kappa_text, summary
 from curation.cli.verbs.review.propose import propose
 from curation.core.wording import counted, examples
@@ -146,7 +146,7 @@ def _status_lines(progress: Progress) -> list[Line]:
     return lines
 
 
-def export(*, folder: Folder, out: Annotated[Path, OUTPUT_FILE]) -> Answer:
+def export(*, folder: Folder, out: Annotated[Path, output_file(".jsonl")]) -> Answer:
     """Write the current decisions to a file.
 
     Parameters

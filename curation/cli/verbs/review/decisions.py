@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from curation.cli.output import Answer, Line, Table, counted_examples
-from curation.cli.outputs import NEW_MANIFEST, OUTPUT_FILE
+from curation.cli.outputs import NEW_MANIFEST, output_file
 from curation.manifest.manifest import write_manifest
 from curation.review.decisions.agreement import Kappa, ListCount, StageAgreement
 from curation.review.decisions.application import UNJUDGED, Application, Coverage
@@ -22,7 +22,7 @@ def summary(
     report: Annotated[DecisionReport, report_decisions],
     /,
     *,
-    out: Annotated[Path | None, OUTPUT_FILE] = None,
+    out: Annotated[Path | None, output_file(".jsonl")] = None,
     strict: bool = False,
 ) -> Answer:
     """Summarise recorded decisions: counts, repeats, conflicts, agreement of reviewers, staleness.

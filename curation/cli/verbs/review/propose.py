@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from curation.cli.output import Answer, Line, Table
-from curation.cli.outputs import OUTPUT_FILE
+from curation.cli.outputs import output_file
 from curation.review.proposals.proposal import ProposalSet, write_proposals
 from curation.review.proposals.propose import propose_from_files
 
@@ -14,7 +14,7 @@ _SHOWN = 12
 
 
 def propose(
-    made: Annotated[ProposalSet, propose_from_files], /, *, out: Annotated[Path | None, OUTPUT_FILE] = None
+    made: Annotated[ProposalSet, propose_from_files], /, *, out: Annotated[Path | None, output_file(".jsonl")] = None
 ) -> Answer:
     """Rank the images of an OOD source that may hold an ID class; near and far, as proposals.
 
