@@ -25,7 +25,8 @@ _ROLE_WORD = re.compile(rf"({'|'.join(sorted(_WORDS, key=len, reverse=True))})?(
 _UNIT = re.compile(r"[^\W_]+")
 _PIECES = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=\d)(?=\D)|(?<=\D)(?=\d)")
 _NAMES = 1 << 13
-_SUFFIX = re.compile(r"(?i)\.(?:txt|list|lst|csv|tsv|jsonl?|odgt|ya?ml)$")
+_SUFFIX = re.compile(r"(?i)(?:-\d{5}-of-\d{5})?(?:\.(?:txt|list|lst|csv|tsv|jsonl?|odgt|ya?ml|parquet))?$")
+"""What a name ends with and says nothing: a shard of a table, and the suffix of a file."""
 
 
 @dataclass(frozen=True, slots=True)

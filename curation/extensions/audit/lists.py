@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -166,6 +167,13 @@ class ListSet:
 
     def __len__(self) -> int:
         return len(self.lists)
+
+    @cached_property
+    def folder(self) -> str:
+        """The folder that all lists are in, with its slash; reports print names below it."""
+        folders = [listed.name.rpartition("/")[0] for listed in self.lists]
+        common = os.path.commonpath(folders) if folders and all(folders) else ""
+        return f"{common}/" if common else ""
 
     @cached_property
     def index(self) -> dict[str, int]:
