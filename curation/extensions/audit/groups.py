@@ -31,7 +31,8 @@ LARGEST_GROUP = 0.2
 """Fewer groups, or one with a larger share of all lines, may be classes where the name does not say what they are."""
 GROUP_COLUMNS = (
     "patient", "subject", "case", "study", "lesion", "video", "clip", "sequence", "scene", "slide",
-    "drive", "session", "recording", "speaker", "site", "location", "group", "source_id",
+    "drive", "session", "recording", "speaker", "site", "location", "group", "source_id", "user", "participant",
+    "src_file", "source_file",
 )  # fmt: skip
 """Names of columns that say that their values are groups; ``patient_id`` and ``PatientID`` are read as ``patient``."""
 _SHOWN = 3

@@ -317,7 +317,7 @@ def roles_share_no_image(target: AuditTarget) -> Outcome:
     pairs = [pair for pair in target.pairs if pair.roles != ("train", "val")]
     outcome = _apart(target, pairs)
     trained = target.with_role("train", "finetune", "val")
-    if not trained and all(finding.verdict == "pass" for finding in outcome.findings):
+    if not (trained or pairs) and all(finding.verdict == "pass" for finding in outcome.findings):
         return not_applicable("there is no train or finetune or val list")
     return Outcome((*outcome.findings, *_allowed(target)), outcome.total) if outcome.findings else outcome
 
@@ -370,7 +370,7 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
             if how
             else "the same images, with other repeats"
         )
-        like = f"{first.role} and {second.role} are the same list twice, {how or 'with other repeats'}"
+        like = f"{' and '.join(filter(None, (first.role, second.role))) or 'two folds'} are the same list twice, {how or 'with other repeats'}"
         return replace(finding, text=text, like=like, hint=f"remove one of them; {_WHOLE_DOMAINS}")
     if len(images) == here[1] and first.role == "train":
         rest = [
@@ -496,7 +496,7 @@ def _goes_through(numbers: Sequence[int], others: Sequence[int], shared: int) ->
 def _equal(pair: ComparedPair) -> str:
     """Return how two lists of the same images are equal; ``""`` where one repeats some more often."""
     digests = [part.sha256 for part in (pair.first, pair.second)]
-    if digests[0] and digests[0] == digests[1]:
+    if digests[0] and digests[0] == digests[1] and pair.first.file != pair.second.file:
         return "byte for byte"
     first, second = pair.first.members, pair.second.members
     if np.array_equal(first, second):
