@@ -21,15 +21,25 @@ from curation.core.reading import InputFile
 from curation.core.wording import counted, short_repr
 from curation.extensions.audit.identity import Images, first_row_of_each, images_of
 from curation.manifest.header import LabelView
-from curation.sources.class_folders import class_folders
+from curation.sources.class_folders import class_folders, part_of_folder
 from curation.sources.entries import CLASS_FILE, EmptyListError, PublishedFile, PublishedList
-from curation.sources.published_list import YAML_NAMES, files_below_folder, first_line, read_published
+from curation.sources.published_list import (
+    PHOTO_SUFFIXES,
+    YAML_NAMES,
+    files_below_folder,
+    first_line,
+    read_published,
+)
 from curation.sources.source import Bools, Int32s
+from curation.sources.text_lines import box_line
+from curation.sources.yolo import yolo_file
 
 MAX_FILE_BYTES = 512 << 20
 MAX_BYTES = 2 << 30
 """Of all lists together."""
 MAX_LISTS = 4096
+LONGEST_LABELS = 1 << 20
+"""Bytes of the label file of a photo, at most."""
 
 EXPECTED = "one file a line, alone or with labels; a table with a column of files; COCO JSON; more in docs/id_lists.md"
 _LONGEST_KEY = 200
@@ -220,6 +230,9 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
     unread: dict[str, Unread] = {}
     files: dict[str, PublishedFile] = {}
     paths, others = files_below_folder(folder)
+    paths += [yaml for yaml in [yolo_file(folder)] if yaml is not None and yaml not in paths]
+    are_labels = [path.suffix == ".txt" and _is_label_file(path, folder) for path in paths]
+    paths = [path for path, is_label in zip(paths, are_labels, strict=True) if not is_label]
     for path, file in _published(folder, paths, but):
         name = path.relative_to(folder).as_posix()
         if isinstance(file, Unread):
@@ -241,6 +254,8 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
         if len(entries) > MAX_LISTS:
             raise UsageError("Too many lists to compare", where=str(folder), expected=f"at most {MAX_LISTS:,}")
     if not entries and not any(file.form in ("class roles", "class names", "map") for file in files.values()):
+        if any(are_labels):
+            _refuse_labels(folder)
         reasons = "; ".join(f"{name}: {refusal.why}" for name, refusal in list(unread.items())[:3])
         is_photos = False
         with suppress(CurationError):
@@ -262,6 +277,34 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
         for file, listed in [entries[name]]
     )
     return ListSet(folder.resolve().name, lists, images, labels, unread, files, others)
+
+
+def _is_label_file(path: Path, folder: Path) -> bool:
+    """Return whether a file holds the boxes of one photo, or none: in a folder ``labels``, or beside the photo."""
+    beside = any(path.with_suffix(suffix).is_file() for suffix in PHOTO_SUFFIXES)
+    if not (beside or "labels" in path.relative_to(folder).parts[:-1]):
+        return False
+    data = path.read_bytes() if path.stat().st_size <= LONGEST_LABELS else b"?"
+    return data.isspace() or not data or box_line(data) is not None
+
+
+def _refuse_labels(folder: Path) -> None:
+    """Refuse a folder of photos and their label files that no file lists, with the command that writes one."""
+    parts = dict[str, str]()
+    for home in sorted(path for path in folder.rglob("*") if path.is_dir() and "labels" not in path.parts):
+        below = home.relative_to(folder)
+        part = next(filter(None, map(part_of_folder, reversed(below.parts))), "")
+        if part and "images" in below.parts and part not in parts:
+            parts[part] = below.as_posix()
+    content = " ".join(shlex.quote(f"{part}: {below}") for part, below in parts.items())
+    yaml = shlex.quote(str(folder / YAML_NAMES[0]))
+    raise UsageError(
+        "No list of images found",
+        where=str(folder),
+        expected="a data.yaml that names the folders of train, val and test",
+        found="label files of YOLO",
+        hint=f"printf '%s\\n' {content} > {yaml}" if parts else "audit a list of the photos of each part",
+    )
 
 
 def list_of(file: str) -> str:

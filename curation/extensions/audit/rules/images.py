@@ -41,7 +41,6 @@ from curation.sources.datasets import namespace_of
 from curation.sources.list_roles import read_role
 from curation.sources.opening import open_path
 from curation.sources.photos import PhotoFolder
-from curation.sources.published_list import YAML_NAMES
 from curation.sources.source import Bools, Int32s, Int64s, Source
 from curation.sources.voc import VOC_FOLDERS, VOC_SETS
 
@@ -440,7 +439,7 @@ def _annotations(target: AuditTarget, part: AuditedList) -> tuple[Source, Path] 
         use = "all"
     elif file.parent.match(VOC_SETS) and part.read.labels is None and part.name == list_of(part.file):
         path, use = file.absolute().parents[2], file.stem
-    elif file.name.lower() in YAML_NAMES:
+    elif target.published.files[part.file].form == "data yaml":
         path, use = file, part.name.removeprefix(f"{list_of(part.file)}/")
     else:
         return None
