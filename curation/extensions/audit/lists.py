@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +19,7 @@ from curation.core.errors import AnnotationFormatError, CurationError, DamagedFi
 from curation.core.files import inside, missing_path
 from curation.core.ids import ImageId
 from curation.core.reading import InputFile
+from curation.core.tables import grouped
 from curation.core.wording import counted, short_repr
 from curation.extensions.audit.identity import Images, first_row_of_each, images_of
 from curation.manifest.header import LabelView
@@ -32,7 +34,7 @@ from curation.sources.published_list import (
 )
 from curation.sources.source import Bools, Int32s
 from curation.sources.text_lines import box_line
-from curation.sources.yolo import yolo_file
+from curation.sources.yolo import CLASS_NAMES, yolo_file
 
 MAX_FILE_BYTES = 512 << 20
 MAX_BYTES = 2 << 30
@@ -40,6 +42,7 @@ MAX_BYTES = 2 << 30
 MAX_LISTS = 4096
 LONGEST_LABELS = 1 << 20
 """Bytes of the label file of a photo, at most."""
+_FEWEST_LABELS = 3
 
 EXPECTED = "one file a line, alone or with labels; a table with a column of files; COCO JSON; more in docs/id_lists.md"
 _LONGEST_KEY = 200
@@ -231,8 +234,8 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
     files: dict[str, PublishedFile] = {}
     paths, others = files_below_folder(folder)
     paths += [yaml for yaml in [yolo_file(folder)] if yaml is not None and yaml not in paths]
-    are_labels = [path.suffix == ".txt" and _is_label_file(path, folder) for path in paths]
-    paths = [path for path, is_label in zip(paths, are_labels, strict=True) if not is_label]
+    labels_of_photos = _label_files(paths)
+    paths = [path for path in paths if path not in labels_of_photos]
     for path, file in _published(folder, paths, but):
         name = path.relative_to(folder).as_posix()
         if isinstance(file, Unread):
@@ -254,8 +257,8 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
         if len(entries) > MAX_LISTS:
             raise UsageError("Too many lists to compare", where=str(folder), expected=f"at most {MAX_LISTS:,}")
     if not entries and not any(file.form in ("class roles", "class names", "map") for file in files.values()):
-        if any(are_labels):
-            _refuse_labels(folder)
+        if labels_of_photos:
+            _refuse_labels(folder, labels_of_photos)
         reasons = "; ".join(f"{name}: {refusal.why}" for name, refusal in list(unread.items())[:3])
         is_photos = False
         with suppress(CurationError):
@@ -279,16 +282,27 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
     return ListSet(folder.resolve().name, lists, images, labels, unread, files, others)
 
 
-def _is_label_file(path: Path, folder: Path) -> bool:
-    """Return whether a file holds the boxes of one photo, or none: in a folder ``labels``, or beside the photo."""
-    beside = any(path.with_suffix(suffix).is_file() for suffix in PHOTO_SUFFIXES)
-    if not (beside or "labels" in path.relative_to(folder).parts[:-1]):
-        return False
-    data = path.read_bytes() if path.stat().st_size <= LONGEST_LABELS else b"?"
-    return data.isspace() or not data or box_line(data) is not None
+def _label_files(paths: Sequence[Path]) -> set[Path]:
+    """Return the files that hold the boxes of one photo each, or none.
+
+    They are beside the photo, in a folder ``labels``, or most files of theirs.
+    """
+    labels = set[Path]()
+    texts = (path for path in paths if path.suffix == ".txt" and path.name != CLASS_NAMES)
+    for home, files in grouped(texts, lambda path: path.parent).items():
+        small = [path for path in files if path.stat().st_size <= LONGEST_LABELS]
+        data = {path: path.read_bytes() for path in small}
+        boxes = [path for path in small if box_line(data[path]) is not None]
+        empty = [path for path in small if not data[path] or data[path].isspace()]
+        if "labels" in home.parts or (len(boxes) >= _FEWEST_LABELS and 2 * len(boxes) + len(empty) > len(files)):
+            labels.update(boxes, empty)
+        else:
+            beside = (path for path in boxes + empty if any(path.with_suffix(end).is_file() for end in PHOTO_SUFFIXES))
+            labels.update(beside)
+    return labels
 
 
-def _refuse_labels(folder: Path) -> None:
+def _refuse_labels(folder: Path, labels: Collection[Path]) -> None:
     """Refuse a folder of photos and their label files that no file lists, with the command that writes one."""
     parts = dict[str, str]()
     for home in sorted(path for path in folder.rglob("*") if path.is_dir() and "labels" not in path.parts):
@@ -296,7 +310,9 @@ def _refuse_labels(folder: Path) -> None:
         part = next(filter(None, map(part_of_folder, reversed(below.parts))), "")
         if part and "images" in below.parts and part not in parts:
             parts[part] = below.as_posix()
-    content = " ".join(shlex.quote(f"{part}: {below}") for part, below in parts.items())
+    numbers = {line.split()[0] for path in labels for line in path.read_text("utf-8", "replace").splitlines() if line.strip()}
+    names = list(map(str, range(1 + max((int(text) for text in numbers if text.isdecimal()), default=0))))
+    content = " ".join(shlex.quote(f"{part}: {below}") for part, below in [*parts.items(), ("names", json.dumps(names))])
     yaml = shlex.quote(str(folder / YAML_NAMES[0]))
     raise UsageError(
         "No list of images found",

@@ -41,7 +41,7 @@ from curation.sources.datasets import namespace_of
 from curation.sources.list_roles import read_role
 from curation.sources.opening import open_path
 from curation.sources.photos import PhotoFolder
-from curation.sources.source import Bools, Int32s, Int64s, Source
+from curation.sources.source import Bools, FileRecord, Images, Int32s, Int64s, Source
 from curation.sources.voc import VOC_FOLDERS, VOC_SETS
 
 SIZES = "the width and height of the images in the annotation file"
@@ -435,11 +435,12 @@ def _annotations(target: AuditTarget, part: AuditedList) -> tuple[Source, Path] 
     if target.published is None or part.whole != part.name:
         return None
     file, path = target.published.files[part.file].path, target.published.labels.get(part.name)
+    is_yolo = target.published.files[part.file].form == "data yaml"
     if path is not None and part.file.endswith(path.name):
         use = "all"
     elif file.parent.match(VOC_SETS) and part.read.labels is None and part.name == list_of(part.file):
         path, use = file.absolute().parents[2], file.stem
-    elif target.published.files[part.file].form == "data yaml":
+    elif is_yolo:
         path, use = file, part.name.removeprefix(f"{list_of(part.file)}/")
     else:
         return None
@@ -448,9 +449,12 @@ def _annotations(target: AuditTarget, part: AuditedList) -> tuple[Source, Path] 
         try:
             source = open_path(path, dataset="lists", part=use, bad_boxes="drop")
         except CurationError:
-            # Other rules report errors of the file.
-            source = None
-        target.cache[key] = source if source and source.objects is not None and len(source.objects) else None
+            # Other rules report errors of the file; photos have bytes without them.
+            names = part.read.images.decode().split("\n")[:-1]
+            images = Images.of(names, file_names=names)
+            source = Source.of_labels("lists", use, images, [], FileRecord(file.name, "", 0, 0)) if is_yolo else None
+        has_boxes = source is not None and source.objects is not None and len(source.objects) > 0
+        target.cache[key] = source if is_yolo or has_boxes else None
     source = target.cache[key]
     return None if source is None else (source, path)
 
