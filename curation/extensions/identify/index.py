@@ -150,6 +150,19 @@ class Fingerprint:
         return (len(self._bare), max(map(int, self._bare)) + 1) if 2 * len(self._bare) > self.stems else (0, 0)
 
     @cached_property
+    def spread(self) -> float:
+        """Length of the range in which the bare numbers lie, without the few far from the others."""
+        low, high = np.quantile(np.array(list(map(int, self._bare)), np.float64), (_FAR, 1 - _FAR))
+        return float(high - low) / (1 - 2 * _FAR) + 1
+
+    @cached_property
+    def whole_paths(self) -> int:
+        """Distinct whole paths, of which several may end in one folder and stem."""
+        if self.images == self.lines or not self.listed.has_folders:
+            return self.images
+        return max(self.images, distinct_lines(self.listed.images).count(b"\n"))
+
+    @cached_property
     def filled_up(self) -> Fingerprint | None:
         """The list with its numbers as COCO writes them, 12 digits, where they are shorter; None where some are not."""
         if len(self._bare) < self.stems or max(self._number_lengths) > 11:
@@ -227,6 +240,7 @@ def _hex(data: bytes) -> str:
 
 MAGIC = b"curation-lists 2\n"
 DECLARATION = "lists.toml"
+_FAR = 0.1
 _MOST_DIGITS, _LARGEST_NUMBER = 18, 1 << 27
 _OF_FINGERPRINT = (
     "key", "lines", "stems", "parent_stems", "numbers", "sha256", "sequence", "repeats", "sha256_stems",
