@@ -289,11 +289,11 @@ def _from_yaml(data: bytes, path: Path, root: Path) -> dict[str, Any]:
             if not is_below(target):
                 notes.append(f"{entry} leads out of the folder and was not read")
             elif target.is_dir():
-                photos = [Path(target, photo) for _, photo, _ in files_below(str(target), PHOTO_SUFFIXES)]
-                names = [Path(os.path.relpath(photo, path.parent)).as_posix() for photo in photos]
-                files += [path.parent / label_of(name) for name in names]
-                lists += _photo_lists(key, names)
-                notes += [f"{entry} holds no photo"] * (not photos)
+                in_folder = [photo for _, photo, _ in files_below(str(target), PHOTO_SUFFIXES)]
+                below = [Path(os.path.relpath(target / photo, path.parent)).as_posix() for photo in in_folder]
+                files += [path.parent / label_of(photo) for photo in below]
+                lists += _photo_lists(key, below)
+                notes += [f"{entry} holds no photo"] * (not below)
             elif not target.is_file():
                 notes.append(f"{entry} is missing")
             elif target.name.lower() in YAML_NAMES:
@@ -317,7 +317,8 @@ def _photo_lists(key: str, names: Sequence[str]) -> list[PublishedList]:
     """Return photos as a list; none where a name is not printable or there are none."""
     if not names or not all(map(str.isprintable, names)):
         return []
-    return [PublishedList(key, "".join(f"{name}\n" for name in names).encode(), np.arange(1, len(names) + 1, dtype=np.int32))]
+    paths = "".join(f"{name}\n" for name in names).encode()
+    return [PublishedList(key, paths, np.arange(1, len(names) + 1, dtype=np.int32))]
 
 
 def safe_yaml(data: bytes, where: str, error: type[CurationError] = AnnotationFormatError) -> dict[str, Any]:

@@ -92,7 +92,8 @@ def read_list_table(data: bytes, where: str, suffix: str) -> dict[str, Any] | No
         is_regular = len(rows) >= SHARE * (len(sample) - 1)
         columns = list(zip(*rows, strict=True)) or [()] * len(header)
         heads = not any(map(FILE_NAME.search, header))
-        if heads and is_regular and len(set(header)) == len(header) and _part_columns(dict(zip(header, columns, strict=True))):
+        is_split = is_regular and len(set(header)) == len(header)
+        if heads and is_split and _part_columns(dict(zip(header, columns, strict=True))):
             return _from_cells(data, mark, [name or f"column {at + 1}" for at, name in enumerate(header)], where)
         if heads and (is_regular or any(name in PATH_COLUMNS for name in header)) and _images_in(header, columns):
             if len(set(header)) < len(header):

@@ -67,9 +67,9 @@ _COUNTER = r"^((?:.*?[^A-Za-z])??(?i:{})[_-]?{})"
 _MORE = r"[^.\d]"
 """What follows the number: a file that is a clip is not a group of images, whereas a patient may have one image."""
 _SLIDE = "slide|region|roi|scan|section|biopsy|tissue|wsi|tumou?r|core"
-_COPY = rf"^(.*[^/ _-])(?:[ _-]+(?:aug|augmented|augmentation|copy)(?:[ _-]?\(?\d+\)?)?)+{_END}"
+_COPY = rf"^(.*[^/ _-])(?:[ _-]+(?i:aug|augmented|augmentation|copy)(?:[ _-]?\(?\d+\)?)?)+{_END}"
 """A name that says that the image was made from another: ``a_augmented_3.jpg``, ``a_aug.jpg``, ``a - Copy (2).jpg``."""
-_CLASS_FOLDER = rf"^\D*$|^n\d{{8}}$|^\d{{1,4}}(?:[._ -]*[A-Za-z].*)?$|^(?i:c|cls|class|cat|category|label|id)[._ -]?\d+$"
+_CLASS_FOLDER = r"^\D*$|^n\d{8}$|^\d{1,4}(?:[._ -]*[A-Za-z].*)?$|^(?i:c|cls|class|cat|category|label|id)[._ -]?\d+$"
 """Names of a folder that may be those of a class: words, a WordNet id, a number."""
 _FRAMES = "text before the frame"
 _NEAR = 0.5
@@ -105,7 +105,9 @@ _PATTERNS = (
     _Pattern("recording", ("recording",), r"(?:^|/)\d-(\d+)-[A-Z]-\d+\.wav$|(?:^|/)(\d+)-\d+-\d+-\d+\.wav$"),
     _Pattern("video", ("video", "clip"), r"(v_\w+_g\d\d)|(?:^|/)(MVI_\d+)/"),
     _Pattern("video", ("video", "clip"), _COUNTER.format("video|vid|clip", r"\d+") + _MORE, in_folders=True),
-    _Pattern(_FRAMES, ("video",), r"^((?:.*/)?[^/]*[^/_-])[_-]?(?i:frame)[_-]?\d+", in_folders=True),
+    _Pattern(
+        _FRAMES, ("video",), r"^((?:.*/)?[^/]*[^/_-])[_-]?(?i:frame)[_-]?\d+|^()(?i:frame)[_-]?\d+", in_folders=True
+    ),
     _Pattern(
         "slide or crop",
         ("slide", "scan"),
@@ -228,6 +230,7 @@ class Groups:
         self.own = tuple(_Pattern(f"--group {text}", ("group",), require_group(text, "--group")) for text in patterns)
         self.column = _column(column)
         self._by_pattern: dict[tuple[int, _Pattern], tuple[Int32s, pa.LargeStringArray]] = {}
+        self._by_original: dict[int, tuple[Int32s, pa.LargeStringArray, pa.LargeStringArray]] = {}
         present = sorted({name for listed in images.lists for name in listed.columns})
         if column and self.column not in set(map(_column, present)):
             raise UsageError(
@@ -266,7 +269,7 @@ class Groups:
             result = _judged(pattern, sides)
             doubt = "" if forced else self._doubt(pattern, sides, result, (a, b))
             if not doubt:
-                return result
+                return replace(result, tried=tuple(text for text in tried if text.startswith("--group")))
             tried.append(f"{pattern.name} ({doubt})")
             why = why or doubt
         return GroupResult("undecidable", of=of, why=why, tried=tuple(dict.fromkeys(tried)))
@@ -319,32 +322,38 @@ class Groups:
         root = [pa.scalar(text, pa.large_string()) for text in (f"{self.images.root}/", "")]
         return compute.binary_join_element_wise(root[0], texts, root[1]) if whole else texts
 
+    def _originals(self, at: int) -> tuple[Int32s, pa.LargeStringArray, pa.LargeStringArray]:
+        """Return the original of each line of a list by its name, all of them, and those that a copy is named after."""
+        from pyarrow import compute
+
+        if at not in self._by_original:
+            unique = self.images.uniques[at]
+            texts = self._paths(unique)
+            names = compute.replace_substring_regex(texts, f"(?:{IMAGE_SUFFIX})|{_COPY}", r"\1")
+            names = compute.replace_substring_regex(names, _ROLE_FOLDER, r"\1")
+            encoded = names.dictionary_encode()
+            lines = encoded.indices.to_numpy()[np.searchsorted(unique, self.images.members[at])]
+            self._by_original[at] = (
+                lines,
+                encoded.dictionary,
+                names.filter(compute.match_substring_regex(texts, _COPY)).unique(),
+            )
+        return self._by_original[at]
+
     def _copies(self, a: int, b: int) -> GroupResult | None:
-        """Return the images made from an image of the other list, or from one that both hold images of, by names."""
+        """Return the images that are made from one photo, by their names, where both lists hold such; else None."""
         import pyarrow as pa
         from pyarrow import compute
 
-        texts = [self._paths(self.images.uniques[at]) for at in (a, b)]
-        is_copy = [matches(names, _COPY) for names in texts]
-        if not any(made.any() for made in is_copy):
+        left, right = self._originals(a), self._originals(b)
+        copied = pa.concat_arrays([left[2], right[2]])
+        if not len(copied):
             return None
-        bases = []
-        for names, made in zip(texts, is_copy, strict=True):
-            originals = compute.replace_substring_regex(names, f"(?:{IMAGE_SUFFIX})|{_COPY}", r"\1")
-            bases.append(compute.replace_substring_regex(originals, _ROLE_FOLDER, r"\1"))
-        copied = pa.chunked_array([base.filter(made) for base, made in zip(bases, is_copy, strict=True)]).unique()
-        names = [base.dictionary_encode() for base in bases]
-        of_lines = [
-            (codes.indices.to_numpy()[np.searchsorted(unique, members)], codes.dictionary)
-            for codes, unique, members in (
-                (names[side], self.images.uniques[at], self.images.members[at]) for side, at in enumerate((a, b))
-            )
-        ]
-        sides = _joined(*of_lines)
-        is_of_copy = compute.is_in(sides.names, copied).to_numpy(zero_copy_only=False)
-        codes = [np.where(is_of_copy[codes], codes, -1).astype(np.int32) for codes in sides.codes]
+        sides = _joined(left[:2], right[:2])
+        is_copied = compute.is_in(sides.names, copied).to_numpy(zero_copy_only=False)
+        here, there = (np.where(is_copied[codes], codes, -1).astype(np.int32) for codes in sides.codes)
+        sides = self._without_common(_Sides((here, there), sides.names), (a, b))
         pattern = _Pattern("the name of the original (aug, augmented, copy)", ("source photo",), _COPY)
-        sides = self._without_common(_Sides((codes[0], codes[1]), sides.names), (a, b))
         result = replace(_judged(pattern, sides), without=(0, 0))
         return result if result.both and not self._numbered_anew(sides, (a, b)) else None
 
@@ -405,8 +414,12 @@ class Groups:
         numbers = list[Int64s]()
         for at in pair:
             texts = compute.replace_substring_regex(self._paths(self.images.uniques[at]), IMAGE_SUFFIX, "")
-            last = compute.replace_substring_regex(compute.replace_substring_regex(texts, r"\D+$", ""), r"^(?s:.*\D)", "")
-            fits = compute.and_(compute.match_substring_regex(texts, digits), compute.less(compute.utf8_length(last), 18))
+            last = compute.replace_substring_regex(
+                compute.replace_substring_regex(texts, r"\D+$", ""), r"^(?s:.*\D)", ""
+            )
+            fits = compute.and_(
+                compute.match_substring_regex(texts, digits), compute.less(compute.utf8_length(last), 18)
+            )
             numbers.append(np.unique(last.filter(fits).cast("int64").to_numpy()))
         few, many = sorted(numbers, key=len)
         if len(few) < _FEWEST_FRAMES:

@@ -25,13 +25,7 @@ from curation.extensions.audit.identity import Images, first_row_of_each, images
 from curation.manifest.header import LabelView
 from curation.sources.class_folders import class_folders, part_of_folder
 from curation.sources.entries import CLASS_FILE, EmptyListError, PublishedFile, PublishedList
-from curation.sources.published_list import (
-    PHOTO_SUFFIXES,
-    YAML_NAMES,
-    files_below_folder,
-    first_line,
-    read_published,
-)
+from curation.sources.published_list import PHOTO_SUFFIXES, YAML_NAMES, files_below_folder, first_line, read_published
 from curation.sources.source import Bools, Int32s
 from curation.sources.text_lines import box_line
 from curation.sources.yolo import CLASS_NAMES, yolo_file
@@ -236,6 +230,8 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
     paths += [yaml for yaml in [yolo_file(folder)] if yaml is not None and yaml not in paths]
     labels_of_photos = _label_files(paths)
     paths = [path for path in paths if path not in labels_of_photos]
+    if labels_of_photos:
+        others["label files"] = len(labels_of_photos)
     for path, file in _published(folder, paths, but):
         name = path.relative_to(folder).as_posix()
         if isinstance(file, Unread):
@@ -310,16 +306,22 @@ def _refuse_labels(folder: Path, labels: Collection[Path]) -> None:
         part = next(filter(None, map(part_of_folder, reversed(below.parts))), "")
         if part and "images" in below.parts and part not in parts:
             parts[part] = below.as_posix()
-    numbers = {line.split()[0] for path in labels for line in path.read_text("utf-8", "replace").splitlines() if line.strip()}
+    numbers = {
+        line.split()[0] for path in labels for line in path.read_text("utf-8", "replace").splitlines() if line.strip()
+    }
     names = list(map(str, range(1 + max((int(text) for text in numbers if text.isdecimal()), default=0))))
-    content = " ".join(shlex.quote(f"{part}: {below}") for part, below in [*parts.items(), ("names", json.dumps(names))])
+    content = " ".join(
+        shlex.quote(f"{part}: {below}") for part, below in [*parts.items(), ("names", json.dumps(names))]
+    )
     yaml = shlex.quote(str(folder / YAML_NAMES[0]))
     raise UsageError(
         "No list of images found",
         where=str(folder),
         expected="a data.yaml that names the folders of train, val and test",
-        found="label files of YOLO",
-        hint=f"printf '%s\\n' {content} > {yaml}" if parts else "audit a list of the photos of each part",
+        found=f"{counted(len(labels), 'label file')}, with numbers such as the boxes of one image",
+        hint=f"printf '%s\\n' {content} > {yaml}"
+        if parts
+        else "audit the lists that name the images, or the annotations as a source: --source NAME=PATH",
     )
 
 

@@ -264,8 +264,8 @@ def _identified(name: str, file: PublishedFile, references: References) -> Itera
             *_name_findings(Path(name).stem if not listed.name else listed.name, equal, index),
         )
         yield Identified(
-            file=name, key=listed.name, form=file.form, listed=query.listed, sha256=file.sha256, images=query.whole_paths,
-            matches=equal, relations=related, findings=findings,
+            file=name, key=listed.name, form=file.form, listed=query.listed, sha256=file.sha256,
+            images=query.whole_paths, matches=equal, relations=related, findings=findings,
         )  # fmt: skip
 
 

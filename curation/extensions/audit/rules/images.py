@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -368,7 +369,8 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
             if how
             else "the same images, with other repeats"
         )
-        like = f"{' and '.join(filter(None, (first.role, second.role))) or 'two folds'} are the same list twice, {how or 'with other repeats'}"
+        sides = f"{first.role} and {second.role}" if first.role else "two folds"
+        like = f"{sides} are the same list twice, {how or 'with other repeats'}"
         return replace(finding, text=text, like=like, hint=f"remove one of them; {_WHOLE_DOMAINS}")
     if len(images) == here[1] and first.role == "train":
         rest = [
@@ -446,17 +448,19 @@ def _annotations(target: AuditTarget, part: AuditedList) -> tuple[Source, Path] 
         return None
     key = ("annotations", part.name)
     if key not in target.cache:
-        try:
+        source: Source | None = None
+        with suppress(CurationError):
+            # Other rules report errors of the file.
             source = open_path(path, dataset="lists", part=use, bad_boxes="drop")
-        except CurationError:
-            # Other rules report errors of the file; photos have bytes without them.
+        if is_yolo and source is None:
+            # Photos have bytes without annotations.
             names = part.read.images.decode().split("\n")[:-1]
             images = Images.of(names, file_names=names)
-            source = Source.of_labels("lists", use, images, [], FileRecord(file.name, "", 0, 0)) if is_yolo else None
+            source = Source.of_labels("lists", use, images, [], FileRecord(file.name, "", 0, 0))
         has_boxes = source is not None and source.objects is not None and len(source.objects) > 0
         target.cache[key] = source if is_yolo or has_boxes else None
-    source = target.cache[key]
-    return None if source is None else (source, path)
+    known: Source | None = target.cache[key]
+    return None if known is None else (known, path)
 
 
 def _counted_anew(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bool:

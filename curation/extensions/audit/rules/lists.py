@@ -276,6 +276,7 @@ def _group_finding(pair: ComparedPair, result: GroupResult) -> Finding:
         return replace(finding, lists=names, pairs=(names,), like=like, brief=brief, reason=reason)
     several = f"{result.noun}s"
     left_out = f"; {counted(sum(result.without), 'line')} without" if sum(result.without) else ""
+    left_out += f"; tried before: {joined(result.tried)}" * bool(result.tried)
     if result.verdict == "disjoint":
         here, two = result.groups
         text = f"by {result.pattern}: {here:,} and {counted(two, result.noun)}, none on both sides{left_out}"
