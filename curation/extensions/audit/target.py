@@ -652,6 +652,8 @@ def _with_full_names(options: FolderOptions, lists: ListSet) -> FolderOptions:
         full = next((name for name in (*_names(key), *_names(lists.folder + key)) if name in lists.index), None)
         if full is None:
             raise UsageError("Unknown list", where=f"--role {key[:120]}", expected=", ".join(lists.index)[:400])
+        if full in roles:
+            raise UsageError("A list has two roles", where=f"--role {key[:120]}={role}", expected=f"{full} named once")
         roles[full] = role
     return replace(options, roles=roles)
 

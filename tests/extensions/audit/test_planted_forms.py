@@ -150,6 +150,13 @@ def test_a_role_is_said_of_a_list_as_the_report_prints_it(tmp_path: Path, capsys
     assert main(["audit", str(tmp_path), "--role", "split=1=train", "--role", "split=2=test"]) == 1
     assert "both hold 1 image" in capsys.readouterr().out
     assert audit(tmp_path, roles={"meta/split=1": "train", "split=2": "test"}).exit_status == 1
+    for roles, refusal in (
+        ({"meta/split=1": "train", "split=1": "test"}, "A list has two roles"),
+        ({"split=9": "train"}, "Unknown list"),
+        ({"split": "train"}, "Unknown list"),
+    ):
+        with pytest.raises(UsageError, match=refusal):
+            audit(tmp_path, roles=roles)
 
 
 PHOTOS = [f"photo{number:04}" for number in range(100)]
