@@ -151,7 +151,8 @@ class Fingerprint:
 
     @cached_property
     def _bare_numbers(self) -> npt.NDArray[np.int64]:
-        return values_of(self._bare.cast("int64"))
+        numbers: npt.NDArray[np.int64] = values_of(self._bare.cast("int64"))
+        return numbers
 
     @cached_property
     def counters(self) -> tuple[int, int]:
