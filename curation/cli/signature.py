@@ -403,7 +403,8 @@ def _by_key(option: Option, texts: Sequence[str]) -> dict[str, str]:
     ``[NAME=]FILE``, each of several values without a key has the stem of its file.
     """
     if not option.bare:
-        return pairs(texts, option.flag)
+        # A list is named by its file and the value of a column: meta/split=train.
+        return pairs(texts, option.flag, in_keys=option.metavar.startswith("LIST="))
     keys = (text.partition("=")[0] for text in texts if "=" in text and not Path(text).exists())
     known = {key for key in keys if _KEY.fullmatch(key)}
     bare = [text for text in texts if "=" not in text or text.partition("=")[0] not in known]

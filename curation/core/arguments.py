@@ -353,6 +353,7 @@ def pairs(
     bare: str | Callable[[str], str] | None = None,
     known: Collection[str] | None = None,
     names: Sequence[str] = (),
+    in_keys: bool = False,
 ) -> dict[str, str]:
     """Return KEY=VALUE texts by key; a malformed or repeated one is a `UsageError`.
 
@@ -367,10 +368,12 @@ def pairs(
         With `bare`: the only keys; any other text is a bare value, which may hold a ``=``.
     names : sequence of str
         Possible keys, to show how to distinguish two values without keys.
+    in_keys : bool
+        Whether a key may hold a ``=``, and a value none.
     """
     values_by_key: dict[str, str] = {}
     for text in texts:
-        key, equals, value = text.partition("=")
+        key, equals, value = text.rpartition("=") if in_keys else text.partition("=")
         if bare is not None and (not equals or (known is not None and key not in known)):
             key, value = bare if isinstance(bare, str) else bare(text), text
         elif not (key and equals and value):

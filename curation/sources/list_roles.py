@@ -22,10 +22,16 @@ _WORDS: dict[str, tuple[Role, ...]] = {
 _JOINED = {("train", "val"), ("val", "test"), ("test", "dev")}
 _LIST_WORD = "lists?|splits?|set|files?|images|img|ids|annotations"
 _ROLE_WORD = re.compile(rf"({'|'.join(sorted(_WORDS, key=len, reverse=True))})?(?:{_LIST_WORD})*")
+_FOLD = re.compile(r"(?i)(?:cv[_-]?)?folds?=")
+"""A value of a column of folds."""
 _UNIT = re.compile(r"[^\W_]+")
 _PIECES = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=\d)(?=\D)|(?<=\D)(?=\d)")
 _NAMES = 1 << 13
-_SUFFIX = re.compile(r"(?i)\.(?:txt|list|lst|csv|tsv|jsonl?|odgt|ya?ml)$")
+_SUFFIX = re.compile(r"(?i)(?:-\d{5}-of-\d{5})?(?:\.(?:txt|list|lst|csv|tsv|jsonl?|odgt|ya?ml|parquet))?$")
+"""What a name ends with and says nothing: a shard of a table, and the suffix of a file."""
+
+
+_OF_FOLD = "each fold is tested on in turn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,11 @@ class RoleGuess:
     words: tuple[str, ...] = ()
     why: str = ""
     unlabelled: bool = False
+
+    @property
+    def is_fold(self) -> bool:
+        """Whether it is one fold of a table, which is tested on by what the others train."""
+        return not self.roles and self.why == _OF_FOLD
 
     @property
     def family_name(self) -> str:
@@ -121,4 +132,4 @@ def read_role(path: str) -> RoleGuess:
                 f"its folder says {quoted}" if depth else f"the name says {quoted}"
             ) + ": unlabelled training" * unlabelled
             return replace(guess, roles=part.roles, words=part.hits, why=why, unlabelled=unlabelled)
-    return guess
+    return replace(guess, why=_OF_FOLD) if _FOLD.match(name) else guess

@@ -25,6 +25,7 @@ import numpy as np
 
 from curation.core.columns import arrow_of
 from curation.core.errors import AnnotationFormatError, CurationError, DamagedFileError, UsageError
+from curation.core.files import files_below
 from curation.core.ids import ImageId, check_native, ilsvrc2012_classes, native_number, native_of
 from curation.core.reading import InputFile, beginning
 from curation.sources.datasets import ILSVRC_LABELS, family, folders_in_ids, is_known, is_listed, namespace_of
@@ -58,6 +59,8 @@ from curation.sources.text_lines import (
     require_utf8,
 )
 
+PHOTO_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
+_CLIMBS = re.compile(r"\A(?:\.\./)+")
 PHOTO_SUFFIX = r"\.(?:jpe?g|png)"
 _SUFFIX = re.compile(rf"{PHOTO_SUFFIX}\Z", re.IGNORECASE)
 _ROOTED = re.compile(rb"(/[^\s.]+?)/?[ \t\r]*\n(?=[^\n]+\.[A-Za-z0-9]{2,5}\t\d+\r?\n)")
@@ -159,7 +162,7 @@ def read_published(path: Path, root: Path | None = None) -> PublishedFile:
     refuse_foreign_text(data, path)
     if suffix == ".parquet":
         read = read_parquet(path)
-    elif path.name.lower() in YAML_NAMES:
+    elif suffix in (".yaml", ".yml"):
         read = _from_yaml(data, path, root or path.parent)
     elif data[:LONGEST_LINE].lstrip()[:1] in (b"{", b"["):
         read = read_json(data, where, suffix)
@@ -270,20 +273,29 @@ def _is_cut_path(lines: Lines) -> Bools:
 
 
 def _from_yaml(data: bytes, path: Path, root: Path) -> dict[str, Any]:
-    """Read the lists that a ``data.yaml`` names, below their folder; folders of images are not walked."""
+    """Read the lists that a ``data.yaml`` names below its folder, and the photos of the folders that it names."""
     content = safe_yaml(data, str(path))
     lists, files, notes = list[PublishedList](), list[Path](), list[str]()
     base = path.parent / str(content.get("path") or "")
+
+    def is_below(place: Path) -> bool:
+        return place.resolve().is_relative_to(root.resolve())
+
     for key in _YAML_PARTS:
         value = content.get(key)
         for name in value if isinstance(value, list) else [value] if value else []:
-            target = base / str(name)
-            target = target if target.exists() else path.parent / str(name)
+            # Tools write ../train/images for what lies below the folder.
+            tried = (base / str(name), path.parent / str(name), path.parent / _CLIMBS.sub("", str(name)))
+            target = next((place for place in tried if place.exists() and is_below(place)), tried[0])
             entry = f"{key}: {ascii(str(name))[:200]}"
-            if not target.resolve().is_relative_to(root.resolve()):
+            if not is_below(target):
                 notes.append(f"{entry} leads out of the folder and was not read")
             elif target.is_dir():
-                notes.append(f"{entry} is a folder, which is not walked")
+                in_folder = [photo for _, photo, _ in files_below(str(target), PHOTO_SUFFIXES)]
+                below = [Path(os.path.relpath(target / photo, path.parent)).as_posix() for photo in in_folder]
+                files += [path.parent / label_of(photo) for photo in below]
+                lists += _photo_lists(key, below)
+                notes += [f"{entry} holds no photo"] * (not below)
             elif not target.is_file():
                 notes.append(f"{entry} is missing")
             elif target.name.lower() in YAML_NAMES:
@@ -301,6 +313,14 @@ def _from_yaml(data: bytes, path: Path, root: Path) -> dict[str, Any]:
         "form": "data yaml", "lists": tuple(lists), "classes": {"": tuple(map(str, names))} if names else {},
         "notes": tuple(notes), "named_files": tuple(files),
     }  # fmt: skip
+
+
+def _photo_lists(key: str, names: Sequence[str]) -> list[PublishedList]:
+    """Return photos as a list; none where a name is not printable or there are none."""
+    if not names or not all(map(str.isprintable, names)):
+        return []
+    paths = "".join(f"{name}\n" for name in names).encode()
+    return [PublishedList(key, paths, np.arange(1, len(names) + 1, dtype=np.int32))]
 
 
 def safe_yaml(data: bytes, where: str, error: type[CurationError] = AnnotationFormatError) -> dict[str, Any]:

@@ -36,6 +36,7 @@ from curation.sources.entries import (
     column_of,
     name_classes,
 )
+from curation.sources.list_roles import read_role
 from curation.sources.object_rows import image_columns
 from curation.sources.stems import FILE_NAME, normalised_lines, text_of
 from curation.sources.text_lines import require_utf8
@@ -61,6 +62,7 @@ _OTHER_CELLS = "it has another number of cells than the header"
 _NO_IMAGE = "it names no image"
 _OTHER_LIST = re.compile(r"\.(?:txt|csv|tsv|json|jsonl|list|lst|py|zip|gz|tar)\Z", re.IGNORECASE)
 _DECIMAL = re.compile(r"-?\d*\.\d+(?:e-?\d+)?", re.IGNORECASE)
+_NO_NAME = re.compile(r"-?\d*\.?\d{0,3}|(?i:true|false|yes|no|nan|none)")
 _FLAGS = {"", "0", "1", "-1", "0.0", "1.0", "-1.0"}
 _REST = "\0"
 """Key of what else a row holds: no column is called so."""
@@ -90,6 +92,9 @@ def read_list_table(data: bytes, where: str, suffix: str) -> dict[str, Any] | No
         is_regular = len(rows) >= SHARE * (len(sample) - 1)
         columns = list(zip(*rows, strict=True)) or [()] * len(header)
         heads = not any(map(FILE_NAME.search, header))
+        is_split = is_regular and len(set(header)) == len(header)
+        if heads and is_split and _part_columns(dict(zip(header, columns, strict=True))):
+            return _from_cells(data, mark, [name or f"column {at + 1}" for at, name in enumerate(header)], where)
         if heads and (is_regular or any(name in PATH_COLUMNS for name in header)) and _images_in(header, columns):
             if len(set(header)) < len(header):
                 raise AnnotationFormatError(
@@ -287,6 +292,8 @@ def _lists_of(
 
     header = [name for name in table.column_names if name not in nested]
     sample = {name: table[name].slice(0, _CHUNK).to_pylist() for name in header}
+    if headed and (parts := _part_columns(sample)):
+        return _of_part_columns(table, numbers, parts, where)
     images = [header[position] for position in _images_in(header, list(sample.values()))]
     used_columns = [name for name in header if name in images[:1] or not _decimal(sample[name])]
     cells = {name: table[name].combine_chunks() for name in used_columns} if images else {}
@@ -315,6 +322,47 @@ def _lists_of(
     notes = _choice(images) if headed else (f"it has no header; column {header.index(images[0]) + 1} holds files",)
     lists = _described(cells, numbers, header, images, oddities, headed=headed, boxes=boxes)
     return {"lists": tuple(lists), "notes": notes, "doubts": doubts}
+
+
+def _part_columns(sample: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return the columns that are lists of train, val and test, by name, and what marks the images of each.
+
+    They name the images themselves (mark ``""``), as ``train_slide_path`` does; or beside a column of images they hold
+    ``True`` and ``False``, of which one is true at most in a row.
+    """
+    words = {name: re.sub(r"(?i)slides?|paths?|names?", "", name) for name in sample}
+    guesses = {name: read_role(word) for name, word in words.items() if word}
+    roles = {name: guess for name, guess in guesses.items() if len(guess.roles) == 1 and not guess.family}
+    if len({guess.roles for guess in roles.values()}) < max(len(roles), 2):
+        return {}
+    cells = {name: [cell for cell in sample[name] if cell] for name in roles}
+    if all(map(_tells_images, cells.values())):
+        return dict.fromkeys(roles, "")
+    is_flagged = len(sample) == len(roles) + 1 and all({*values} <= {"True", "False"} for values in cells.values())
+    return dict.fromkeys(roles, "True") if is_flagged and any(cells.values()) else {}
+
+
+def _tells_images(cells: Sequence[str]) -> bool:
+    """Return whether the cells of a column, once each, are names and no numbers or flags; an empty one may be."""
+    return 2 * len(set(cells)) >= len(cells) and not any(map(_NO_NAME.fullmatch, cells))
+
+
+def _of_part_columns(table: Any, numbers: Any, parts: Mapping[str, str], where: str) -> dict[str, Any]:
+    """Return one list a column, of its own cells or of the images that it marks."""
+    from pyarrow import compute
+
+    [other] = [name for name in table.column_names if name not in parts] if any(parts.values()) else [""]
+    lists = []
+    for name, mark in parts.items():
+        cells = compute.ascii_trim_whitespace((table[other] if mark else table[name]).combine_chunks())
+        filled = compute.greater(compute.binary_length(cells), 0)
+        good = compute.and_(compute.and_(filled, compute.utf8_is_printable(cells)),
+                            compute.equal(table[name].combine_chunks(), mark) if mark else filled)  # fmt: skip
+        rows = good.to_numpy(zero_copy_only=False)
+        lists.append(PublishedList(name, text_of(cells.filter(good)), numbers[rows]))
+    if not any(map(len, lists)):
+        raise AnnotationFormatError("The table names no image", where=where, expected=f"cells below {', '.join(parts)}")
+    return {"lists": tuple(lists), "notes": (f"each of the columns {', '.join(parts)} is a list",)}
 
 
 def _decimal(cells: Sequence[str]) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -17,7 +17,7 @@ from curation.core.errors import UsageError
 from curation.core.patterns import captured, matches, require_group
 from curation.extensions.audit.identity import IMAGE_SUFFIX, Images
 from curation.sources.entries import NO_LABEL
-from curation.sources.source import Int32s
+from curation.sources.source import Int32s, Int64s
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +31,8 @@ LARGEST_GROUP = 0.2
 """Fewer groups, or one with a larger share of all lines, may be classes where the name does not say what they are."""
 GROUP_COLUMNS = (
     "patient", "subject", "case", "study", "lesion", "video", "clip", "sequence", "scene", "slide",
-    "drive", "session", "recording", "speaker", "site", "location", "group", "source_id",
+    "drive", "session", "recording", "speaker", "site", "location", "group", "source_id", "user", "participant",
+    "src_file", "source_file",
 )  # fmt: skip
 """Names of columns that say that their values are groups; ``patient_id`` and ``PatientID`` are read as ``patient``."""
 _SHOWN = 3
@@ -65,6 +66,15 @@ _COUNTER = r"^((?:.*?[^A-Za-z])??(?i:{})[_-]?{})"
 """A word and a number, the first in a path: the third video of this folder is not that of another."""
 _MORE = r"[^.\d]"
 """What follows the number: a file that is a clip is not a group of images, whereas a patient may have one image."""
+_SLIDE = "slide|region|roi|scan|section|biopsy|tissue|wsi|tumou?r|core"
+_COPY = rf"^(.*[^/ _-])(?:[ _-]+(?i:aug|augmented|augmentation|copy)(?:[ _-]?\(?\d+\)?)?)+{_END}"
+"""A name that says that the image was made from another: ``a_augmented_3.jpg``, ``a_aug.jpg``, ``a - Copy (2).jpg``."""
+_CLASS_FOLDER = r"^\D*$|^n\d{8}$|^\d{1,4}(?:[._ -]*[A-Za-z].*)?$|^(?i:c|cls|class|cat|category|label|id)[._ -]?\d+$"
+"""Names of a folder that may be those of a class: words, a WordNet id, a number."""
+_FRAMES = "text before the frame"
+_NEAR = 0.5
+"""Share of the lines of the smaller list next to a frame of the other, from which on both are of one video."""
+_FEWEST_FRAMES = 10
 _PATTERNS = (
     _Pattern("Roboflow source", ("source photo",), r"([^/]+)\.rf\.[0-9a-f]{32}"),
     _Pattern(
@@ -92,14 +102,19 @@ _PATTERNS = (
         ),
         in_folders=True,
     ),
-    _Pattern("video", ("video", "clip"), r"(v_\w+_g\d\d)"),
+    _Pattern("recording", ("recording",), r"(?:^|/)\d-(\d+)-[A-Z]-\d+\.wav$|(?:^|/)(\d+)-\d+-\d+-\d+\.wav$"),
+    _Pattern("video", ("video", "clip"), r"(v_\w+_g\d\d)|(?:^|/)(MVI_\d+)/"),
     _Pattern("video", ("video", "clip"), _COUNTER.format("video|vid|clip", r"\d+") + _MORE, in_folders=True),
-    _Pattern("text before the frame", ("video",), r"^((?:.*/)?[^/]*[^/_-])[_-]?(?i:frame)[_-]?\d+", in_folders=True),
+    _Pattern(
+        _FRAMES, ("video",), r"^((?:.*/)?[^/]*[^/_-])[_-]?(?i:frame)[_-]?\d+|^()(?i:frame)[_-]?\d+", in_folders=True
+    ),
     _Pattern(
         "slide or crop",
         ("slide", "scan"),
         r"^(.*[^/_-])[_-](?i:patch|slice|tile|crop)[_-]?\d[^/]*$"
-        rf"|^((?:.*/)?[^/]*\d[^/]*?)[_-]\d+[_-]\d+{_END}|^((?:.*/)?[^/]*[A-Za-z][^/]*?[_-]\d+)[_-]\d+{_END}",
+        rf"|^((?:.*/)?[^/]*(?i:{_SLIDE})[^/]*?[_-]?\d+)(?:[_-]\d+){{1,2}}{_END}"
+        # Two numbers behind the name of the folder; others are dates, or a car and its sensor.
+        rf"|^((?:.*/)?(?:0\d+|\d{{1,3}})/(?:0\d+|\d{{1,3}}))[_-]\d+[_-]\d+{_END}",
         sure=False,
         in_folders=True,
     ),
@@ -215,6 +230,7 @@ class Groups:
         self.own = tuple(_Pattern(f"--group {text}", ("group",), require_group(text, "--group")) for text in patterns)
         self.column = _column(column)
         self._by_pattern: dict[tuple[int, _Pattern], tuple[Int32s, pa.LargeStringArray]] = {}
+        self._by_original: dict[int, tuple[Int32s, pa.LargeStringArray, pa.LargeStringArray]] = {}
         present = sorted({name for listed in images.lists for name in listed.columns})
         if column and self.column not in set(map(_column, present)):
             raise UsageError(
@@ -235,6 +251,8 @@ class Groups:
         """
         of = len(self.images.members[a]), len(self.images.members[b])
         tried, why = list[str](), ""
+        if not people_only and not self.own and (copies := self._copies(a, b)) is not None:
+            return copies
         for pattern, sides in self._groupings(a, b, people_only=people_only):
             if sure_only and not pattern.sure:
                 continue
@@ -246,10 +264,12 @@ class Groups:
             if not fits:
                 tried.append(described if any(fitting) or forced else pattern.name)
                 continue
+            if pattern.is_view:
+                sides = self._without_common(sides, (a, b))
             result = _judged(pattern, sides)
             doubt = "" if forced else self._doubt(pattern, sides, result, (a, b))
             if not doubt:
-                return result
+                return replace(result, tried=tuple(text for text in tried if text.startswith("--group")))
             tried.append(f"{pattern.name} ({doubt})")
             why = why or doubt
         return GroupResult("undecidable", of=of, why=why, tried=tuple(dict.fromkeys(tried)))
@@ -276,9 +296,13 @@ class Groups:
             codes, names = np.full(len(unique), -1, np.int32), _texts(())
             # A sample of lines rejects patterns that do not fit; patterns of the user are applied to all lines.
             few = rows if pattern in self.own else rows[:: max(len(rows) // _SAMPLE, 1)]
-            hits = matches(self._paths(few), pattern.regex)
+            hits, whole = matches(self._paths(few), pattern.regex), False
+            if pattern in self.own and self.images.root:
+                whole_hits = matches(self._paths(few, whole=True), pattern.regex)
+                whole = whole_hits.sum() > hits.sum()
+                hits = whole_hits if whole else hits
             if len(rows) and 2 * hits.sum() >= len(few) * (pattern not in self.own) and hits.any():
-                texts = self._paths(rows)
+                texts = self._paths(rows, whole=whole)
                 fits = matches(texts, pattern.regex)
                 texts = texts.filter(fits)
                 if pattern.in_folders:
@@ -289,15 +313,71 @@ class Groups:
             self._by_pattern[at, pattern] = codes[np.searchsorted(unique, self.images.members[at])], names
         return self._by_pattern[at, pattern]
 
-    def _paths(self, rows: Int32s) -> pa.LargeStringArray:
-        return self.images.texts.take(rows)
+    def _paths(self, rows: Int32s, *, whole: bool = False) -> pa.LargeStringArray:
+        """Return the paths of some images below the root, or whole."""
+        import pyarrow as pa
+        from pyarrow import compute
+
+        texts = self.images.texts.take(rows)
+        root = [pa.scalar(text, pa.large_string()) for text in (f"{self.images.root}/", "")]
+        return compute.binary_join_element_wise(root[0], texts, root[1]) if whole else texts
+
+    def _originals(self, at: int) -> tuple[Int32s, pa.LargeStringArray, pa.LargeStringArray]:
+        """Return the original of each line of a list by its name, all of them, and those that a copy is named after."""
+        from pyarrow import compute
+
+        if at not in self._by_original:
+            unique = self.images.uniques[at]
+            texts = self._paths(unique)
+            names = compute.replace_substring_regex(texts, f"(?:{IMAGE_SUFFIX})|{_COPY}", r"\1")
+            names = compute.replace_substring_regex(names, _ROLE_FOLDER, r"\1")
+            encoded = names.dictionary_encode()
+            lines = encoded.indices.to_numpy()[np.searchsorted(unique, self.images.members[at])]
+            self._by_original[at] = (
+                lines,
+                encoded.dictionary,
+                names.filter(compute.match_substring_regex(texts, _COPY)).unique(),
+            )
+        return self._by_original[at]
+
+    def _copies(self, a: int, b: int) -> GroupResult | None:
+        """Return the images that are made from one photo, by their names, where both lists hold such; else None."""
+        import pyarrow as pa
+        from pyarrow import compute
+
+        left, right = self._originals(a), self._originals(b)
+        copied = pa.concat_arrays([left[2], right[2]])
+        if not len(copied):
+            return None
+        sides = _joined(left[:2], right[:2])
+        is_copied = compute.is_in(sides.names, copied).to_numpy(zero_copy_only=False)
+        here, there = (np.where(is_copied[codes], codes, -1).astype(np.int32) for codes in sides.codes)
+        sides = self._without_common(_Sides((here, there), sides.names), (a, b))
+        pattern = _Pattern("the name of the original (aug, augmented, copy)", ("source photo",), _COPY)
+        result = replace(_judged(pattern, sides), without=(0, 0))
+        return result if result.both and not self._numbered_anew(sides, (a, b)) else None
+
+    def _without_common(self, sides: _Sides, pair: tuple[int, int]) -> _Sides:
+        """Return groups without those that two lists share by an equal path alone, which is the same image."""
+        common = self.images.in_both(*pair)[0]
+        other = [
+            np.unique(codes[(codes >= 0) & ~np.isin(self.images.members[at], common)])
+            for at, codes in zip(pair, sides.codes, strict=True)
+        ]
+        differ = np.union1d(*other)
+        here, there = (np.where(np.isin(codes, differ), codes, -1).astype(np.int32) for codes in sides.codes)
+        return _Sides((here, there), sides.names)
 
     def _doubt(self, pattern: _Pattern, sides: _Sides, result: GroupResult, pair: tuple[int, int]) -> str:
         """Return why the groups of a pattern are inconclusive, or an empty text."""
         counts = np.bincount(np.concatenate([codes[codes >= 0] for codes in sides.codes]), minlength=len(sides.names))
         present = int((counts > 0).sum())
         if present < 2:
-            return "one group holds all lines"
+            near = self._neighbours(pair)
+            if near >= _NEAR and pattern.name == _FRAMES:
+                return ""
+            next_to = f": {near:.0%} of the numbers of one list come next to one of the other, as frames of a video do"
+            return "one group holds all lines" + next_to * (near >= _NEAR)
         if pattern.is_view and not result.both:
             return "no companion of an image is in the other list"
         follows = [self._follow_labels(at, codes) for at, codes in zip(pair, sides.codes, strict=True)]
@@ -309,6 +389,8 @@ class Groups:
                 return "the folders of the two lists differ"
         if result.both and pattern.in_folders and self._numbered_anew(sides, pair):
             return "names are numbered from scratch below the folders of train and test"
+        if pattern.name == "folder" and self._are_classes(sides):
+            return "the folders may be classes, by their names"
         if not pattern.sure and 2 * present > counts.sum():
             return f"{present:,} groups of {counts.sum():,} lines: almost none holds two"
         if not pattern.few and (present < LEAST_GROUPS or counts.max() > LARGEST_GROUP * counts.sum()):
@@ -316,6 +398,33 @@ class Groups:
         if not pattern.few and False not in follows and 2 * result.both > present:
             return f"the groups may be classes: {result.both:,} of {present:,} are on both sides"
         return ""
+
+    def _are_classes(self, sides: _Sides) -> bool:
+        """Return whether most folders have names that classes have."""
+        from pyarrow import compute
+
+        last = compute.replace_substring_regex(sides.names, "^.*/", "")
+        return 2 * int(matches(last, _CLASS_FOLDER).sum()) > len(last)
+
+    def _neighbours(self, pair: tuple[int, int]) -> float:
+        """Return the share of the smaller of two lists whose frames come right before or after one of the other."""
+        from pyarrow import compute
+
+        digits = r"(?s)^.*?(\d+)\D*$"
+        numbers = list[Int64s]()
+        for at in pair:
+            texts = compute.replace_substring_regex(self._paths(self.images.uniques[at]), IMAGE_SUFFIX, "")
+            last = compute.replace_substring_regex(
+                compute.replace_substring_regex(texts, r"\D+$", ""), r"^(?s:.*\D)", ""
+            )
+            fits = compute.and_(
+                compute.match_substring_regex(texts, digits), compute.less(compute.utf8_length(last), 18)
+            )
+            numbers.append(np.unique(last.filter(fits).cast("int64").to_numpy()))
+        few, many = sorted(numbers, key=len)
+        if len(few) < _FEWEST_FRAMES:
+            return 0.0
+        return float((np.isin(few - 1, many) | np.isin(few + 1, many)).mean())
 
     def _numbered_anew(self, sides: _Sides, pair: tuple[int, int]) -> bool:
         """Return whether groups of both lists hold equal names of other images, below folders of train and test."""

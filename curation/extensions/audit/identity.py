@@ -299,9 +299,9 @@ def _namings(paths: pa.StringArray, namespace: str) -> _Namings:
     written = [(space, f"{space}:(?:{form}|{_BARE[space]})") for space, form in NATIVE_FORMS.items()]
     bare = [(space, digits) for space, digits in _BARE.items() if space == namespace]
     declared, formed = ids_of(stem, (written if b":" in names else []) + bare), ids_of(stem, NATIVE_FORMS.items())
-    # Six digits are VOC2007's unless some are too large for it, or other numbers have fewer digits.
+    # Six digits are VOC2007's unless some are 0 or too large for it, or other numbers have fewer digits.
     too_large = compute.and_(compute.starts_with(formed, "voc2007:"), compute.greater(formed, _VOC2007_LAST))
-    unlike_voc = compute.or_(too_large.fill_null(False), compute.match_substring_regex(stem, "^[0-9]{1,5}$"))
+    unlike_voc = compute.or_(too_large.fill_null(False), compute.match_substring_regex(stem, "^(?:[0-9]{1,5}|0{6})$"))
     natives = compute.replace_substring_regex(paths, f"^{namespace}:", "") if namespace else paths
     columns = [texts.cast(pa.large_string()) for texts in (natives, declared, formed)]
     encoded = pa.concat_arrays(columns).dictionary_encode()

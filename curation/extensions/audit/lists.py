@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,18 +19,24 @@ from curation.core.errors import AnnotationFormatError, CurationError, DamagedFi
 from curation.core.files import inside, missing_path
 from curation.core.ids import ImageId
 from curation.core.reading import InputFile
+from curation.core.tables import grouped
 from curation.core.wording import counted, short_repr
 from curation.extensions.audit.identity import Images, first_row_of_each, images_of
 from curation.manifest.header import LabelView
-from curation.sources.class_folders import class_folders
+from curation.sources.class_folders import class_folders, part_of_folder
 from curation.sources.entries import CLASS_FILE, EmptyListError, PublishedFile, PublishedList
-from curation.sources.published_list import YAML_NAMES, files_below_folder, first_line, read_published
+from curation.sources.published_list import PHOTO_SUFFIXES, YAML_NAMES, files_below_folder, first_line, read_published
 from curation.sources.source import Bools, Int32s
+from curation.sources.text_lines import box_line
+from curation.sources.yolo import CLASS_NAMES, yolo_file
 
 MAX_FILE_BYTES = 512 << 20
 MAX_BYTES = 2 << 30
 """Of all lists together."""
 MAX_LISTS = 4096
+LONGEST_LABELS = 1 << 20
+"""Bytes of the label file of a photo, at most."""
+_FEWEST_LABELS = 3
 
 EXPECTED = "one file a line, alone or with labels; a table with a column of files; COCO JSON; more in docs/id_lists.md"
 _LONGEST_KEY = 200
@@ -168,6 +176,13 @@ class ListSet:
         return len(self.lists)
 
     @cached_property
+    def folder(self) -> str:
+        """The folder that all lists are in, with its slash; reports print names below it."""
+        folders = [listed.name.rpartition("/")[0] for listed in self.lists]
+        common = os.path.commonpath(folders) if folders and all(folders) else ""
+        return f"{common}/" if common else ""
+
+    @cached_property
     def index(self) -> dict[str, int]:
         """The position of each list by its name."""
         return {listed.name: index for index, listed in enumerate(self.lists)}
@@ -212,6 +227,11 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
     unread: dict[str, Unread] = {}
     files: dict[str, PublishedFile] = {}
     paths, others = files_below_folder(folder)
+    paths += [yaml for yaml in [yolo_file(folder)] if yaml is not None and yaml not in paths]
+    labels_of_photos = _label_files(paths)
+    paths = [path for path in paths if path not in labels_of_photos]
+    if labels_of_photos:
+        others["label files"] = len(labels_of_photos)
     for path, file in _published(folder, paths, but):
         name = path.relative_to(folder).as_posix()
         if isinstance(file, Unread):
@@ -233,6 +253,8 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
         if len(entries) > MAX_LISTS:
             raise UsageError("Too many lists to compare", where=str(folder), expected=f"at most {MAX_LISTS:,}")
     if not entries and not any(file.form in ("class roles", "class names", "map") for file in files.values()):
+        if labels_of_photos:
+            _refuse_labels(folder, labels_of_photos)
         reasons = "; ".join(f"{name}: {refusal.why}" for name, refusal in list(unread.items())[:3])
         is_photos = False
         with suppress(CurationError):
@@ -254,6 +276,53 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
         for file, listed in [entries[name]]
     )
     return ListSet(folder.resolve().name, lists, images, labels, unread, files, others)
+
+
+def _label_files(paths: Sequence[Path]) -> set[Path]:
+    """Return the files that hold the boxes of one photo each, or none.
+
+    They are beside the photo, in a folder ``labels``, or most files of theirs.
+    """
+    labels = set[Path]()
+    texts = (path for path in paths if path.suffix == ".txt" and path.name != CLASS_NAMES)
+    for home, files in grouped(texts, lambda path: path.parent).items():
+        small = [path for path in files if path.stat().st_size <= LONGEST_LABELS]
+        data = {path: path.read_bytes() for path in small}
+        boxes = [path for path in small if box_line(data[path]) is not None]
+        empty = [path for path in small if not data[path] or data[path].isspace()]
+        if "labels" in home.parts or (len(boxes) >= _FEWEST_LABELS and 2 * len(boxes) + len(empty) > len(files)):
+            labels.update(boxes, empty)
+        else:
+            beside = (path for path in boxes + empty if any(path.with_suffix(end).is_file() for end in PHOTO_SUFFIXES))
+            labels.update(beside)
+    return labels
+
+
+def _refuse_labels(folder: Path, labels: Collection[Path]) -> None:
+    """Refuse a folder of photos and their label files that no file lists, with the command that writes one."""
+    parts = dict[str, str]()
+    for home in sorted(path for path in folder.rglob("*") if path.is_dir() and "labels" not in path.parts):
+        below = home.relative_to(folder)
+        part = next(filter(None, map(part_of_folder, reversed(below.parts))), "")
+        if part and "images" in below.parts and part not in parts:
+            parts[part] = below.as_posix()
+    numbers = {
+        line.split()[0] for path in labels for line in path.read_text("utf-8", "replace").splitlines() if line.strip()
+    }
+    names = list(map(str, range(1 + max((int(text) for text in numbers if text.isdecimal()), default=0))))
+    content = " ".join(
+        shlex.quote(f"{part}: {below}") for part, below in [*parts.items(), ("names", json.dumps(names))]
+    )
+    yaml = shlex.quote(str(folder / YAML_NAMES[0]))
+    raise UsageError(
+        "No list of images found",
+        where=str(folder),
+        expected="a data.yaml that names the folders of train, val and test",
+        found=f"{counted(len(labels), 'label file')}, with numbers such as the boxes of one image",
+        hint=f"printf '%s\\n' {content} > {yaml}"
+        if parts
+        else "audit the lists that name the images, or the annotations as a source: --source NAME=PATH",
+    )
 
 
 def list_of(file: str) -> str:

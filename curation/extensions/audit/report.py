@@ -6,7 +6,6 @@ Each result is reported once, as a `Statement` with its count, its total and its
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -321,9 +320,7 @@ class Report:
     @cached_property
     def folder(self) -> str:
         """The folder that all lists are in, with its slash, which sentences leave out."""
-        folders = [listed.whole.rpartition("/")[0] for listed in self.target.files] if self.target.published else []
-        common = os.path.commonpath(folders) if folders and all(folders) else ""
-        return f"{common}/" if common else ""
+        return self.target.published.folder if self.target.published else ""
 
     @cached_property
     def sums(self) -> Sums:

@@ -180,6 +180,10 @@ def comparisons(guesses: Sequence[RoleGuess], lines: Sequence[int]) -> list[List
                     if not set(guesses[other].roles) & set(guesses[index].roles):
                         pair = _pair(guesses, index, other)
                         pairs[pair.a, pair.b] = pair
+    folds = [index for index, guess in enumerate(guesses) if guess.is_fold and lines[index]]
+    for a, b in combinations(folds, 2):
+        if guesses[a].folder == guesses[b].folder:
+            pairs[a, b] = ListPair(a, b, ("train", "test"))
     parts = [
         ListPair(min(a, b), max(a, b), kind="parts")
         for (folder, short), (other, long) in combinations(sorted(homes), 2)

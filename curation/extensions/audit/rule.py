@@ -219,7 +219,7 @@ def judged(rule: Rule, target: AuditTarget) -> Outcome:
         if not target.expects_tasks:
             return not_applicable("the benchmark has no tasks")
         return Outcome((undecidable("tasks", TASKS),))
-    if rule.roles and not target.with_role(*rule.roles):
+    if rule.roles and not target.with_role(*rule.roles) and not target.pairs:
         if target.lists or (target.published is not None and len(target.files) < 2):
             return not_applicable(f"there is no {' or '.join(rule.roles)} list")
         finding = undecidable("lists", ROLES, "no name says train, val or test" if target.published else "")

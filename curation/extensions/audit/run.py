@@ -42,6 +42,7 @@ from curation.sources.photos import CLASS_FOLDERS, MOST_PHOTOS
 from curation.sources.published_list import LIST_SUFFIXES
 from curation.sources.source import Source
 from curation.sources.source_specs import Reading, Sources, SourceSlot
+from curation.sources.yolo import missing_yaml, yolo_file
 
 StrPath = str | PathLike[str]
 """Where a file or folder lies."""
@@ -209,6 +210,8 @@ def subject_of(target: StrPath) -> Manifest | Path:
 
 def _folders_as_parts(root: Path) -> Manifest | None:
     """Return class folders as a manifest whose parts are the folders train, val and test; None for another folder."""
+    if yolo_file(root) or missing_yaml(root):
+        return None
     with suppress(CurationError):
         folders = class_folders(root)
         if folders is None or len(offered_parts(folders)) < 2:

@@ -543,8 +543,7 @@ def folder_target(
     UsageError
         A role or task is given for a list that is not there.
     """
-    options = options or FolderOptions()
-    _require_lists(options, lists)
+    options = _with_full_names(options or FolderOptions(), lists)
     names, tasks = [part.name for part in lists.lists], tuple(tasks)
     classes = classes_of(tasks)
     audited = tuple(
@@ -556,7 +555,7 @@ def folder_target(
     guesses = [_guess(part.name, options) for part in lists.lists]
     used = list[AuditedList]()
     for part, guess in zip(lists.lists, guesses, strict=True):
-        text = _option_of(part.name, options.roles)
+        text = options.roles.get(part.name)
         if text is not None:
             roles = [role_option(text, [task.name for task in tasks], f"--role {part.name}={text}")]
         elif by_task:
@@ -590,7 +589,7 @@ def _guess(name: str, options: FolderOptions) -> RoleGuess:
     roles: dict[str | None, tuple[Role, ...]] = {
         "train": ("train",), "val": ("val",), "test": ("test",), "none": (),
     }  # fmt: skip
-    option = _option_of(name, options.roles)
+    option = options.roles.get(name)
     return said_role(name, roles[option]) if option in roles else read_role(name)
 
 
@@ -599,7 +598,7 @@ def _compared(
 ) -> Iterator[ComparedPair]:
     """Yield the pairs of lists that names or the user say should share no image, then those of other kinds."""
     pairs = comparisons(guesses, [len(part) for part in lists.lists])
-    pairs += _user_pairs(pairs, used, {row for row, part in enumerate(used) if _option_of(part.name, options.roles)})
+    pairs += _user_pairs(pairs, used, {row for row, part in enumerate(used) if part.name in options.roles})
     for pair in (*pairs, *between_families(lists.images.overlaps, pairs)):
         first, second = guesses[pair.a], guesses[pair.b]
         is_family = (first.family, first.folder) == (second.family, second.folder)
@@ -648,15 +647,17 @@ def _names(key: str) -> tuple[str, ...]:
     return key, key.removesuffix(".txt"), key.removesuffix(".json")
 
 
-def _option_of(name: str, options: Mapping[str, str]) -> str | None:
-    """Return the value of an option for a list, or None."""
-    return next((text for key, text in options.items() if name in _names(key)), None)
-
-
-def _require_lists(options: FolderOptions, lists: ListSet) -> None:
-    for key in options.roles:
-        if not any(name in lists.index for name in _names(key)):
+def _with_full_names(options: FolderOptions, lists: ListSet) -> FolderOptions:
+    """Return options with the names of lists as they are, where some are given as reports print them."""
+    roles = dict[str, str]()
+    for key, role in options.roles.items():
+        full = next((name for name in (*_names(key), *_names(lists.folder + key)) if name in lists.index), None)
+        if full is None:
             raise UsageError("Unknown list", where=f"--role {key[:120]}", expected=", ".join(lists.index)[:400])
+        if full in roles:
+            raise UsageError("A list has two roles", where=f"--role {key[:120]}={role}", expected=f"{full} named once")
+        roles[full] = role
+    return replace(options, roles=roles)
 
 
 def _with_role(

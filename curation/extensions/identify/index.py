@@ -18,25 +18,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from curation.core.columns import arrow_of, values_of
 from curation.core.errors import MissingFileError, SourceError, UsageError
 from curation.core.files import inside, missing_path, read_bytes
 from curation.core.reading import utf8_text
 from curation.core.tables import grouped
 from curation.sources.entries import NO_LABEL, Form, PublishedList
 from curation.sources.published_list import list_files, read_published
-from curation.sources.stems import blocks_of, distinct_lines
+from curation.sources.stems import blocks_of, cells_of, distinct_lines, match_pattern, text_of
 
 Hashes = npt.NDArray[np.uint64]
 SKETCH = 1024
 _NAMESPACED = re.compile(rb"^[a-z0-9][a-z0-9_.-]*:(?=[^/\\:\n]*$)", re.MULTILINE)
 _ZEROS = re.compile(rb"^0+(?=[0-9]+$)", re.MULTILINE)
-_BARE = re.compile(rb"^[0-9]{1,18}$", re.MULTILINE)
+_BARE = "^[0-9]{1,18}$"
 _OF_VAL = b"ILSVRC2012_val_"
 _WNID = re.compile(r"/?n\d{8}$")
 _OF_ORIGINALS = re.compile(r"(?:(?:imagenet|ilsvrc|1k|2012|img|val|valid|validation|data|images?|photos?)[-_]?)*", re.I)
@@ -138,23 +139,47 @@ class Fingerprint:
     @cached_property
     def _number_lengths(self) -> frozenset[int]:
         """Return the lengths of the stems that consist of digits only."""
-        return frozenset(map(len, self._bare))
+        from pyarrow import compute
+
+        return frozenset(compute.binary_length(self._bare).unique().to_pylist())
 
     @cached_property
-    def _bare(self) -> list[bytes]:
-        return _BARE.findall(self.listed.distinct_stems)
+    def _bare(self) -> Any:
+        """Return the stems that consist of at most 18 digits, as an Arrow array."""
+        cells = cells_of(self.listed.distinct_stems)
+        return cells.filter(arrow_of(match_pattern(cells, _BARE)))
+
+    @cached_property
+    def _bare_numbers(self) -> npt.NDArray[np.int64]:
+        numbers: npt.NDArray[np.int64] = values_of(self._bare.cast("int64"))
+        return numbers
 
     @cached_property
     def counters(self) -> tuple[int, int]:
         """How many stems are bare numbers, and the length of the range from 0 that they lie in; (0, 0) if few are."""
-        return (len(self._bare), max(map(int, self._bare)) + 1) if 2 * len(self._bare) > self.stems else (0, 0)
+        return (len(self._bare), int(self._bare_numbers.max()) + 1) if 2 * len(self._bare) > self.stems else (0, 0)
+
+    @cached_property
+    def spread(self) -> float:
+        """Length of the range in which the bare numbers lie, without the few far from the others."""
+        low, high = np.quantile(self._bare_numbers, (_FAR, 1 - _FAR))
+        return float(high - low) / (1 - 2 * _FAR) + 1
+
+    @cached_property
+    def whole_paths(self) -> int:
+        """Distinct whole paths, of which several may end in one folder and stem."""
+        if self.images == self.lines or not self.listed.has_folders:
+            return self.images
+        return max(self.images, distinct_lines(self.listed.images).count(b"\n"))
 
     @cached_property
     def filled_up(self) -> Fingerprint | None:
         """The list with its numbers as COCO writes them, 12 digits, where they are shorter; None where some are not."""
+        from pyarrow import compute
+
         if len(self._bare) < self.stems or max(self._number_lengths) > 11:
             return None
-        texts = b"".join(b"%012d\n" % int(number) for number in self.listed.stems.split())
+        texts = text_of(compute.ascii_lpad(cells_of(self.listed.stems), 12, "0"))
         return Fingerprint(PublishedList(self.key, texts, self.listed.lines, are_stems=True))
 
     @cached_property
@@ -227,6 +252,7 @@ def _hex(data: bytes) -> str:
 
 MAGIC = b"curation-lists 2\n"
 DECLARATION = "lists.toml"
+_FAR = 0.1
 _MOST_DIGITS, _LARGEST_NUMBER = 18, 1 << 27
 _OF_FINGERPRINT = (
     "key", "lines", "stems", "parent_stems", "numbers", "sha256", "sequence", "repeats", "sha256_stems",

@@ -346,11 +346,15 @@ def _may_share(query: Fingerprint, known: KnownList) -> bool:
 
 
 def _by_chance(query: Fingerprint, known: KnownList) -> float:
-    """Return how many images two lists share if the numbers that name them are drawn from one range."""
+    """Return how many images two lists share if the numbers that name them are drawn from one range.
+
+    The known list may hold any of the numbers among which those of the queried one lie: how far its own reach, with
+    names of other forms or of further data sets, says nothing of these.
+    """
     count, reach = query.counters
     if not count or known.prefix:
         return 0.0
-    return inf if count > _DENSE * reach else count * known.images / max(reach, known.range)
+    return inf if count > _DENSE * reach else count * min(1.0, known.images / query.spread)
 
 
 def _estimated(known: KnownList, size: int, sketched: int, hits: int, below: int, by_chance: float) -> ListRelation:

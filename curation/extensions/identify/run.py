@@ -264,8 +264,8 @@ def _identified(name: str, file: PublishedFile, references: References) -> Itera
             *_name_findings(Path(name).stem if not listed.name else listed.name, equal, index),
         )
         yield Identified(
-            file=name, key=listed.name, form=file.form, listed=query.listed, sha256=file.sha256, images=query.images,
-            matches=equal, relations=related, findings=findings,
+            file=name, key=listed.name, form=file.form, listed=query.listed, sha256=file.sha256,
+            images=query.whole_paths, matches=equal, relations=related, findings=findings,
         )  # fmt: skip
 
 
@@ -277,6 +277,8 @@ def _readings(query: Fingerprint, related: Sequence[ListRelation], odd: int, fir
             f"{query.stems:,} stems name {query.parent_stems:,} images: a stem is not an id here, folder and stem are "
             "compared together"
         )
+    if query.whole_paths > query.images:
+        yield f"folder and stem name {query.images:,} of {query.whole_paths:,} paths: relations count these"
     for line in first:
         yield f"{counted(odd, 'line is', 'lines are')} odd; line {line.line}: {line.reason}: {line.text!r}"
     if any(relation.may_be_chance and relation.shared >= LEAST_IMAGES for relation in related) and not any(

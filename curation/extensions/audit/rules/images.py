@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -41,8 +42,7 @@ from curation.sources.datasets import namespace_of
 from curation.sources.list_roles import read_role
 from curation.sources.opening import open_path
 from curation.sources.photos import PhotoFolder
-from curation.sources.published_list import YAML_NAMES
-from curation.sources.source import Bools, Int32s, Int64s, Source
+from curation.sources.source import Bools, FileRecord, Images, Int32s, Int64s, Source
 from curation.sources.voc import VOC_FOLDERS, VOC_SETS
 
 SIZES = "the width and height of the images in the annotation file"
@@ -56,8 +56,8 @@ _DIGITS = re.compile(r"[0-9]+(?=\.[A-Za-z]+\Z|\Z)")
 _FEWEST_COUNTED = 10
 _WHOLE_DOMAINS = "if whole domains are trained and tested on in turn, nothing is wrong: --role LIST=none"
 _WHICH_COUNT = (
-    "if each list counts the photos of its own folder, write that folder before each name, as in train/0001.jpg; if "
-    "the numbers are ids of one dataset, --namespace NAME says so; lists of a VOC folder: audit it with its JPEGImages"
+    "the folder that each list counts, written before each name, as in train/0001.jpg; if the numbers are ids of one "
+    "dataset, --namespace NAME says so; lists of a VOC folder: audit it with its JPEGImages"
 )
 _BOTH = "remove the shared images from the train and finetune lists"
 _LOOK = "look at the photos: --photos NAME=DIR (DS3)"
@@ -319,7 +319,7 @@ def roles_share_no_image(target: AuditTarget) -> Outcome:
     pairs = [pair for pair in target.pairs if pair.roles != ("train", "val")]
     outcome = _apart(target, pairs)
     trained = target.with_role("train", "finetune", "val")
-    if not trained and all(finding.verdict == "pass" for finding in outcome.findings):
+    if not (trained or pairs) and all(finding.verdict == "pass" for finding in outcome.findings):
         return not_applicable("there is no train or finetune or val list")
     return Outcome((*outcome.findings, *_allowed(target)), outcome.total) if outcome.findings else outcome
 
@@ -363,8 +363,7 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
     finding = _shared_finding(verdict, pair, len(images), text, target.examples(images, [first, second]), hint=hint)
     finding = replace(finding, like="the lists share images")
     if _counted_anew(target, pair, images) and not _are_files_of_one_folder(target, pair, images):
-        text = f"if the file name alone identifies the image, both hold {counted(len(images), 'image')}"
-        return replace(finding, verdict="warn", text=text, like="", hint=_WHICH_COUNT)
+        return _undecided(pair, len(images), target.examples(images, [first, second]))
     if len(images) == here[0] == here[1]:
         how = _equal(pair)
         text = (
@@ -372,7 +371,8 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
             if how
             else "the same images, with other repeats"
         )
-        like = f"{first.role} and {second.role} are the same list twice, {how or 'with other repeats'}"
+        sides = f"{first.role} and {second.role}" if first.role else "two folds"
+        like = f"{sides} are the same list twice, {how or 'with other repeats'}"
         return replace(finding, text=text, like=like, hint=f"remove one of them; {_WHOLE_DOMAINS}")
     if len(images) == here[1] and first.role == "train":
         rest = [
@@ -386,6 +386,14 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
         hint = f"train on {rest[0]}, which is {first.name} without {second.name}" if rest else _BOTH
         return replace(finding, text=text, hint=hint)
     return finding
+
+
+def _undecided(pair: ComparedPair, count: int, examples: Sequence[str]) -> Finding:
+    """Return the finding on two lists that share numbers, which each may have counted anew."""
+    text = f"both hold {counted(count, 'number')}, but each list may count the images of its own folder"
+    finding = undecidable(pair.about, _WHICH_COUNT, text, tuple(examples))
+    like, reason = "each list may count the images of its own folder", "their names are numbers"
+    return replace(finding, lists=pair.names, pairs=(pair.names,), like=like, brief=pair.about, reason=reason)
 
 
 def _shared_finding(
@@ -431,32 +439,40 @@ def _annotations(target: AuditTarget, part: AuditedList) -> tuple[Source, Path] 
     if target.published is None or part.whole != part.name:
         return None
     file, path = target.published.files[part.file].path, target.published.labels.get(part.name)
+    is_yolo = target.published.files[part.file].form == "data yaml"
     if path is not None and part.file.endswith(path.name):
         use = "all"
     elif file.parent.match(VOC_SETS) and part.read.labels is None and part.name == list_of(part.file):
         path, use = file.absolute().parents[2], file.stem
-    elif file.name.lower() in YAML_NAMES:
+    elif is_yolo:
         path, use = file, part.name.removeprefix(f"{list_of(part.file)}/")
     else:
         return None
     key = ("annotations", part.name)
     if key not in target.cache:
-        try:
-            source = open_path(path, dataset="lists", part=use, bad_boxes="drop")
-        except CurationError:
+        source: Source | None = None
+        with suppress(CurationError):
             # Other rules report errors of the file.
-            source = None
-        target.cache[key] = source if source and source.objects is not None and len(source.objects) else None
-    source = target.cache[key]
-    return None if source is None else (source, path)
+            source = open_path(path, dataset="lists", part=use, bad_boxes="drop")
+        if is_yolo and source is None:
+            # Photos have bytes without annotations.
+            names = part.read.images.decode().split("\n")[:-1]
+            images = Images.of(names, file_names=names)
+            source = Source.of_labels("lists", use, images, [], FileRecord(file.name, "", 0, 0))
+        has_boxes = source is not None and source.objects is not None and len(source.objects) > 0
+        target.cache[key] = source if is_yolo or has_boxes else None
+    known: Source | None = target.cache[key]
+    return None if known is None else (known, path)
 
 
 def _counted_anew(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bool:
     """Return whether bare names count from 0 or 1, or in folders of train and test: each may count its own images."""
     lists = (pair.first, pair.second)
     is_of_dataset = target.published is not None and target.published.images.namespace != ""
-    if is_of_dataset or any(part.read.has_folders for part in lists):
+    if is_of_dataset:
         return False
+    if any(part.read.has_folders for part in lists):
+        return all(_numbers_folders(target.ids[part.unique].tolist()) for part in lists)
     apart = len({part.file.rpartition("/")[0] for part in lists}) > 1
     by_folder = apart and all(read_role(part.file).why.startswith("its folder") for part in lists)
     if not all(_COUNTS.fullmatch(str(target.ids[image])) for image in images.tolist()):
@@ -467,6 +483,22 @@ def _counted_anew(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bo
         [int(number[0]) for number in map(_DIGITS.search, target.ids[listed.unique]) if number] for listed in lists
     )
     return _goes_through(first, second, len(images)) or _goes_through(second, first, len(images))
+
+
+def _numbers_folders(paths: Sequence[str]) -> bool:
+    """Return whether all parts of some paths count: the images of each folder, and the folders, from 0 or 1."""
+    seen, counts = set[str](), defaultdict[str, list[int]](list)
+    for path in paths:
+        while path and path not in seen:
+            seen.add(path)
+            folder, _, name = path.rpartition("/")
+            if not _COUNTS.fullmatch(name):
+                return False
+            counts[folder].append(int(_DIGITS.search(name)[0]))  # type: ignore[index]  # what counts has digits
+            path = folder
+    return len(counts) > 1 and all(
+        min(numbers) < 2 and len({*numbers}) == max(numbers) - min(numbers) + 1 for numbers in counts.values()
+    )
 
 
 def _are_files_of_one_folder(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bool:
@@ -492,13 +524,13 @@ def _goes_through(numbers: Sequence[int], others: Sequence[int], shared: int) ->
     lowest, count = min(numbers, default=2), len(set(numbers))
     goes = lowest < 2 and _FEWEST_COUNTED <= count == len(numbers) == max(numbers) - lowest + 1
     # If the others continue where these end, a common number is a mistake, not coincidence.
-    return goes and 2 * shared * (max(others) + 1) >= count * len(others)
+    return goes and 2 * shared * (max(others) + 1) >= min(count, max(others) + 1) * len(others)
 
 
 def _equal(pair: ComparedPair) -> str:
     """Return how two lists of the same images are equal; ``""`` where one repeats some more often."""
     digests = [part.sha256 for part in (pair.first, pair.second)]
-    if digests[0] and digests[0] == digests[1]:
+    if digests[0] and digests[0] == digests[1] and pair.first.file != pair.second.file:
         return "byte for byte"
     first, second = pair.first.members, pair.second.members
     if np.array_equal(first, second):
@@ -536,6 +568,9 @@ def _perhaps(target: AuditTarget, pair: ComparedPair) -> list[Finding]:
         f"{target.ids[left]} and {target.ids[right]} ({pair.first.line_of(left)}; {pair.second.line_of(right)})"
         for left, right in overlap.examples
     )
+    bare = [part for part in (pair.first, pair.second) if not part.read.has_folders]
+    if any(all(map(_COUNTS.fullmatch, target.ids[part.unique].tolist())) for part in bare):
+        return [_undecided(pair, overlap.images, examples)]
     text = f"if the file name alone identifies the image, both hold {counted(overlap.images, 'image')}"
     return [_shared_finding("warn", pair, overlap.images, text, examples, hint=_LOOK)]
 

@@ -276,6 +276,7 @@ def _group_finding(pair: ComparedPair, result: GroupResult) -> Finding:
         return replace(finding, lists=names, pairs=(names,), like=like, brief=brief, reason=reason)
     several = f"{result.noun}s"
     left_out = f"; {counted(sum(result.without), 'line')} without" if sum(result.without) else ""
+    left_out += f"; tried before: {joined(result.tried)}" * bool(result.tried)
     if result.verdict == "disjoint":
         here, two = result.groups
         text = f"by {result.pattern}: {here:,} and {counted(two, result.noun)}, none on both sides{left_out}"
@@ -295,15 +296,16 @@ def _group_finding(pair: ComparedPair, result: GroupResult) -> Finding:
 def relations_are_noted(target: AuditTarget) -> Iterator[Finding]:
     """PL14: lists that lie in others, are the union of others, or share images between families: notes."""
     lists = published_of(target)
-    overlap = lists.images.overlaps
+    overlap = _known_overlaps(lists)
     judged = {frozenset(pair.places) for pair in target.pairs}
     noted = set(judged)
-    for finding, pairs in (*_equal(lists, judged), *_unions(lists, overlap)):
+    for finding, pairs in (*_equal(lists, overlap, judged), *_unions(lists, overlap)):
         noted |= pairs
         yield finding
     for finding, pairs in _inside(lists, overlap, set(noted)):
         noted |= pairs
         yield finding
+    noted |= {frozenset(pair) for pair in np.argwhere((overlap == 0) & (lists.images.overlaps > 0)).tolist()}
     yield from _between(target, overlap, noted)
     yield from _in_sources(target)
     numbers = any(listed.read.are_stems and len(listed) for listed in lists.lists)
@@ -314,6 +316,16 @@ def relations_are_noted(target: AuditTarget) -> Iterator[Finding]:
         yield _note(0, f"paths are shown relative to {lists.images.root}, which all of them share", ())
     if lists.images.climbing:
         yield _note(lists.images.climbing, f"{counted(lists.images.climbing, 'path')} with ..", ())
+
+
+def _known_overlaps(lists: ListSet) -> Int64s:
+    """Return how many images two lists share, 0 where both are bare numbers of two folders: of two data sets."""
+    overlap = lists.images.overlaps.copy()
+    bare = np.array([listed.read.are_stems for listed in lists.lists], np.bool_)
+    unknown = np.array(["" in lists.images.datasets(listed.unique) for listed in lists.lists], np.bool_)
+    folders = np.array([listed.file.rpartition("/")[0] for listed in lists.lists])
+    overlap[bare[:, None] & bare & (unknown[:, None] | unknown) & (folders[:, None] != folders)] = 0
+    return overlap
 
 
 def _note(count: int, text: str, lists: Sequence[str], total: int | None = None) -> Finding:
@@ -327,12 +339,12 @@ def _names(lists: ListSet, positions: Sequence[int]) -> list[str]:
 _Noted = tuple[Finding, set[frozenset[int]]]
 
 
-def _equal(lists: ListSet, judged: set[frozenset[int]]) -> Iterator[_Noted]:
+def _equal(lists: ListSet, overlap: Int64s, judged: set[frozenset[int]]) -> Iterator[_Noted]:
     """Yield groups of lists with the same images, but for those that rules on roles judge."""
     filled = (at for at, listed in enumerate(lists.lists) if len(listed))
     for positions in grouped(filled, lambda at: lists.lists[at].unique.tobytes()).values():
         pairs = {frozenset(pair) for pair in combinations(positions, 2)}
-        if len(positions) < 2 or pairs <= judged:
+        if len(positions) < 2 or pairs <= judged or not all(overlap[tuple(pair)] for pair in pairs):
             continue
         members = [lists.lists[at] for at in positions]
         if len({listed.sha256 for listed in members}) == 1 and len({listed.file for listed in members}) == len(members):

@@ -1,0 +1,288 @@
+"""Planted leaks of each kind in forms of others' lists, and sound folders of the same forms: facts of a drawn case.
+
+Each form writes the same 120 names as lists of train, val and test; a leak puts five names of train into test.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from PIL import Image
+
+from curation.cli import main
+from curation.core.errors import UsageError
+from curation.extensions.audit.report import Report
+from curation.extensions.audit.run import audit
+from curation.extensions.identify.run import identify
+
+Parts = Mapping[str, Sequence[str]]
+NAMES = [f"scans/q{number * 7919 % 100_003:05x}.png" for number in range(120)]
+SOUND: Parts = {"train": NAMES[:80], "val": NAMES[80:100], "test": NAMES[100:]}
+LEAK: Parts = {**SOUND, "test": [*NAMES[100:], *NAMES[:5]]}
+
+
+def write(folder: Path, name: str, lines: Sequence[str]) -> None:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{line}\n" for line in lines))
+
+
+def shards(folder: Path, parts: Parts) -> None:
+    for part, names in parts.items():
+        pieces = [names[:7], names[7:]] if part == "train" else [names]
+        for at, piece in enumerate(pieces):
+            table = pa.table({"image": [{"bytes": b"x", "path": name} for name in piece]})
+            pa.parquet.write_table(table, folder / f"{part}-{at:05}-of-{len(pieces):05}.parquet")
+
+
+def split_column(folder: Path, parts: Parts) -> None:
+    rows = [f"{name},{part}" for part, names in parts.items() for name in names]
+    write(folder, "meta.csv", ["image,split", *rows])
+
+
+def columns(folder: Path, parts: Parts, header: str = "train_slide_path,val_slide_path,test_slide_path") -> None:
+    rows = [",".join(names[row] if row < len(names) else "" for names in parts.values()) for row in range(80)]
+    write(folder, "fold_0.csv", [header, *rows])
+
+
+def clam(folder: Path, parts: Parts) -> None:
+    stems = {part: [Path(name).stem for name in names] for part, names in parts.items()}
+    rows = [
+        ",".join([str(row), *(names[row] if row < len(names) else "" for names in stems.values())]) for row in range(80)
+    ]
+    write(folder, "splits_0.csv", [",train,val,test", *rows])
+
+
+def folds(folder: Path, parts: Parts) -> None:
+    rows = [f"{name},{fold}" for fold, names in enumerate(parts.values()) for name in names]
+    write(folder, "folds.csv", ["filename,fold", *rows])
+
+
+def yolo(folder: Path, parts: Parts) -> None:
+    for part, names in parts.items():
+        for at, name in enumerate(names):
+            photo = folder / "images" / part / f"{at:04}.png"
+            photo.parent.mkdir(parents=True, exist_ok=True)
+            pixels = np.random.default_rng(int(Path(name).stem[1:], 16)).integers(0, 256, (6, 6, 3), np.uint8)
+            Image.fromarray(pixels).save(photo)
+            write(folder, f"labels/{part}/{at:04}.txt", [] if at % 3 else ["0 0.5 0.5 0.2 0.2"])
+    write(folder, "data.yaml", [*(f"{part}: images/{part}" for part in parts), "names: [cell]"])
+
+
+FORMS: dict[str, Callable[[Path, Parts], None]] = {
+    "shards of Parquet": shards,
+    "a column of parts": split_column,
+    "columns of parts": columns,
+    "CLAM": clam,
+    "folds": folds,
+    "YOLO folder": yolo,
+}
+
+
+def accused(report: Report) -> list[tuple[str, str]]:
+    return [(one.rule, one.gravity) for one in report.statements if one.gravity in ("error", "warning")]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_sound_folder_of_each_form_has_no_finding(form: str, tmp_path: Path) -> None:
+    FORMS[form](tmp_path, SOUND)
+    report = audit(tmp_path)
+    assert not accused(report)
+    assert report.coverage.compared == {"shards of Parquet": 5}.get(form, 3)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_planted_leak_of_each_form_is_told_with_its_count(form: str, tmp_path: Path) -> None:
+    FORMS[form](tmp_path, LEAK)
+    errors = [one for one in audit(tmp_path).statements if one.gravity == "error"]
+    assert {one.rule for one in errors} == {"DS2"}
+    assert sum(one.count for one in errors) == 5
+
+
+def test_val_and_test_columns_of_one_file_are_the_same_list_line_for_line(tmp_path: Path) -> None:
+    columns(tmp_path, {**SOUND, "val": SOUND["test"]})
+    [error] = [one for one in audit(tmp_path).statements if one.gravity == "error"]
+    assert "the same list twice (20 lines, line for line)" in error.text
+
+
+def test_counts_and_flags_below_train_and_test_are_no_lists(tmp_path: Path) -> None:
+    write(tmp_path, "splits_0_descriptor.csv", [",train,val,test", "luminal,400,50,50", "basal,120,15,15"])
+    with pytest.raises(UsageError, match="No list of images found"):
+        audit(tmp_path)
+    rows = [f"{Path(name).stem},{part == 'train'},False,{part == 'test'}" for part in SOUND for name in SOUND[part]]
+    write(tmp_path, "splits_0_bool.csv", [",train,val,test", *rows])
+    sizes = {listed.name.rpartition("/")[2]: len(listed) for listed in audit(tmp_path).target.files}
+    assert sizes == {"train": 80, "val": 0, "test": 20}
+
+
+def test_a_yolo_folder_without_yaml_is_refused_with_a_command_that_works(tmp_path: Path) -> None:
+    yolo(tmp_path, LEAK)
+    (tmp_path / "data.yaml").unlink()
+    with pytest.raises(UsageError, match="No list of images found") as refused:
+        audit(tmp_path)
+    hint = str(refused.value.hint)
+    texts = [text for text in hint.split("'") if ": " in text]
+    write(tmp_path, "data.yaml", texts)
+    assert hint.endswith(f"> {tmp_path / 'data.yaml'}")
+    assert accused(audit(tmp_path)) == [("DS2", "error")]
+    # Without names of classes the photos are compared all the same.
+    write(tmp_path, "data.yaml", texts[:-1])
+    assert accused(audit(tmp_path)) == [("DS2", "error")]
+    shutil.rmtree(tmp_path / "images")
+    (tmp_path / "data.yaml").unlink()
+    with pytest.raises(UsageError, match="No list of images found"):
+        audit(tmp_path)
+
+
+def test_a_role_is_said_of_a_list_as_the_report_prints_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """0, 1 and 2 say unused, train and test in one repository, and other things in others."""
+    rows = [f"{name},{'012'[at % 3]}" for at, name in enumerate(NAMES)] + [f"{NAMES[1]},2"]
+    write(tmp_path, "meta.csv", ["image,split", *rows])
+    assert not accused(audit(tmp_path))
+    printed = {row["name"].removeprefix(audit(tmp_path).folder) for row in audit(tmp_path).lists()}
+    assert printed == {"split=0", "split=1", "split=2"}
+    assert main(["audit", str(tmp_path), "--role", "split=1=train", "--role", "split=2=test"]) == 1
+    assert "both hold 1 image" in capsys.readouterr().out
+    assert audit(tmp_path, roles={"meta/split=1": "train", "split=2": "test"}).exit_status == 1
+    for roles, refusal in (
+        ({"meta/split=1": "train", "split=1": "test"}, "A list has two roles"),
+        ({"split=9": "train"}, "Unknown list"),
+        ({"split": "train"}, "Unknown list"),
+    ):
+        with pytest.raises(UsageError, match=refusal):
+            audit(tmp_path, roles=roles)
+
+
+PHOTOS = [f"photo{number:04}" for number in range(100)]
+GROUPS: dict[str, tuple[Sequence[str], Sequence[str], str]] = {
+    "augmented": (
+        [f"img/{name}_augmented_{copy}.jpg" for name in PHOTOS[:60] for copy in range(3)],
+        [f"img/{name}_augmented_3.jpg" for name in PHOTOS[55:]],
+        "5 source photos on both sides",
+    ),
+    "aug": ([f"a/{name}.jpg" for name in PHOTOS], [f"a/{name}_aug.jpg" for name in PHOTOS[:7]], "7 source photos"),
+    "copy": ([f"{name}.jpg" for name in PHOTOS], [f"{name} - Copy (2).jpg" for name in PHOTOS[:7]], "7 source photos"),
+    "frames": (
+        [f"cam/frame_{number:05}.jpg" for number in range(100) if number % 5],
+        [f"cam/frame_{number:05}.jpg" for number in range(0, 100, 5)],
+        "1 video on both sides",
+    ),
+    "movies": (
+        [f"MVI_{video}/img{frame:05}.jpg" for video in (20, 21) for frame in range(0, 50)],
+        [f"MVI_{video}/img{frame:05}.jpg" for video in (21, 22) for frame in range(50, 60)],
+        "1 video on both sides",
+    ),
+    "recordings": (
+        [f"1-{1000 + n // 4}-{'ABCD'[n % 4]}-7.wav" for n in range(80)],
+        [f"2-{1019 + n // 4}-{'ABCD'[n % 4]}-8.wav" for n in range(40)],
+        "1 recording on both sides",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", GROUPS)
+def test_groups_on_both_sides_are_told_with_their_count(kind: str, tmp_path: Path) -> None:
+    train, test, said = GROUPS[kind]
+    write(tmp_path, "train.txt", train)
+    write(tmp_path, "test.txt", test)
+    [statement] = [one for one in audit(tmp_path).statements if one.gravity in ("error", "warning")]
+    assert (statement.rule, statement.gravity) == ("PL7", "warning")
+    assert said in statement.text
+
+
+@pytest.mark.parametrize(("shared", "gravity"), [(1, "warning"), (0, "pass")])
+def test_users_are_groups(shared: int, gravity: str, tmp_path: Path) -> None:
+    write(tmp_path, "train.csv", ["image,user_id", *(f"{at}.jpg,u{at // 5}" for at in range(50))])
+    write(tmp_path, "test.csv", ["image,user_id", *(f"{at}.jpg,u{at // 5 - shared}" for at in range(50, 70))])
+    [said] = [one for one in audit(tmp_path).statements if one.rule == "PL7"]
+    assert said.gravity == gravity
+
+
+NO_GROUPS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
+    "dates": (
+        [f"IMG_2019_{month:02}_{day:02}.jpg" for month in range(1, 7) for day in range(1, 29, 2)],
+        [f"IMG_2019_{month:02}_{day:02}.jpg" for month in range(1, 7) for day in range(2, 29, 2)],
+    ),
+    "car and sensor": (
+        [f"log/run{run}_{car}_{sensor}.png" for run in range(12) for car in range(9) for sensor in (1, 2)],
+        [f"log/run{run}_{car}_{sensor}.png" for run in range(12) for car in range(9, 12) for sensor in (1, 2)],
+    ),
+    "class folders of an open set": (
+        [f"breed_{name}/{at}.jpg" for name in "abcdefghijklmnopq" for at in range(5)],
+        [f"breed_{name}/{at}.jpg" for name in "pqrstuvwxyz" for at in range(5, 9)],
+    ),
+    "copies on one side": (
+        [f"{name}{end}.jpg" for name in PHOTOS[:50] for end in ("", "_aug")],
+        [f"{name}.jpg" for name in PHOTOS[50:]],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", NO_GROUPS)
+def test_names_that_tell_no_group_are_undecidable(kind: str, tmp_path: Path) -> None:
+    for name, lines in zip(("train.txt", "test.txt"), NO_GROUPS[kind], strict=True):
+        write(tmp_path, name, lines)
+    report = audit(tmp_path)
+    assert not accused(report)
+    assert [one.gravity for one in report.statements if one.rule == "PL7"] == ["undecidable"]
+
+
+def test_a_companion_on_an_equal_path_is_the_same_image_and_no_other_view(tmp_path: Path) -> None:
+    write(tmp_path, "train.txt", [f"left/q{number * 7919 % 997}.png" for number in range(40)])
+    write(tmp_path, "test.txt", [f"left/q{number * 7919 % 997}.png" for number in range(35, 60)])
+    assert accused(audit(tmp_path)) == [("DS2", "error")]
+
+
+@pytest.mark.parametrize("pattern", ["proj/scans/(p[0-9]+)", "^(p[0-9]+)", "/data/.*/(p[0-9]+)x/"])
+def test_a_pattern_of_the_user_may_name_the_common_folders(pattern: str, tmp_path: Path) -> None:
+    lines = [f"/data/proj/scans/p{number // 10:03}x/{number * 7919 % 9973}.png" for number in range(100)]
+    write(tmp_path, "train.txt", lines[:65])
+    write(tmp_path, "test.txt", lines[65:])
+    [said] = [one for one in audit(tmp_path, groups=[pattern]).statements if one.rule == "PL7"]
+    assert "1 group on both sides, with 5 of 65 lines of train and 5 of 35 lines of test" in said.text
+
+
+@pytest.mark.parametrize("anew", [True, False])
+def test_names_that_number_each_folder_anew_are_undecidable(anew: bool, tmp_path: Path) -> None:
+    """SYSU-MM01 numbers the photos of each person and camera from 1; a lone photo out of a folder is no counter."""
+    people = {"train": range(1, 13), "test": range(1, 5)}
+    lists = {
+        part: [f"cam{cam}/{person:04}/{photo:04}.jpg" for cam in (1, 2) for person in numbers for photo in range(1, 6)]
+        for part, numbers in people.items()
+    }
+    if not anew:
+        lists["test"] = [f"cam1/{person:04}/0003.jpg" for person in range(3, 9)]
+    for part, lines in lists.items():
+        write(tmp_path, f"{part}.txt", lines)
+    report = audit(tmp_path)
+    assert ([one.gravity for one in report.statements if one.rule == "DS2"] == ["undecidable"]) == anew
+    assert bool(accused(report)) != anew
+
+
+def test_bare_numbers_of_two_folders_are_no_relation(tmp_path: Path) -> None:
+    write(tmp_path, "kitti/train.txt", [f"{number:06}" for number in range(0, 3000, 2)])
+    write(tmp_path, "once/train.txt", [f"{number:06}" for number in range(0, 900, 2)])
+    report = audit(tmp_path)
+    assert not [one for one in report.statements if one.rule == "PL14" and "once" in one.text]
+
+
+def test_numbers_meet_those_of_a_long_list_by_chance(tmp_path: Path) -> None:
+    """KITTI's 3,712 train images are no VOC-COCO, and four sequences of ONCE no M-OWODB."""
+    numbers = np.sort(np.random.default_rng(0).permutation(7481)[:3712]).tolist()
+    write(tmp_path, "kitti.txt", [f"{number:06}" for number in numbers])
+    write(tmp_path, "once.txt", ["000076", "000080", "000092", "000104"])
+    for answer in identify(tmp_path).lists:
+        assert (answer.verdict, answer.nearest) == ("unknown", ())
+
+
+def test_images_are_counted_by_their_whole_paths(tmp_path: Path) -> None:
+    write(tmp_path, "train.txt", [f"OP{at % 6}/Raw/img_{at // 6:04}_raw.png" for at in range(600)])
+    [answer] = identify(tmp_path).lists
+    assert answer.images == 600
+    assert "folder and stem name 100 of 600 paths: relations count these" in answer.findings
