@@ -36,6 +36,7 @@ from curation.manifest.header import (
     Taxonomy,
 )
 from curation.manifest.locate import load_manifest
+from curation.review.decisions.guide import Guide
 from curation.sources.datasets import users_name
 from curation.sources.source_specs import SourceSlot
 
@@ -239,6 +240,8 @@ class BenchmarkFile(_Table, frozen=True):
         Rule ``lists``: the id lists.
     expect : dict of str to Expected
         Figures such as ``"closed.images"``, which are compared with those obtained.
+    guide : Guide
+        What reviewers of its images are asked: the question, what near, far and remove mean, and reasons.
     paper : Paper
         The publication, for data of its authors.
     """
@@ -254,6 +257,7 @@ class BenchmarkFile(_Table, frozen=True):
     views: dict[PartName, LabelView] = {}
     parts: tuple[ListedPart, ...] = ()
     expect: dict[str, Expected] = {}
+    guide: Guide | None = None
     paper: Paper | None = None
 
     @property
@@ -403,7 +407,7 @@ def read_benchmark_file(text: str) -> str:
         benchmark = msgspec.convert(tables, BenchmarkFile)
     except msgspec.ValidationError as error:
         raise _explained(
-            error, path, _keys(WrittenFile, Classes, TaskTable, SourceTable, ListedPart, Expected)
+            error, path, _keys(WrittenFile, Classes, TaskTable, SourceTable, ListedPart, Expected, Guide)
         ) from None
     module = rule_module(benchmark.rule)
     form = module.PARAMETERS

@@ -8,9 +8,9 @@ from PIL import Image
 
 from curation.core.errors import CurationWarning, ReviewError
 from curation.manifest.built_from import BuiltFrom
-from curation.review.app.review_folder import ReviewRecord, read_record, require_log, write_record
 from curation.review.app.session import resume_review, review_from_files, start_review
 from curation.review.decisions.files import read_decisions
+from curation.review.decisions.review_folder import ReviewRecord, read_record, require_log, write_record
 from tests.review.app.review_world import ReviewWorld, coco_id, two_parts
 
 RECORD = ReviewRecord(dataset="d", stage="manual", manifest="", inputs="sha256:0", batches={"0001": 3})
@@ -109,7 +109,7 @@ def test_a_damaged_record_is_told(tmp_path: Path, content: str) -> None:
 def test_a_log_belongs_to_the_dataset_that_its_record_names(tmp_path: Path) -> None:
     write_record(tmp_path, RECORD)
     log = tmp_path / "decisions.jsonl"
-    assert require_log(str(log), "d") == log
+    assert require_log(str(log), "d") == (log, RECORD)
     with pytest.raises(ReviewError):
         require_log(str(log), "another")
     (tmp_path / "real.jsonl").touch()
