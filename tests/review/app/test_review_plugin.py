@@ -61,7 +61,8 @@ def test_a_key_records_and_tells_what_the_page_has_to_know(execute: Any, review:
     assert execute("about")["decided"] == [first, second]
     assert [one["id"] for one in execute("about")["latest"]] == [second, first]
     undone = execute("judge", verdict="undo")
-    assert (undone["ids"], undone["waiting"], undone["progress"]) == ([second], [second], "1 of 12")
+    assert (undone["ids"], undone["waiting"]) == ([second], [second])
+    assert undone["progress"].startswith("1 of 12, about")
 
 
 def test_the_way_through_the_enlarged_view_is_the_order_of_the_grid(fiftyone: Any, review: LiveReview) -> None:
