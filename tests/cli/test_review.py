@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 
 from curation.cli import main
+from curation.review.decisions.files import read_decisions
 from curation.review.decisions.review_folder import ReviewRecord, write_record
 from curation.review.decisions.verdicts import VerdictBook
-from curation.review.decisions.files import read_decisions
 from tests.review.app.review_world import write_world
 from tests.shell import Shell
 

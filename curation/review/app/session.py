@@ -165,9 +165,7 @@ def review_from_files(
         See `start_review` and `resume_review`.
     """
     if not no_app:
-        if not reviewer.strip():
-            hint = "every verdict of this server bears it; a second reviewer starts a second server"
-            raise UsageError("A review needs the name of its reviewer", expected="--reviewer NAME", hint=hint)
+        _require_name(reviewer)
         # Said before minutes of building rather than after.
         find_port(port)
     plan = plan or ReviewPlan()
@@ -220,6 +218,12 @@ def review_from_files(
         blind=plan.blind,
         gold=gold,
     )
+
+
+def _require_name(reviewer: str) -> None:
+    if not reviewer.strip():
+        hint = "every verdict of this server bears it; a second reviewer starts a second server"
+        raise UsageError("A review needs the name of its reviewer", expected="--reviewer NAME", hint=hint)
 
 
 def _folders(photos: Mapping[str, Path] | Path | None) -> dict[str, PhotoFolder]:
@@ -396,6 +400,7 @@ def adjudicate_folder(
     ReviewError
         There is no conflict, or the person judged before.
     """
+    _require_name(reviewer)
     name = checked_reviewer(reviewer)
     if not no_app:
         find_port(port)

@@ -19,7 +19,7 @@ Action = Literal["keep", "remove", "keep_near", "to_near", "to_far", "add_near",
 ACTIONS: dict[Stage, dict[str, Action]] = {
     "auto_override": {"keep": "keep", "remove": "remove", "near": "keep_near", "unsure": "unsure"},
     "manual": {"keep": "keep", "remove": "remove", "near": "to_near", "far": "to_far", "unsure": "unsure"},
-    "candidate": {"near": "add_near", "far": "add_far", "remove": "reject", "unsure": "unsure"},
+    "candidate": {"remove": "reject", "near": "add_near", "far": "add_far", "unsure": "unsure"},
 }
 """The action that each word of a reviewer means at each stage (section 1.5 of the FindMeIfYouCan protocol).
 

@@ -155,7 +155,7 @@ def _markdown(text: str, name: str) -> dict[str, Any]:
 
 
 def _reasons(lines: list[str], name: str) -> list[str]:
-    reasons = []
+    reasons: list[str] = []
     for line in lines:
         item = re.fullmatch(r"([0-9]+)[.)]\s+(.+)", line)
         if item is None or int(item[1][:9]) != len(reasons) + 1:

@@ -259,7 +259,7 @@ def folder_decisions(folder: Path) -> FolderDecisions:
     """
     record, log = read_record(folder), folder / LOG_FILE
     if not log.exists():
-        hint = f"decide on an image first: curation review start --folder {folder}"
+        hint = f"decide on an image first: curation review start --folder {folder} --reviewer NAME"
         raise MissingFileError("No decisions yet", where=str(log), hint=hint)
     logged = read_decisions(log)
     rows = tuple(standing_rows(logged.decisions))

@@ -68,8 +68,11 @@ def draw_sample(strata: Mapping[str, Collection[str]], size: int) -> tuple[Strat
     sizes = {name: len(ids) for name, ids in strata.items() if ids}
     total = sum(sizes.values())
     if not len(sizes) <= size <= total or not sizes:
-        expected = f"from {len(sizes)}, one of each stratum, to {total:,}" if sizes else "images to draw from"
-        raise UsageError("The sample has the wrong size", where="--set sample=N", expected=expected, found=str(size))
+        expected = f"from {len(sizes)}, one of each stratum, to {total:,}" if sizes else "an image without a proposal"
+        hint = "" if sizes else "--order random draws from all images"
+        raise UsageError(
+            "The sample has the wrong size", where="--set sample=N", expected=expected, found=str(size), hint=hint
+        )
     shares = {name: max(1, size * images // total) for name, images in sizes.items()}
     # What is left over goes to the largest remainders; what the least of one took is given back by the largest strata.
     for name in sorted(sizes, key=lambda name: (-(size * sizes[name] % total), name)):

@@ -1,9 +1,12 @@
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from curation.benchmarks.rules.benchmark_file import read_benchmark_file
 from curation.core.errors import CurationError
-from curation.review.decisions.guide import Guide, read_guide
+from curation.review.decisions.guide import Guide, guide_in, read_guide
+from tests.worlds.listed_manifest import manifest_of_lists
 
 WHOLE = """# Does the photo show a horse?
 
@@ -46,6 +49,16 @@ def test_a_guide_is_markdown_or_a_table_of_a_benchmark_file(name: str, text: str
     (tmp_path / name).write_text(text)
     assert read_guide(tmp_path / name) == GUIDE
     assert GUIDE.meanings() == {"near": GUIDE.near, "far": GUIDE.far, "remove": GUIDE.remove}
+
+
+def test_a_manifest_bears_the_guide_of_its_benchmark_file(tmp_path: Path) -> None:
+    sources = '\n[classes]\nknown = ["horse"]\n[sources.id]\nas = "id"\n[sources.ood]\nas = "near-far"\n'
+    path = tmp_path / "mine.toml"
+    path.write_text(TABLE.replace("[guide]", 'name = "own/animals"' + sources + "[guide]"))
+    made = manifest_of_lists({"far": ["coco:1"]}, name="pair", source="coco", namespace="coco", classes=()).header
+    assert guide_in(made, "manual") is None
+    rule = msgspec.structs.replace(made.rule, parameters={"file": read_benchmark_file(str(path))})
+    assert guide_in(msgspec.structs.replace(made, rule=rule), "manual") == GUIDE
 
 
 def test_an_override_has_no_far(tmp_path: Path) -> None:
