@@ -101,7 +101,7 @@ def assigned_reviewers(batch: Sequence[str], reviewers: Sequence[str], overlap: 
     Examples
     --------
     >>> assigned_reviewers(["a:1", "a:2", "a:3", "a:4"], ["anna", "ben"], 0.5)
-    [('anna', 'ben'), ('anna',), ('anna', 'ben'), ('ben',)]
+    [('anna',), ('anna', 'ben'), ('ben',), ('anna', 'ben')]
     """
     names = sorted(reviewers)
     place_of = {image: place for place, image in enumerate(by_hash_rank(batch, OVERLAP_SALT))}
