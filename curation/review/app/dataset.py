@@ -65,7 +65,7 @@ EVIDENCE_FIELDS = (
     # The server hands out files of fields whose name ends in path, and no others.
     Field("nearest_path", "text", "photo of that ID image, where it was found"),
     Field("batch", "text", "batch that the image is reviewed in", indexed=True),
-    Field("assigned_to", "texts", "reviewers who judge the image; nobody: all", indexed=True),
+    Field("assigned_to", "texts", "reviewers who judge the image; empty: all", indexed=True),
 )
 """Written once, when the dataset is built."""
 

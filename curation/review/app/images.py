@@ -190,7 +190,7 @@ def arranged(
     gold : collection of str
         Ids of images that are shown in any case, and to everybody.
     reviewers : sequence of str
-        Who shares the images; nobody for a review in which everybody judges all.
+        Who shares the images; empty if everybody judges all.
     overlap : float
         Share of each batch that all of `reviewers` judge.
 
@@ -254,7 +254,7 @@ def _drawn(images: ReviewImages, order: Order, sample: int | None, gold: Collect
     rank_of = {image: rank for rank, image in enumerate(by_hash_rank(kept | set(gold), SAMPLE_SALT))}
     if order == "evidence":
         # Proposed images come first, in their order.
-        rank_of |= {image: -1 for image, one in zip(images.ids, images.proposals, strict=True) if one is not None}
+        rank_of |= {image: -1 for image, proposal in zip(images.ids, images.proposals, strict=True) if proposal}
     rows = [row for row, image in enumerate(images.ids) if image in rank_of]
     rows.sort(key=lambda row: rank_of[images.ids[row]])
     left_out = dict(images.left_out)

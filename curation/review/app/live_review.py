@@ -71,8 +71,8 @@ class LiveReview:
             self.batch_of.setdefault(key, batch)
         self._assigned: dict[Key, list[str]] = {}
         if dataset.has_field("assigned_to"):
-            named = dataset.values(["pool", "image_id", "assigned_to"])
-            self._assigned = {(pool, image): names for pool, image, names in zip(*named, strict=True) if names}
+            columns = dataset.values(["pool", "image_id", "assigned_to"])
+            self._assigned = {(pool, image): names for pool, image, names in zip(*columns, strict=True) if names}
         self.book = VerdictBook(log, stage=stage, manifest=manifest, adjudicators=record.adjudicators)
 
     def decide(self, samples: Any, verdict: str, *, reason: str | None = None, reviewer: str | None) -> _Outcome:
@@ -177,7 +177,7 @@ class LiveReview:
         self._write(changed)
 
     def _field_values(self, standing: Standing) -> tuple[Any, ...]:
-        """Return what samples show: in a blind review who has judged, and not what, so that no server can tell."""
+        """Return what samples show: in a blind review the reviewers alone, so that no server can tell."""
         names = [verdict.reviewer for verdict in standing.verdicts] or None
         return (
             (None, None, names) if self.record.hides_verdicts else (standing.verdict, standing.texts() or None, names)

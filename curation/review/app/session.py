@@ -308,7 +308,7 @@ def start_review(
     before = read_record(folder) if (folder / REVIEW).exists() else None
     classes: dict[str, list[str]] = {}
     for image, proposal in zip(images.ids, images.proposals, strict=True):
-        for suspected in sorted({one.id_class for one in proposal.evidence if one.id_class} if proposal else ()):
+        for suspected in sorted({row.id_class for row in proposal.evidence if row.id_class} if proposal else ()):
             classes.setdefault(suspected, []).append(image)
     record = ReviewRecord(
         dataset=name,
@@ -389,7 +389,7 @@ def adjudicate_folder(
     folder
         folder of the review and its log
     reviewer
-        who settles: somebody who did not judge yet
+        who settles: a person who has not judged yet
     no_app
         prepare the dataset and exit
     port
@@ -408,7 +408,7 @@ def adjudicate_folder(
     record, rows = held.record, held.file.decisions
     if name not in record.adjudicators:
         if any(row.reviewer == name for row in rows):
-            message, hint = "An adjudicator is a third person", "--reviewer NAME of somebody who did not judge yet"
+            message, hint = "An adjudicator is a third person", "--reviewer NAME of a person who has not judged yet"
             raise ReviewError(message, found=f"{name} judged images of this review", hint=hint)
         if not any(differ(votes) for votes in grouped(rows, lambda row: (row.dataset, row.image_id)).values()):
             hint = f"curation review export --folder {folder} --out decisions.jsonl"

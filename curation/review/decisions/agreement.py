@@ -84,8 +84,7 @@ class Kappa:
     raters : tuple of int
         Fewest and most verdicts on an image that counts; ``(0, 0)`` without items.
     interval : tuple of float, or None
-        95 % interval by the delta method over images; None where `value` is, or where it has no width: one image, or
-        reviewers who never differ.
+        95 % interval by the delta method over images; None if `value` is None, or if the interval has no width.
     """
 
     value: float | None
@@ -320,7 +319,7 @@ def _kappa(
     value = (observed - expected) / (1 - expected)
     # The influence of an image on kappa; for two reviewers this is the variance of Fleiss, Cohen and Everitt (1969).
     influences = [(a - observed - (1 - value) * m) / (1 - expected) for a, m in zip(agreeing, moves, strict=True)]
-    deviation = math.sqrt(math.fsum(float(one) ** 2 for one in influences)) / items
+    deviation = math.sqrt(math.fsum(float(influence) ** 2 for influence in influences)) / items
     middle, margin = float(value), NORMAL_95 * deviation
     interval = (max(-1.0, middle - margin), min(1.0, middle + margin)) if deviation > 0 else None
     return Kappa(middle, "", items, float(observed), float(expected), left_out, raters, interval)

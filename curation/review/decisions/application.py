@@ -603,7 +603,7 @@ def apply_decisions(
     name : str
         Of a separate list, in place of the generated name.
     notes : sequence of str
-        What the manifest says of the review.
+        Further notes of the manifest.
 
     Raises
     ------

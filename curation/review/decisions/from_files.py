@@ -169,7 +169,7 @@ def _read(
 
 
 def review_notes(reviewed: FolderDecisions) -> tuple[str, ...]:
-    """Return what a manifest says of its review: the question, who judged and agreed how far, and what remains."""
+    """Return the notes of a manifest on its review: the question, the reviewers, their agreement, and what remains."""
     record, standing = reviewed.record, reviewed.file.decisions
     judges = [row for row in standing if row.reviewer not in record.adjudicators]
     counts = Counter(row.reviewer or "unnamed" for row in judges)

@@ -78,7 +78,7 @@ def read_guide(path: Path, stage: Stage = "manual") -> Guide:
 
 
 def guide_in(header: Header, stage: Stage) -> Guide | None:
-    """Return the guide that the benchmark file of a manifest has, None where it has none."""
+    """Return the guide that the benchmark file of a manifest has, or None."""
     text = header.rule.parameters.get("file")
     if not isinstance(text, str) or not text.startswith("{"):
         return None

@@ -1,4 +1,4 @@
-"""When a review may stop: samples by hash rank, and the exact bound of what remains among the images nobody saw."""
+"""When a review may stop: samples by hash rank, and the exact bound of what remains among the unseen images."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def draw_sample(strata: Mapping[str, Collection[str]], size: int) -> tuple[Strat
             "The sample has the wrong size", where="--set sample=N", expected=expected, found=str(size), hint=hint
         )
     shares = {name: max(1, size * images // total) for name, images in sizes.items()}
-    # What is left over goes to the largest remainders; what the least of one took is given back by the largest strata.
+    # What is left over goes to the largest remainders; the largest strata give back what the minimum of one image took.
     for name in sorted(sizes, key=lambda name: (-(size * sizes[name] % total), name)):
         if sum(shares.values()) < size and shares[name] < sizes[name]:
             shares[name] += 1
@@ -104,9 +104,9 @@ def assigned_reviewers(batch: Sequence[str], reviewers: Sequence[str], overlap: 
     [('anna',), ('anna', 'ben'), ('ben',), ('anna', 'ben')]
     """
     names = sorted(reviewers)
-    place_of = {image: place for place, image in enumerate(by_hash_rank(batch, OVERLAP_SALT))}
+    rank_of = {image: rank for rank, image in enumerate(by_hash_rank(batch, OVERLAP_SALT))}
     shared = math.ceil(round(overlap * len(batch), 9))
-    return [tuple(names) if place_of[image] < shared else (names[place_of[image] % len(names)],) for image in batch]
+    return [tuple(names) if rank_of[image] < shared else (names[rank_of[image] % len(names)],) for image in batch]
 
 
 def exact_bound(positives: int, judged: int, confidence: float = 0.95) -> float:
@@ -143,7 +143,7 @@ def exact_interval(positives: int, judged: int, confidence: float = 0.95) -> tup
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
-    """What a sample says of all images that it was drawn from.
+    """What a sample tells about all images that it was drawn from.
 
     Attributes
     ----------
@@ -196,7 +196,7 @@ def remainder(strata: Sequence[Stratum], standing: Iterable[Decision]) -> Remain
     actions = {
         image: {row.action for row in rows} for image, rows in grouped(standing, lambda row: row.image_id).items()
     }
-    images, drawn, judged, positives = sum(one.images for one in strata), 0, 0, 0
+    images, drawn, judged, positives = sum(stratum.images for stratum in strata), 0, 0, 0
     expected = at_most = 0.0
     doubtful = {*IN_DISTRIBUTION, "unsure"}
     for stratum in strata:

@@ -124,14 +124,14 @@ def status(*, folder: Folder) -> Answer:
 
     record, progress = folder_progress(folder)
     report = report_decisions((folder,)) if (folder / LOG_FILE).exists() else None
-    said = {} if report is None else report.data()
+    judgements = {} if report is None else report.data()
     data = {
         "dataset": record.dataset,
         "stage": record.stage,
         "manifest": record.manifest,
         "blind": record.blind,
         **asdict(progress),
-        **{name: said.get(name) for name in ("agreement", "accuracy", "remainder")},
+        **{name: judgements.get(name) for name in ("agreement", "accuracy", "remainder")},
         "open": [] if report is None else [conflict.text() for conflict in report.resolution.both],
         "left_out": record.left_out,
         "bad_photos": record.bad_photos,

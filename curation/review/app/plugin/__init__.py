@@ -1,6 +1,6 @@
 """The FiftyOne plugin ``@curation/review``: what its page, `review.js`, asks before it judges.
 
-A verdict is no operator: the page asks the server of the review (`curation.review.app.live_review`).
+Verdicts need no operator: the page asks the server of the review (`curation.review.app.live_review`).
 """
 
 from __future__ import annotations
