@@ -42,8 +42,9 @@ NO_COMMANDS = {
     "docs/oscr.md": ("CCR(t) =",),
     "docs/scale.md": ("RAY_ADDRESS=", "#!/bin/bash", "job="),
     "docs/similarity.md": ("s_j = max_i",),
+    "docs/review.md": ("# Does the photo show",),
 }
-"""Beginnings of blocks that are a layout, a message or a formula."""
+"""Beginnings of blocks that are a layout, a message, a guide or a formula."""
 
 
 def alternatives(words: list[str]) -> Iterator[list[str]]:

@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 
 from curation.cli import main
-from curation.review.app.review_folder import ReviewRecord, write_record
-from curation.review.app.verdicts import VerdictBook
 from curation.review.decisions.files import read_decisions
+from curation.review.decisions.review_folder import ReviewRecord, write_record
+from curation.review.decisions.verdicts import VerdictBook
 from tests.review.app.review_world import write_world
 from tests.shell import Shell
 
@@ -30,7 +30,8 @@ def folder(tmp_path: Path) -> Path:
 def test_status_needs_no_database(folder: Path, shell: Shell) -> None:
     text = shell.out("review", "status", "--folder", folder)
     assert "4 of 8 images decided: near 3, conflict 1" in text
-    assert "anna, ben" in text
+    assert ["anna", "ben", "3", "2", "0.000"] in [line.split() for line in text.splitlines()]
+    assert "to_far: ben; to_near: anna (stripes)" in text
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv"])

@@ -365,8 +365,8 @@ def publication_and_photos(folder: Path) -> None:
 
 def review_without_a_database(folder: Path) -> None:
     """Draw the folder of a review with verdicts of two people."""
-    from curation.review.app.review_folder import ReviewRecord, write_record
-    from curation.review.app.verdicts import VerdictBook
+    from curation.review.decisions.review_folder import ReviewRecord, write_record
+    from curation.review.decisions.verdicts import VerdictBook
 
     keys = [(("pool", f"coco:{number:012d}"), "0001") for number in range(4)]
     record = ReviewRecord(dataset="d", stage="manual", manifest="", inputs="", batches={"0001": len(keys)})

@@ -37,6 +37,7 @@ from curation.manifest.header import (
     Taxonomy,
 )
 from curation.manifest.locate import load_manifest
+from curation.review.decisions.guide import Guide
 from curation.sources.datasets import users_name
 from curation.sources.source_specs import SourceSlot
 
@@ -242,6 +243,8 @@ class BenchmarkFile(_Table, frozen=True):
         Rule ``lists``: the id lists.
     expect : dict of str to Expected
         Figures such as ``"closed.images"``, which are compared with those obtained.
+    guide : Guide
+        What reviewers of its images are asked: the question, what near, far and remove mean, and reasons.
     paper : Paper
         The publication, for data of its authors.
     """
@@ -257,6 +260,7 @@ class BenchmarkFile(_Table, frozen=True):
     views: dict[PartName, LabelView] = {}
     parts: tuple[ListedPart, ...] = ()
     expect: dict[str, Expected] = {}
+    guide: Guide | None = None
     paper: Paper | None = None
 
     @property
@@ -680,6 +684,7 @@ _TABLES: Mapping[str, type[msgspec.Struct]] = {
     "sources": SourceTable,
     "parts": ListedPart,
     "expect": Expected,
+    "guide": Guide,
 }
 _KINDS = {
     "array": "a list",

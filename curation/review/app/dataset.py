@@ -16,7 +16,7 @@ import numpy as np
 
 from curation.core.errors import ReviewError
 from curation.review.app.images import ReviewImages, box_slices
-from curation.review.app.verdicts import CONFLICT
+from curation.review.decisions.verdicts import CONFLICT
 from curation.review.proposals.proposal import KINDS
 from curation.review.proposals.proposal import Verdict as Proposed
 
@@ -65,6 +65,7 @@ EVIDENCE_FIELDS = (
     # The server hands out files of fields whose name ends in path, and no others.
     Field("nearest_path", "text", "photo of that ID image, where it was found"),
     Field("batch", "text", "batch that the image is reviewed in", indexed=True),
+    Field("assigned_to", "texts", "reviewers who judge the image; empty: all", indexed=True),
 )
 """Written once, when the dataset is built."""
 
@@ -84,7 +85,7 @@ _FIRST = ("image_id", "batch")
 The App takes time for each that it shows, at each image; the others are in a group that opens with a click, and
 beside the image as evidence.
 """
-_INNER = ("evidence_rows", "nearest_path", "decided_by")
+_INNER = ("evidence_rows", "nearest_path", "decided_by", "assigned_to")
 """Fields that the App reads and a reviewer need not."""
 
 
@@ -225,6 +226,8 @@ def _values(images: ReviewImages, row: int) -> dict[str, Any]:
         "classes": list(images.classes[row]),
         "batch": images.batches[row],
     }
+    if images.assigned:
+        values["assigned_to"] = list(images.assigned[row])
     proposal = images.proposals[row]
     if proposal is not None:
         values |= {

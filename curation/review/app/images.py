@@ -15,6 +15,14 @@ from curation.core.errors import MissingFileError, ReviewError
 from curation.core.wording import counted
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import ROLES, PartObjects, locate_images, view_objects
+from curation.review.decisions.sampling import (
+    SAMPLE_SALT,
+    Order,
+    Stratum,
+    assigned_reviewers,
+    by_hash_rank,
+    draw_sample,
+)
 from curation.review.proposals.evidence import nearest_id_image
 from curation.review.proposals.id_classes import name_key
 from curation.review.proposals.proposal import Proposal, ProposalSet
@@ -68,6 +76,10 @@ class ReviewImages:
         Id of the ID image that looks most like it, ``""`` without such evidence. Empty before `arranged`.
     nearest_paths : tuple of Path or None
         Photo of that ID image.
+    assigned : tuple of tuple of str
+        Who judges the image; empty for everybody.
+    sample : tuple of Stratum
+        Images drawn by hash rank, for a bound of what remains; empty for none.
     left_out : dict of str to int
         Images that are not shown, by reason; empty when none are.
     bad_photos : dict of str to list of str
@@ -85,6 +97,8 @@ class ReviewImages:
     batches: tuple[str, ...] = ()
     nearest: tuple[str, ...] = ()
     nearest_paths: tuple[Path | None, ...] = ()
+    assigned: tuple[tuple[str, ...], ...] = ()
+    sample: tuple[Stratum, ...] = ()
     left_out: dict[str, int] = field(default_factory=dict)
     bad_photos: dict[str, list[str]] = field(default_factory=dict)
 
@@ -152,6 +166,11 @@ def arranged(
     batch_size: int,
     known: Collection[str] = (),
     id_photos: Mapping[str, PhotoFolder] | None = None,
+    order: Order = "evidence",
+    sample: int | None = None,
+    gold: Collection[str] = (),
+    reviewers: Sequence[str] = (),
+    overlap: float = 1.0,
 ) -> ReviewImages:
     """Return the images with their proposals, the highest-ranked first, cut into batches.
 
@@ -164,9 +183,21 @@ def arranged(
         Names of ID classes (see `known_names`), for boxes whose role no manifest says.
     id_photos : mapping of str to PhotoFolder
         Where the photos of ID images lie, by the namespace of their ids; the one named ``""`` serves every other.
+    order : {"evidence", "random", "stratified"}
+        The most suspect first, or hash rank; ``stratified`` draws from each kind of proposal.
+    sample : int, optional
+        How many images to draw: of those without a proposal, which follow all proposed ones; in hash rank of all.
+    gold : collection of str
+        Ids of images that are shown in any case, and to everybody.
+    reviewers : sequence of str
+        Who shares the images; empty if everybody judges all.
+    overlap : float
+        Share of each batch that all of `reviewers` judge.
 
     Raises
     ------
+    UsageError
+        The size of the sample does not fit.
     ReviewError
         The batch size is not positive, or none of the images is left.
     MissingExtraError
@@ -178,20 +209,58 @@ def arranged(
     offered = [by_id.get(image) for image in images.ids]
     last = max((proposal.rank for proposal in proposals), default=0) + 1
     ranks = np.array([last if proposal is None else proposal.rank for proposal in offered], np.int64)
-    order = np.argsort(ranks, kind="stable")
+    by_rank = np.argsort(ranks, kind="stable").tolist()
     if unmatched := by_id.keys() - set(images.ids):
         left_out = {**images.left_out, "proposed, but not among the images": len(unmatched)}
         images = replace(images, left_out=left_out)
-    if not len(order) or (by_id and not any(offered)):
+    if not by_rank or (by_id and not any(offered)):
         reasons = ", ".join(f"{counted(count, 'image')}: {reason}" for reason, count in images.left_out.items())
         raise ReviewError("No image to review", where=next(iter(by_id), None), found=reasons)
-    images = replace(pick_images(images, order.tolist()), proposals=tuple(offered[row] for row in order.tolist()))
+    images = replace(pick_images(images, by_rank), proposals=tuple(offered[row] for row in by_rank))
     if known and not any(images.boxes.roles):
         keys = {name_key(name) for name in known}
         roles = tuple("known" if name_key(label) in keys else "unknown" for label in images.boxes.labels)
         images = replace(images, boxes=replace(images.boxes, roles=roles))
-    images = _with_nearest(_with_good_photos(images), id_photos or {})
-    return replace(images, batches=tuple(f"{row // batch_size + 1:04}" for row in range(len(images))))
+    images = _drawn(_with_good_photos(images), order, sample, set(gold))
+    images = _with_nearest(images, id_photos or {})
+    images = replace(images, batches=tuple(f"{row // batch_size + 1:04}" for row in range(len(images))))
+    if not reviewers:
+        return images
+    starts = range(0, len(images), batch_size)
+    shares = [
+        names for at in starts for names in assigned_reviewers(images.ids[at : at + batch_size], reviewers, overlap)
+    ]
+    everybody = tuple(sorted(reviewers))
+    return replace(
+        images,
+        assigned=tuple(everybody if image in gold else names for image, names in zip(images.ids, shares, strict=True)),
+    )
+
+
+def _drawn(images: ReviewImages, order: Order, sample: int | None, gold: Collection[str]) -> ReviewImages:
+    """Return the images in the order of a review, without those that a sample leaves out."""
+    if order == "evidence" and sample is None:
+        return images
+    strata: dict[str, dict[str, None]] = {}
+    for image, proposal in zip(images.ids, images.proposals, strict=True):
+        if order == "evidence" and proposal is not None:
+            continue
+        word = "without a proposal" if proposal is None else f"proposed: {proposal.proposal}"
+        strata.setdefault("all" if order == "random" else word, {})[image] = None
+    drawn = () if sample is None else draw_sample(strata, sample)
+    kept = {image for stratum in drawn for image in stratum.drawn} or {
+        image for ids in strata.values() for image in ids
+    }
+    rank_of = {image: rank for rank, image in enumerate(by_hash_rank(kept | set(gold), SAMPLE_SALT))}
+    if order == "evidence":
+        # Proposed images come first, in their order.
+        rank_of |= {image: -1 for image, proposal in zip(images.ids, images.proposals, strict=True) if proposal}
+    rows = [row for row, image in enumerate(images.ids) if image in rank_of]
+    rows.sort(key=lambda row: rank_of[images.ids[row]])
+    left_out = dict(images.left_out)
+    if len(rows) < len(images):
+        left_out["not drawn"] = len(images) - len(rows)
+    return replace(pick_images(images, rows), sample=drawn, left_out=left_out)
 
 
 def known_names(proposals: ProposalSet) -> frozenset[str]:

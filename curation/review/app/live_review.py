@@ -1,8 +1,8 @@
 """A review at work: a dataset and its decisions log, which is written first and read again after a crash.
 
-A key asks by one request to the server of the review (`curation.review.app.guard`), since FiftyOne's way to call an
-operator loads the dataset anew each time; the panel calls operators (`curation.review.app.plugin`). All end
-in `judged`: the log first, then the database, then the answer.
+A key, and a button of the page that stands for one, asks by one request to the server of the review
+(`curation.review.app.guard`), since FiftyOne's way to call an operator loads the dataset anew each time: the log first,
+then the database, then the answer.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from typing import Any
 
 from curation.core.errors import CurationError, ReviewError
 from curation.core.wording import counted
-from curation.review.app.dataset import OPEN_VIEW, READY, VERDICT_FIELDS, info_of
-from curation.review.app.review_folder import progress_text, require_log
-from curation.review.app.verdicts import UNDO, Key, Standing, VerdictBook, checked_reviewer
+from curation.review.app.dataset import CONFLICT_VIEW, OPEN_VIEW, READY, VERDICT_FIELDS, info_of
 from curation.review.decisions.decision import STAGES, Stage
+from curation.review.decisions.review_folder import ReviewRecord, progress_text, require_log
+from curation.review.decisions.verdicts import UNDO, Key, Standing, VerdictBook, checked_reviewer, differ, word_of
 
 _PATIENCE_S, _PATIENCE_AN_IMAGE_S = 5.0, 0.001
 """How long the database is waited for, whatever its address says; the page waits longer."""
-_OPEN: dict[tuple[str, str, str], LiveReview] = {}
+_OPEN: dict[tuple[object, ...], LiveReview] = {}
+SHOWN_LATEST = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,9 @@ class LiveReview:
     `replay` brings the samples up to the log at the next start.
     """
 
-    def __init__(self, dataset: Any, log: Path, *, stage: Stage, manifest: str) -> None:
+    def __init__(self, dataset: Any, log: Path, record: ReviewRecord, *, stage: Stage, manifest: str) -> None:
         self.dataset = dataset
+        self.record = record
         # The App runs operators in threads, and two pages may be open.
         self._lock = Lock()
         rows = zip(*dataset.values(["id", "pool", "image_id", "batch"]), strict=True)
@@ -67,11 +69,13 @@ class LiveReview:
             self._key_of[sample] = key
             self._samples_of.setdefault(key, []).append(sample)
             self.batch_of.setdefault(key, batch)
-        self.book = VerdictBook(log, stage=stage, manifest=manifest)
+        self._assigned: dict[Key, list[str]] = {}
+        if dataset.has_field("assigned_to"):
+            columns = dataset.values(["pool", "image_id", "assigned_to"])
+            self._assigned = {(pool, image): names for pool, image, names in zip(*columns, strict=True) if names}
+        self.book = VerdictBook(log, stage=stage, manifest=manifest, adjudicators=record.adjudicators)
 
-    def decide(
-        self, samples: Sequence[str], verdict: str, *, reason: str | None = None, reviewer: str | None
-    ) -> _Outcome:
+    def decide(self, samples: Any, verdict: str, *, reason: str | None = None, reviewer: str | None) -> _Outcome:
         """Give one verdict on some samples: to the log, then to the dataset.
 
         Parameters
@@ -118,10 +122,28 @@ class LiveReview:
             return [sample for sample, key in self._key_of.items() if self.book.has_decided(key, reviewer)]
 
     def progress_text(self, reviewer: str) -> str:
-        """Return how many images a reviewer decided, in a sentence."""
+        """Return how many of their images a reviewer decided, and how long the others will take."""
         with self._lock:
             self.book.refresh()
-            return progress_text(sum(self.book.has_decided(key, reviewer) for key in self.batch_of), len(self.batch_of))
+            share = self._share(reviewer)
+            decided = sum(self.book.has_decided(key, reviewer) for key in share)
+            return progress_text(decided, len(share), self.book.seconds_each(reviewer))
+
+    def latest(self, reviewer: str) -> list[dict[str, str]]:
+        """Return a reviewer's last decisions that stand, the latest first: sample, image, verdict, reason."""
+        with self._lock:
+            rows = self.book.latest(reviewer, SHOWN_LATEST)
+        return [
+            {"id": sample, "image": row.image_id, "verdict": word_of(row), "reason": row.reason}
+            for row in rows
+            for sample in self._samples_of.get((row.dataset, row.image_id), ())[:1]
+        ]
+
+    def _share(self, reviewer: str) -> list[Key]:
+        """Return what a reviewer has to judge: an adjudicator what others differ on, anybody else what is assigned."""
+        if reviewer not in self.record.adjudicators:
+            return [key for key in self.batch_of if reviewer in self._assigned.get(key, (reviewer,))]
+        return [key for key in self.batch_of if differ(self.book.standing(key).verdicts, self.record.adjudicators)]
 
     def replay(self) -> int:
         """Bring the samples up to the log and return how many changed; only those are written."""
@@ -131,13 +153,13 @@ class LiveReview:
         values_of = dict(zip(self._key_of, zip(*self.dataset.values(names), strict=True), strict=True))
         stale = {}
         for sample, key in self._key_of.items():
-            values = _field_values(standing.get(key, Standing(())))
+            values = self._field_values(standing.get(key, Standing(())))
             if [value or None for value in values_of[sample]] != [value or None for value in values]:
                 stale[sample] = values
         self._write(stale)
         return len(stale)
 
-    def _keys(self, samples: Sequence[str]) -> list[Key]:
+    def _keys(self, samples: Any) -> list[Key]:
         if not isinstance(samples, Sequence) or isinstance(samples, str) or not samples:
             hint = "tick images in the grid (the box in the corner of each), then give the verdict again"
             raise ReviewError("No image is selected", hint=hint)
@@ -150,9 +172,16 @@ class LiveReview:
     def _show(self, keys: Iterable[Key]) -> None:
         changed = {}
         for key in keys:
-            values = _field_values(self.book.standing(key))
+            values = self._field_values(self.book.standing(key))
             changed.update(dict.fromkeys(self._samples_of.get(key, ()), values))
         self._write(changed)
+
+    def _field_values(self, standing: Standing) -> tuple[Any, ...]:
+        """Return what samples show: in a blind review the reviewers alone, so that no server can tell."""
+        names = [verdict.reviewer for verdict in standing.verdicts] or None
+        return (
+            (None, None, names) if self.record.hides_verdicts else (standing.verdict, standing.texts() or None, names)
+        )
 
     def _write(self, values: Mapping[str, tuple[Any, ...]]) -> None:
         """Write fields of samples, and those alone."""
@@ -194,21 +223,27 @@ def open_review(dataset: Any) -> LiveReview:
     if info.get("state") != READY or stage is None:
         name, hint = str(dataset.name)[:80], "create one with `curation review start`"
         raise ReviewError("This dataset is not a review", where=name, hint=hint)
-    log = require_log(info.get("log"), dataset.name)
-    known = (str(dataset._doc.id), str(log), stage)
+    log, record = require_log(info.get("log"), dataset.name)
+    known = (str(dataset._doc.id), str(log), stage, record.hides_verdicts, record.adjudicators)
     if known not in _OPEN:
         manifest = info.get("manifest")
-        _OPEN[known] = LiveReview(dataset, log, stage=stage, manifest=manifest if isinstance(manifest, str) else "")
+        known_manifest = manifest if isinstance(manifest, str) else ""
+        _OPEN[known] = LiveReview(dataset, log, record, stage=stage, manifest=known_manifest)
     return _OPEN[known]
 
 
 def offer_own_view(dataset: Any, reviewer: str) -> str:
-    """Save the view of what waits for a reviewer, whatever others decided; its name.
+    """Save the view of what waits for a reviewer, whatever others decided; its name. An adjudicator has the conflicts.
 
     The view *to decide* shows undecided images, for reviewers who share the work; this one serves those who judge
-    the same images.
+    the same images, or those that are assigned to them.
     """
-    view = dataset.match({"decided_by": {"$ne": reviewer}})
+    if reviewer in open_review(dataset).record.adjudicators:
+        return CONFLICT_VIEW
+    waiting: dict[str, Any] = {"decided_by": {"$ne": reviewer}}
+    if dataset.has_field("assigned_to"):
+        waiting["assigned_to"] = {"$in": [reviewer, None]}
+    view = dataset.match(waiting)
     base = f"{OPEN_VIEW}: {reviewer[:60]}"
     # The App knows a view by a short form of its name, which Anna and anna share.
     for name in (base, *(f"{base} ({number})" for number in range(2, 100))):
@@ -218,11 +253,6 @@ def offer_own_view(dataset: Any, reviewer: str) -> str:
             dataset.save_view(name, view, description=f"waits for {reviewer}"[:200])
             return name
     raise ReviewError("Too many reviewers have nearly the same name", found=reviewer[:80])
-
-
-def _field_values(standing: Standing) -> tuple[Any, ...]:
-    names = [verdict.reviewer for verdict in standing.verdicts]
-    return standing.verdict, standing.texts() or None, names or None
 
 
 REVIEWER_VARIABLE = "CURATION_REVIEWER"
@@ -254,54 +284,38 @@ def reviewer_here(request: Mapping[str, Any] | None = None) -> str:
     return reviewer
 
 
-def verdict_of(
-    dataset: Any, request: Mapping[str, Any], samples: Any, verdict: Any, *, reason: Any = None
-) -> dict[str, Any]:
-    """Give a verdict on samples, or take the last one back: to the log, then to the database; the answer, not shown.
+def answered(dataset: Any, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a key is answered: what was done, to the log and then to the database, or why nothing was.
 
     Parameters
     ----------
     request : mapping
-        The request, which may name no other reviewer.
+        ``ids`` of samples, ``verdict`` (``undo`` takes the last one back), and ``reason`` where there is one. It may
+        name no other reviewer.
 
     Returns
     -------
     dict
         ``images`` and ``message``; ``ids`` of the samples concerned and ``waiting``, those that have no verdict of the
-        reviewer now; ``progress``, how many of how many.
-
-    Raises
-    ------
-    CurationError, OSError
-        Nothing was recorded, or the database missed it: the message says which.
+        reviewer now; ``progress``, how many of how many; ``latest``, the last decisions.
     """
-    reviewer = reviewer_here(request)
-    review = open_review(dataset)
-    if verdict == UNDO:
-        done = review.undo(reviewer)
-    else:
-        done = review.decide(samples, str(verdict), reason=reason, reviewer=reviewer)
+    try:
+        reviewer, review = reviewer_here(request), open_review(dataset)
+        if request.get("verdict") == UNDO:
+            done = review.undo(reviewer)
+        else:
+            verdict = str(request.get("verdict"))
+            done = review.decide(request.get("ids"), verdict, reason=request.get("reason"), reviewer=reviewer)
+    except (CurationError, OSError) as error:
+        return refused(error)
     return {
         "images": done.images,
         "message": done.text,
         "ids": list(done.samples),
         "waiting": list(done.waiting),
         "progress": review.progress_text(reviewer),
+        "latest": review.latest(reviewer),
     }
-
-
-def answered(dataset: Any, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a key is answered: `judged`, or why nothing was done.
-
-    Parameters
-    ----------
-    request : mapping
-        ``ids`` of samples, ``verdict`` (``undo`` takes the last one back), and ``reason`` where there is one.
-    """
-    try:
-        return verdict_of(dataset, request, request.get("ids"), request.get("verdict"), reason=request.get("reason"))
-    except (CurationError, OSError) as error:
-        return refused(error)
 
 
 def refused(error: CurationError | OSError) -> dict[str, Any]:

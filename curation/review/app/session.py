@@ -17,16 +17,30 @@ from curation.core.arguments import checked
 from curation.core.canonical import sha256_of_value
 from curation.core.errors import CurationWarning, ReviewError, UsageError
 from curation.core.fiftyone_database import load_fiftyone
+from curation.core.tables import grouped
 from curation.core.wording import counted, examples
+from curation.core.writing import write_bytes
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.review.app.dataset import FIELDS, READY, build_dataset, info_of
 from curation.review.app.images import ReviewImages, arranged, known_names, part_images, source_images
 from curation.review.app.live_review import REVIEWER_VARIABLE, LiveReview, offer_own_view, open_review
-from curation.review.app.review_folder import DATABASE, LOG_FILE, REVIEW, ReviewRecord, read_record, write_record
 from curation.review.app.serving import find_port
-from curation.review.app.verdicts import checked_reviewer
-from curation.review.decisions.decision import Stage
+from curation.review.decisions.decision import Decision, Stage
+from curation.review.decisions.files import json_lines, read_decisions
+from curation.review.decisions.guide import Guide, guide_in, read_guide
+from curation.review.decisions.review_folder import (
+    DATABASE,
+    GOLD_FILE,
+    LOG_FILE,
+    REVIEW,
+    ReviewRecord,
+    folder_decisions,
+    read_record,
+    write_record,
+)
+from curation.review.decisions.sampling import Order
+from curation.review.decisions.verdicts import checked_reviewer, differ
 from curation.review.proposals.proposal import read_proposals
 from curation.signals.similarity.embeddings import Embeddings, open_embeddings
 from curation.sources.opening import open_slots
@@ -36,6 +50,39 @@ from curation.sources.source_specs import Reading, Sources, named_slots
 FURTHER_PHOTOS = (".gif", ".bmp")
 """Suffixes of photos that browsers show, beside those that every command reads."""
 _PLUGINS_VARIABLE = "FIFTYONE_PLUGINS_DIR"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewPlan:
+    """How a review is done.
+
+    Attributes
+    ----------
+    guide
+        the question, the meaning of near, far and remove, and reasons on the keys 1 to 9: Markdown, or a benchmark file
+        with a table [guide]
+    blind
+        show no reviewer what others decided
+    order
+        the most suspect image first, or a random order by hash rank; stratified: drawn from each kind of proposal
+    sample
+        draw so many images by hash rank, which bounds what remains: of those without a proposal, or of all in a random
+        order
+    colleague
+        another reviewer who shares the images (repeatable)
+    overlap
+        share of each batch that all reviewers judge; the rest is divided among them (default: 1)
+    gold
+        decisions that are known to be right: their images are shown to all reviewers
+    """
+
+    guide: Annotated[Path | None, "FILE"] = None
+    blind: bool = False
+    order: Order = "evidence"
+    sample: Annotated[int | None, "N"] = None
+    colleague: tuple[Annotated[str, "NAME"], ...] = ()
+    overlap: Annotated[float, msgspec.Meta(ge=0, le=1)] = 1.0
+    gold: Annotated[Path | None, "FILE"] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +115,7 @@ def review_from_files(
     rebuild: bool = False,
     no_app: bool = False,
     port: Annotated[str | None, "N"] = None,
+    plan: ReviewPlan | None = None,
     reading: Reading | None = None,
 ) -> Started:
     """Make a review of what some files hold, or continue that of a folder where nothing else is named.
@@ -117,13 +165,24 @@ def review_from_files(
         See `start_review` and `resume_review`.
     """
     if not no_app:
-        if not reviewer.strip():
-            hint = "every verdict of this server bears it; a second reviewer starts a second server"
-            raise UsageError("A review needs the name of its reviewer", expected="--reviewer NAME", hint=hint)
+        _require_name(reviewer)
         # Said before minutes of building rather than after.
         find_port(port)
+    plan = plan or ReviewPlan()
     if not (manifest or sources or photos or part or proposals or embeddings):
+        if (plan.order, plan.sample, plan.colleague, plan.overlap, plan.gold) != ("evidence", None, (), 1.0, None):
+            hint = "name the sources and photos again, with --rebuild: the decisions in the log are kept"
+            raise UsageError("Order, sample, shares and gold are fixed when a review is built", hint=hint)
+        if plan.guide or plan.blind:
+            record = read_record(folder)
+            guide = read_guide(plan.guide, record.stage) if plan.guide else record.guide
+            write_record(folder, msgspec.structs.replace(record, guide=guide, blind=record.blind or plan.blind))
         return resume_review(folder, reviewer=reviewer)
+    guide = read_guide(plan.guide, stage) if plan.guide else None
+    gold = read_decisions(plan.gold).decisions if plan.gold else ()
+    reviewers = [checked_reviewer(name) for name in dict.fromkeys((*([reviewer] if reviewer else ()), *plan.colleague))]
+    if plan.overlap < 1 and len(reviewers) < 2:
+        raise UsageError("An overlap needs several reviewers", where="--overlap", hint="--colleague NAME")
     reviewed = load_manifest(manifest) if manifest else None
     proposed = read_proposals(proposals) if proposals else None
     folders = _folders(photos)
@@ -137,7 +196,15 @@ def review_from_files(
         batch_size=batch_size,
         known=known_names(proposed) if proposed else (),
         id_photos=_folders(id_photos) or folders,
+        order=plan.order,
+        sample=plan.sample,
+        gold=[row.image_id for row in gold],
+        reviewers=reviewers if len(reviewers) > 1 else (),
+        overlap=plan.overlap,
     )
+    if gold and not {(row.dataset, row.image_id) for row in gold} & set(zip(images.pools, images.ids, strict=True)):
+        expected = f"decisions on {images.pools[0]}, such as one on {images.ids[0]}"
+        raise ReviewError("No gold decision is on an image of the review", where=str(plan.gold), expected=expected)
     return start_review(
         folder,
         name or folder.absolute().name,
@@ -147,7 +214,16 @@ def review_from_files(
         embeddings=embedded,
         reviewer=reviewer,
         rebuild=rebuild,
+        guide=guide or (guide_in(reviewed.header, stage) if reviewed else None),
+        blind=plan.blind,
+        gold=gold,
     )
+
+
+def _require_name(reviewer: str) -> None:
+    if not reviewer.strip():
+        hint = "every verdict of this server bears it; a second reviewer starts a second server"
+        raise UsageError("A review needs the name of its reviewer", expected="--reviewer NAME", hint=hint)
 
 
 def _folders(photos: Mapping[str, Path] | Path | None) -> dict[str, PhotoFolder]:
@@ -192,6 +268,9 @@ def start_review(
     embeddings: Embeddings | None = None,
     reviewer: str = "",
     rebuild: bool = False,
+    guide: Guide | None = None,
+    blind: bool = False,
+    gold: Sequence[Decision] = (),
 ) -> Started:
     """Return a review whose dataset shows the images with every verdict of the folder's log.
 
@@ -211,6 +290,12 @@ def start_review(
         Who reviews, in all that this process serves.
     rebuild : bool
         Build anew what a dataset of this name holds. The log is kept and replayed.
+    guide : Guide, optional
+        The question and the reasons.
+    blind : bool
+        Show no reviewer what others decided.
+    gold : sequence of Decision
+        What some images are known to be.
 
     Raises
     ------
@@ -220,6 +305,11 @@ def start_review(
     if not name or len(name) > 100 or not name.isprintable() or "/" in name:
         message, expected = "The name of the dataset is malformed", "1 to 100 characters without /"
         raise ReviewError(message, found=ascii(name)[:120], expected=expected)
+    before = read_record(folder) if (folder / REVIEW).exists() else None
+    classes: dict[str, list[str]] = {}
+    for image, proposal in zip(images.ids, images.proposals, strict=True):
+        for suspected in sorted({row.id_class for row in proposal.evidence if row.id_class} if proposal else ()):
+            classes.setdefault(suspected, []).append(image)
     record = ReviewRecord(
         dataset=name,
         stage=stage,
@@ -228,8 +318,14 @@ def start_review(
         batches=dict(sorted(Counter(images.batches).items())),
         left_out=images.left_out,
         bad_photos=images.bad_photos,
+        guide=guide or (before.guide if before else None),
+        blind=blind or (before is not None and before.blind),
+        adjudicators=before.adjudicators if before else (),
+        sample=images.sample,
+        classes={name: tuple(dict.fromkeys(ids)) for name, ids in sorted(classes.items())},
     )
-    _require_same(folder, record, rebuild=rebuild)
+    if before is not None and not rebuild:
+        _require_same(folder, before, record)
     _prepare_app(reviewer)
     fiftyone = load_fiftyone(folder / DATABASE)
     log = (folder / LOG_FILE).absolute()
@@ -242,6 +338,8 @@ def start_review(
         fiftyone.delete_dataset(name)
         present = None
     write_record(folder, record)
+    if gold:
+        write_bytes(folder / GOLD_FILE, json_lines(gold), guarded=False)
     dataset = present if present is not None else build_dataset(fiftyone, name, images, info, embeddings=embeddings)
     return _started(dataset, record, built=present is None, reviewer=reviewer)
 
@@ -274,6 +372,50 @@ def resume_review(folder: Path, *, reviewer: str = "") -> Started:
         message = f"{len(gone):,} of {counted(record.images, 'photo')} not found: {examples(gone)}"
         warnings.warn(f"{message}; {mend}", CurationWarning, stacklevel=2)
     return _started(present, record, built=False, reviewer=reviewer)
+
+
+@checked
+def adjudicate_folder(
+    *,
+    folder: Path,
+    reviewer: Annotated[str, "NAME"] = "",
+    no_app: bool = False,
+    port: Annotated[str | None, "N"] = None,
+) -> Started:
+    """Continue a review with a person whose verdicts settle its conflicts, and who sees the verdicts of both sides.
+
+    Parameters
+    ----------
+    folder
+        folder of the review and its log
+    reviewer
+        who settles: a person who has not judged yet
+    no_app
+        prepare the dataset and exit
+    port
+        port of the App at 127.0.0.1, an error if it is in use; 0: any free port (default: FiftyOne's, 5151)
+
+    Raises
+    ------
+    ReviewError
+        There is no conflict, or the person judged before.
+    """
+    _require_name(reviewer)
+    name = checked_reviewer(reviewer)
+    if not no_app:
+        find_port(port)
+    held = folder_decisions(folder)
+    record, rows = held.record, held.file.decisions
+    if name not in record.adjudicators:
+        if any(row.reviewer == name for row in rows):
+            message, hint = "An adjudicator is a third person", "--reviewer NAME of a person who has not judged yet"
+            raise ReviewError(message, found=f"{name} judged images of this review", hint=hint)
+        if not any(differ(votes) for votes in grouped(rows, lambda row: (row.dataset, row.image_id)).values()):
+            hint = f"curation review export --folder {folder} --out decisions.jsonl"
+            raise ReviewError("There is no conflict to settle", where=str(folder), hint=hint)
+        record = msgspec.structs.replace(record, adjudicators=(*record.adjudicators, name))
+        write_record(folder, record)
+    return resume_review(folder, reviewer=name)
 
 
 def _started(dataset: Any, record: ReviewRecord, *, built: bool, reviewer: str) -> Started:
@@ -310,15 +452,14 @@ def _digest(images: ReviewImages, stage: Stage, manifest: str, embeddings: Embed
             "boxes": [list(row) for row in zip(boxes.image.tolist(), boxes.labels, boxes.roles, strict=True)],
             "xywh": boxes.xywh.astype("<f8").tobytes().hex(),
             "embeddings": "" if embeddings is None else embeddings.encoder.digest,
+            "assigned": [list(names) for names in images.assigned],
+            "sample": msgspec.to_builtins(images.sample),
         }
     )
 
 
-def _require_same(folder: Path, record: ReviewRecord, *, rebuild: bool) -> None:
+def _require_same(folder: Path, before: ReviewRecord, record: ReviewRecord) -> None:
     """Refuse to mix the decisions of two reviews in one log."""
-    if rebuild or not (folder / REVIEW).exists():
-        return
-    before = read_record(folder)
     for field in ("dataset", "stage", "manifest"):
         if (theirs := getattr(before, field)) != (ours := getattr(record, field)):
             raise ReviewError(

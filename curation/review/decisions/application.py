@@ -573,6 +573,7 @@ def apply_decisions(
     strict: bool = False,
     variant: Variant | None = None,
     name: str = "",
+    notes: Sequence[str] = (),
 ) -> Application:
     """Return a new version of a manifest with decisions applied; its header records their digest.
 
@@ -601,6 +602,8 @@ def apply_decisions(
         is left out, and how many images were judged.
     name : str
         Of a separate list, in place of the generated name.
+    notes : sequence of str
+        Further notes of the manifest.
 
     Raises
     ------
@@ -630,7 +633,7 @@ def apply_decisions(
         hint = "resolve them, or leave out --strict"
         raise DecisionError("Unresolved or stale decisions", found=" ".join(doubts), hint=hint)
     changes = work.changes()
-    made = _reviewed(work, changes, resolution, version, reason)
+    made = _reviewed(work, changes, resolution, version, reason, notes)
     if variant is not None:
         reviewers = sorted({row.reviewer for row in resolution.decisions if row.reviewer})
         made = as_cleaned(made, manifest, coverage, variant, name=name, reviewers=reviewers)
@@ -652,7 +655,9 @@ def _require_judged(manifest: Manifest, coverage: Sequence[Coverage], staleness:
     )
 
 
-def _reviewed(work: PartSets, changes: Sequence[Change], resolution: Resolution, version: str, reason: str) -> Manifest:
+def _reviewed(
+    work: PartSets, changes: Sequence[Change], resolution: Resolution, version: str, reason: str, notes: Sequence[str]
+) -> Manifest:
     """Return the new version: changed lists in their order, counts anew, provenance."""
     header = work.header
     changed = {diff.part: diff for diff in changes}
@@ -689,7 +694,7 @@ def _reviewed(work: PartSets, changes: Sequence[Change], resolution: Resolution,
         parts=tuple(parts),
         rule=msgspec.structs.replace(header.rule, parameters=parameters),
         figures=changed_figures(header, parts, set(changed)),
-        notes=(*header.notes, note),
+        notes=(*header.notes, note, *notes),
         decisions=resolution.digest,
     )
     return Manifest(made, lists)

@@ -16,12 +16,18 @@ from curation.sources.datasets import namespace_of
 Stage = Literal["auto_override", "manual", "candidate"]
 Action = Literal["keep", "remove", "keep_near", "to_near", "to_far", "add_near", "add_far", "reject", "unsure"]
 
-ACTIONS_OF: dict[Stage, tuple[Action, ...]] = {
-    "auto_override": ("keep", "remove", "keep_near", "unsure"),
-    "manual": ("keep", "remove", "to_near", "to_far", "unsure"),
-    "candidate": ("add_near", "add_far", "reject", "unsure"),
+ACTIONS: dict[Stage, dict[str, Action]] = {
+    "auto_override": {"keep": "keep", "remove": "remove", "near": "keep_near", "unsure": "unsure"},
+    "manual": {"keep": "keep", "remove": "remove", "near": "to_near", "far": "to_far", "unsure": "unsure"},
+    "candidate": {"remove": "reject", "near": "add_near", "far": "add_far", "unsure": "unsure"},
 }
-"""The actions of each stage. ``unsure`` abstains; ``keep`` and ``reject`` leave the image where it is."""
+"""The action that each word of a reviewer means at each stage (section 1.5 of the FindMeIfYouCan protocol).
+
+A candidate is in no split yet, so there is nothing to ``keep``; an override of the automatic stage removes an image or
+moves it to near, so it has no ``far``. ``unsure`` abstains; ``keep`` and ``reject`` leave the image where it is.
+"""
+IN_DISTRIBUTION: tuple[Action, ...] = ("remove", "reject")
+"""The actions that say that an image shows an ID class, or is unfit."""
 
 STAGES: tuple[Stage, ...] = get_args(Stage)
 """In the order in which they are replayed."""
@@ -60,7 +66,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     stage : {"auto_override", "manual", "candidate"}
         Which step of the making it corrects (section 1.5 of the FindMeIfYouCan protocol).
     action : str
-        One of `ACTIONS_OF` the stage.
+        One of the actions of the stage in `ACTIONS`.
     reason, reviewer, batch : str
         ``""`` where they are not recorded.
     date : str
@@ -100,7 +106,7 @@ def check_decision(decision: Decision, *, where: str) -> None:
             expected="one name, without , ; | & + / or 'and': each verdict of each reviewer is a line of its own",
             found=repr(decision.reviewer[:80]),
         )
-    actions = ACTIONS_OF.get(decision.stage, ())
+    actions = ACTIONS.get(decision.stage, {}).values()
     forms = {
         "action": (decision.action in actions, f"at stage {decision.stage!s:.40}: {', '.join(actions)}"),
         "dataset": (_matches(PART_NAME, decision.dataset), "a pool such as coco, or the name of a part"),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,9 +14,10 @@ import msgspec
 
 from curation.core.arguments import checked
 from curation.core.errors import CurationWarning, DecisionError, UsageError
+from curation.core.wording import counted
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
-from curation.review.decisions.agreement import ListCount, StageAgreement, agreement, count_lists
+from curation.review.decisions.agreement import Accuracy, ListCount, StageAgreement, accuracy, agreement, count_lists
 from curation.review.decisions.application import (
     UNJUDGED,
     Application,
@@ -28,8 +30,10 @@ from curation.review.decisions.application import (
     parts_spoken_of,
 )
 from curation.review.decisions.decision import is_line, namespace_of_pool
-from curation.review.decisions.files import DecisionFile, read_decision_files, write_decisions
-from curation.review.decisions.resolution import Resolution, refuse_conflicts, resolve, standing_verdicts
+from curation.review.decisions.files import DecisionFile, read_decision_files, read_decisions, write_decisions
+from curation.review.decisions.resolution import Resolution, refuse_conflicts, resolve, settled, standing_verdicts
+from curation.review.decisions.review_folder import FolderDecisions, folder_decisions
+from curation.review.decisions.sampling import Remainder, remainder
 from curation.review.decisions.verdict_tables import TableOptions, read_verdicts
 from curation.sources.source_specs import Reading, Sources
 
@@ -66,6 +70,8 @@ class DecisionReport:
     staleness: Staleness | None
     allowed: bool
     coverage: Sequence[Coverage] = ()
+    accuracy: Sequence[Accuracy] = ()
+    remainder: Remainder | None = None
 
     def problems(self) -> list[str]:
         """Return what ``--strict`` does not let pass."""
@@ -82,6 +88,8 @@ class DecisionReport:
             "lists": msgspec.to_builtins(self.lists),
             "resolution": self.resolution.data(),
             "agreement": msgspec.to_builtins(self.agreement),
+            "accuracy": msgspec.to_builtins(self.accuracy),
+            "remainder": msgspec.to_builtins(self.remainder),
             "staleness": msgspec.to_builtins(self.staleness),
             "coverage": {"note": UNJUDGED, "parts": [part.data() for part in self.coverage]},
             "problems": self.problems(),
@@ -107,32 +115,78 @@ def report_decisions(
     /,
     *,
     manifest: Annotated[str | None, "M"] = None,
+    gold: Annotated[Path | None, "FILE"] = None,
     rule: ConflictRule | None = None,
     table: TableOptions | None = None,
 ) -> DecisionReport:
-    """Return what decisions say: counts, repeats, conflicts, agreement of reviewers, staleness.
+    """Return what decisions say: counts, repeats, conflicts, agreement of reviewers, staleness, what remains.
 
     Parameters
     ----------
     files
-        .jsonl or .csv, or the FindMeIfYouCan authors' manual_selection as .yaml or .json; with --key any table
+        the folder of a review; .jsonl or .csv, or the FindMeIfYouCan authors' manual_selection as .yaml or .json; with
+        --key any table
     manifest
         report decisions that do not fit this manifest, and how many of its images were judged
+    gold
+        decisions that are known to be right: how often each reviewer agrees with them (default: those of the review)
     """
     rule = rule or ConflictRule()
     held = load_manifest(manifest) if manifest else None
-    read = read_verdicts(files, table or TableOptions(), partial(_namespace_in, held))
+    read_files = partial(read_verdicts, options=table or TableOptions(), namespaces=partial(_namespace_in, held))
+    read, reviewed = _read(files, read_files)
     rows = [row for file in read for row in file.decisions]
-    resolution = resolve(rows, rule.rule, seniors=rule.senior, allow_conflicts=True)
+    adjudicators = () if reviewed is None else reviewed.record.adjudicators
+    resolution = resolve(rows, rule.rule, seniors=rule.senior, allow_conflicts=True, adjudicators=adjudicators)
+    standing = standing_verdicts(rows)
+    known = read_decisions(gold).decisions if gold else () if reviewed is None else reviewed.gold
+    judges = [row for row in standing if row.reviewer not in adjudicators]
     return DecisionReport(
         files=read,
         lists=count_lists(rows),
         resolution=resolution,
-        agreement=agreement(standing_verdicts(rows)),
+        agreement=agreement(judges, None if reviewed is None else reviewed.record.classes),
+        accuracy=accuracy(judges, known),
+        remainder=None if reviewed is None else remainder(reviewed.record.sample, settled(standing, adjudicators)),
         staleness=find_stale(held, resolution.decisions) if held else None,
         allowed=rule.allow_conflicts,
         coverage=coverage_on(held, resolution) if held else (),
     )
+
+
+def _read(
+    paths: Sequence[Path], read: Callable[[Sequence[Path]], list[DecisionFile]]
+) -> tuple[list[DecisionFile], FolderDecisions | None]:
+    """Return the decisions of some files, or of the folder of one review, which is read alone."""
+    folders = [path for path in paths if path.is_dir()]
+    if not folders:
+        return read(paths), None
+    if len(paths) > 1:
+        hint = "curation review export writes the decisions of a review to a file"
+        raise UsageError("The folder of a review is read alone", where=str(folders[0]), hint=hint)
+    reviewed = folder_decisions(folders[0])
+    return [reviewed.file], reviewed
+
+
+def review_notes(reviewed: FolderDecisions) -> tuple[str, ...]:
+    """Return the notes of a manifest on its review: the question, the reviewers, their agreement, and what remains."""
+    record, standing = reviewed.record, reviewed.file.decisions
+    judges = [row for row in standing if row.reviewer not in record.adjudicators]
+    counts = Counter(row.reviewer or "unnamed" for row in judges)
+    who = [f"{name} ({counted(n, 'image')})" for name, n in sorted(counts.items())]
+    notes = [f"Question to the reviewers: {record.guide.question}"] if record.guide else []
+    notes.append(
+        f"Reviewers: {', '.join(who)}"
+        f"{', each without the verdicts of others' if record.blind else ''}"
+        f"{'; conflicts settled by ' + ', '.join(record.adjudicators) if record.adjudicators else ''}."
+    )
+    for stage in agreement(judges):
+        which, kappa = ("Fleiss'", stage.fleiss) if stage.fleiss else ("Cohen's", stage.pairs[0].kappa)
+        notes.append(
+            f"Agreement at stage {stage.stage}: {which} kappa {kappa.text()} on {counted(kappa.items, 'image')}."
+        )
+    left = remainder(record.sample, settled(standing, record.adjudicators))
+    return (*notes, *([left.text()] if left else []))
 
 
 def _namespace_in(manifest: Manifest | None, dataset: str) -> str:
@@ -169,7 +223,7 @@ def apply_from_files(
     manifest
         a folder, or NAME@VERSION of an available manifest
     decisions
-        .jsonl, .csv, or the FindMeIfYouCan authors' manual_selection as .yaml or .json
+        the folder of a review; .jsonl, .csv, or the FindMeIfYouCan authors' manual_selection as .yaml or .json
     near
         the near part, for decisions on DATASET or for all; created if it does not exist
     far
@@ -196,7 +250,7 @@ def apply_from_files(
         raise UsageError("The reason must be a single line", where="--note")
     if not decisions:
         raise UsageError("Nothing to apply", expected="--decisions FILE")
-    files = read_decision_files(decisions)
+    files, reviewed = _read(decisions, read_decision_files)
     torn = [note for file in files for note in file.notes()]
     if torn and strict:
         raise DecisionError("A file is truncated or incomplete", where=torn[0], hint="leave out --strict")
@@ -205,7 +259,13 @@ def apply_from_files(
     if variant is None and (name or version is None):
         hint = "--version MAJOR.MINOR.PATCH; or --cleaned, for a separate cleaned list, with --name"
         raise UsageError("A new version of a manifest needs a version number, and keeps the name", hint=hint)
-    resolution = resolve(rows, rule.rule, seniors=rule.senior, allow_conflicts=rule.allow_conflicts)
+    resolution = resolve(
+        rows,
+        rule.rule,
+        seniors=rule.senior,
+        allow_conflicts=rule.allow_conflicts,
+        adjudicators=() if reviewed is None else reviewed.record.adjudicators,
+    )
     opened = open_slots(sources, base.slots, reading or Reading()) if sources else None
     applied = apply_decisions(
         base,
@@ -218,6 +278,7 @@ def apply_from_files(
         sources=opened,
         reason=reason,
         strict=strict,
+        notes=() if reviewed is None else review_notes(reviewed),
     )
     doubts = [*applied.staleness.notes(), *(row.text() for row in applied.ineffective)]
     if applied.shared:

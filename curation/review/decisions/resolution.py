@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
@@ -29,8 +29,10 @@ class Conflict:
     votes : tuple of (str, tuple of str)
         Actions, sorted, each with its reviewers, sorted; ``""`` for verdicts that name none.
     outcome : str or None
-        The action that the rule chose; None where it chose none (a tie, no senior, or ``error`` with conflicts
-        allowed).
+        The action that an adjudicator or the rule chose; None where neither did (a tie, no senior, or ``error`` with
+        conflicts allowed).
+    reasons : dict of str to str
+        By reviewer, where one gave a reason.
     """
 
     dataset: str
@@ -38,13 +40,16 @@ class Conflict:
     stage: Stage
     votes: tuple[tuple[Action, tuple[str, ...]], ...]
     outcome: Action | None
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
     def text(self) -> str:
         """Return this as one line: ``coco:000000000009 (coco, manual): remove by anna; to_near by ben``."""
-        votes = "; ".join(
-            f"{action} by {', '.join(name or 'unnamed' for name in names)}" for action, names in self.votes
-        )
+        votes = "; ".join(f"{action} by {', '.join(map(self.voter, names))}" for action, names in self.votes)
         return f"{self.image_id} ({self.dataset or 'any part'}, {self.stage}): {votes}"
+
+    def voter(self, name: str) -> str:
+        """Return a reviewer with the reason: ``ben (mirror image)``."""
+        return f"{name or 'unnamed'}{f' ({self.reasons[name]})' if name in self.reasons else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +104,12 @@ class Resolution:
 
 
 def resolve(
-    decisions: Iterable[Decision], rule: Rule = "error", *, seniors: Sequence[str] = (), allow_conflicts: bool = False
+    decisions: Iterable[Decision],
+    rule: Rule = "error",
+    *,
+    seniors: Sequence[str] = (),
+    allow_conflicts: bool = False,
+    adjudicators: Collection[str] = (),
 ) -> Resolution:
     """Return the verdicts to replay: the last of each reviewer, and of differing ones what the rule chooses.
 
@@ -113,6 +123,8 @@ def resolve(
         Reviewers, the most senior first.
     allow_conflicts : bool
         Under ``error``, replay all differing verdicts, in the order of the stages' steps, as the authors' code does.
+    adjudicators : collection of str
+        Reviewers whose verdict settles a conflict, whatever the rule.
 
     Raises
     ------
@@ -128,6 +140,7 @@ def resolve(
     rows = list(decisions)
     distinct = list(dict.fromkeys(rows))
     standing = standing_verdicts(distinct)
+    outcomes = settlements(standing, adjudicators)
     chosen: list[Decision] = []
     conflicts: list[Conflict] = []
     for key, verdicts in sorted(grouped(standing, lambda row: (row.dataset, row.image_id, row.stage)).items()):
@@ -135,13 +148,14 @@ def resolve(
         votes = {action: tuple(sorted({row.reviewer for row in by_action[action]})) for action in sorted(by_action)}
         actions: set[Action | None] = {*votes} or {"unsure"}
         if len(votes) > 1:
-            outcome = _outcome(verdicts, votes, rule, seniors)
-            conflicts.append(Conflict(*key, tuple(votes.items()), outcome))
-            actions = actions if rule == "error" else {outcome}
+            outcome = outcomes.get(key) or _outcome(verdicts, votes, rule, seniors)
+            reasons = {row.reviewer: row.reason for row in verdicts if row.reason}
+            conflicts.append(Conflict(*key, tuple(votes.items()), outcome, reasons))
+            actions = actions if outcome is None and rule == "error" else {outcome}
         chosen += [row for row in verdicts if row.action in actions]
-    if rule == "error" and not allow_conflicts:
-        refuse_conflicts(conflicts)
     is_open = tuple(conflict for conflict in conflicts if conflict.outcome is None)
+    if rule == "error" and not allow_conflicts:
+        refuse_conflicts(is_open)
     return Resolution(
         decisions=tuple(sorted(chosen, key=sort_key)),
         conflicts=tuple(conflicts),
@@ -152,6 +166,19 @@ def resolve(
         repeated=len(rows) - len(distinct),
         abstained=sum(row.action == "unsure" for row in standing),
     )
+
+
+def settlements(standing: Iterable[Decision], adjudicators: Collection[str]) -> dict[tuple[str, str, Stage], Action]:
+    """Return what adjudicators decided by pool, image and stage; one who is unsure settles nothing."""
+    rows = (row for row in standing if row.reviewer in adjudicators and row.action != "unsure")
+    return {(row.dataset, row.image_id, row.stage): row.action for row in rows}
+
+
+def settled(standing: Iterable[Decision], adjudicators: Collection[str]) -> list[Decision]:
+    """Return the current verdicts without those that an adjudicator overruled."""
+    rows = list(standing)
+    outcomes = settlements(rows, adjudicators)
+    return [row for row in rows if row.action == outcomes.get((row.dataset, row.image_id, row.stage), row.action)]
 
 
 def _outcome(
@@ -173,7 +200,8 @@ def refuse_conflicts(conflicts: Sequence[Conflict]) -> None:
             f"Decisions contradict each other on {counted(len(conflicts), 'image')}",
             where=examples((conflict.text() for conflict in conflicts), joint=" | "),
             expected="one action for an image at a stage",
-            hint="--rule majority, --rule senior --senior NAME, or --on-error conflicts=keep to replay them all",
+            hint="--rule majority, --rule senior --senior NAME, or --on-error conflicts=keep to replay them all; "
+            "curation review adjudicate has a third person settle them",
         )
 
 

@@ -24,7 +24,7 @@ from curation.core.arguments import pairs
 from curation.core.errors import CurationError, DecisionError, UsageError
 from curation.core.reading import InputFile
 from curation.core.wording import examples, slug
-from curation.review.decisions.decision import ACTIONS_OF, Decision, Stage
+from curation.review.decisions.decision import ACTIONS, Decision, Stage
 from curation.review.decisions.files import (
     FIELDS,
     MAX_BYTES,
@@ -93,7 +93,7 @@ class TableOptions:
     def action_of(self) -> dict[str, str]:
         """Return the action of each code."""
         actions = pairs(_pieces(self.codes), "--codes")
-        allowed = (*ACTIONS_OF[self.stage], SKIP)
+        allowed = (*ACTIONS[self.stage].values(), SKIP)
         for code, action in actions.items():
             if action not in allowed:
                 message = f"Not an action of the stage {self.stage!r}"

@@ -7,10 +7,11 @@ import pytest
 
 from curation.core.errors import CurationError, ReviewError
 from curation.review.app.live_review import LiveReview, offer_own_view, open_review
-from curation.review.app.review_folder import folder_progress
 from curation.review.app.session import resume_review, start_review
 from curation.review.decisions.decision import Decision
 from curation.review.decisions.files import DecisionLog, read_decisions
+from curation.review.decisions.from_files import report_decisions
+from curation.review.decisions.review_folder import folder_progress
 from tests.review.app.review_world import ReviewWorld, coco_id
 
 # FiftyOne's own use of its packages is not ours to mend.
@@ -95,7 +96,8 @@ def test_two_reviewers_may_differ(review: LiveReview) -> None:
     assert len(review.dataset.load_saved_view("conflicts")) == 1
     _, progress = folder_progress(review.book.path.parent)
     assert (progress.images, progress.decided, progress.conflicts) == (12, 2, 1)
-    (pair,) = progress.agreement
+    (stage,) = report_decisions((review.book.path.parent,)).agreement
+    (pair,) = stage.pairs
     assert (pair.first, pair.second, pair.images, pair.same) == ("anna", "ben", 2, 1)
 
 

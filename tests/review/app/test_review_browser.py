@@ -174,12 +174,10 @@ def test_keys_lose_nothing_and_double_nothing(drawn: ReviewServer, page: Any, tm
     expected.append((coco_id(DRAWN), "keep"))
     someone.wait_for_message("End of the list")
 
-    # The panel does what the keys do; the export holds what stands.
-    page.get_by_text("Review", exact=True).first.click()
-    page.get_by_role("button", name="Undo (z)", exact=True).click()
+    # A click in the strip does what the key does; the export holds what stands.
+    page.get_by_role("button", name="z undo").click()
     expected.append((coco_id(DRAWN), "undo"))
     someone.wait_for_rows(len(expected))
-    keep_picture(page, "panel")
     assert someone.rows() == expected
     assert main(["review", "export", "--folder", str(drawn.folder), "--out", str(tmp_path / "export.jsonl")]) == 0
     standing = {image: action for image, action in expected if action != "undo"}
@@ -190,6 +188,84 @@ def test_keys_lose_nothing_and_double_nothing(drawn: ReviewServer, page: Any, tm
     # A server waits for a page that is still open.
     page.goto("about:blank")
     assert "every verdict is in the log" in drawn.stop()
+
+
+GUIDE = """# Does the photo show a horse?
+
+## near
+An animal with hooves.
+
+## far
+Anything else.
+
+## remove
+A horse, also drawn or as a toy.
+
+## Reasons
+1. toy
+2. mirror image
+"""
+
+
+def test_the_guide_the_reasons_skip_and_the_last_decisions(
+    review_environment: dict[str, str], page: Any, tmp_path: Path
+) -> None:
+    """The question is asked, a number is the reason, skip leaves no row, and a decision is opened again and changed."""
+    annotations, photos = draw_photos(tmp_path / "drawn", 8)
+    (tmp_path / "guide.md").write_text(GUIDE)
+    given = ("--name", tmp_path.name, "--source", f"coco={annotations}", "--photos", str(photos))
+    server = ReviewServer(tmp_path / "review", review_environment, (*given, "--guide", str(tmp_path / "guide.md")))
+    server.start()
+    try:
+        someone = Reviewer(page, server)
+        someone.open()
+        assert "Does the photo show a horse?" in someone.bar()
+        assert someone.enlarge() == coco_id(1)
+        page.keyboard.press("2")
+        assert page.locator("#curation-review-reason").input_value() == "mirror image"
+        someone.judge("r")
+        assert page.locator("#curation-review-reason").input_value() == ""
+        # Chosen twice is not chosen; a click chooses as the key does, and so do letters in the field.
+        page.keyboard.press("1")
+        page.keyboard.press("1")
+        someone.judge("n")
+        page.get_by_role("button", name="1 toy").click()
+        page.get_by_role("button", name="f far").click()
+        someone.wait_for_image(coco_id(4))
+        page.locator("#curation-review-reason").fill("fog")
+        page.keyboard.press("Enter")
+        # Skip: the next image, and no row.
+        page.keyboard.press("s")
+        someone.wait_for_image(coco_id(5))
+        someone.judge("k")
+        keep_picture(page, "strip")
+        latest = page.locator("#curation-review-latest a")
+        assert [one.get_attribute("data-image") for one in latest.all()] == numbers(5, 3, 2, 1)
+        assert "left" in someone.bar()
+        # One of them again, judged anew; from the enlarged view and from the grid.
+        latest.nth(2).click()
+        someone.wait_for_image(coco_id(2))
+        page.keyboard.press("f")
+        someone.wait_for_rows(5)
+        someone.close()
+        latest.nth(3).click()
+        page.locator('[data-cy="modal"]').wait_for()
+        someone.wait_for_image(coco_id(1))
+        page.keyboard.press("n")
+        someone.wait_for_rows(6)
+        rows = [(row.image_id, row.action, row.reason) for row in read_decisions(server.log).decisions]
+        assert rows == [
+            (coco_id(1), "remove", "mirror image"),
+            (coco_id(2), "to_near", ""),
+            (coco_id(3), "to_far", "toy"),
+            (coco_id(5), "keep", "fog"),
+            (coco_id(2), "to_far", ""),
+            (coco_id(1), "to_near", ""),
+        ]
+        page.goto("about:blank")
+        server.stop()
+    finally:
+        server.kill()
 
 
 def _seen_at_once_as_the_app_shows_it(someone: Reviewer) -> tuple[str, str]:

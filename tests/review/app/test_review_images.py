@@ -7,6 +7,7 @@ from PIL import Image
 
 from curation.core.errors import ReviewError
 from curation.review.app.images import arranged, box_slices, known_names, part_images, source_images
+from curation.review.decisions.sampling import SAMPLE_SALT, by_hash_rank
 from curation.review.proposals.proposal import CategoryJudgement, Evidence, ProposalSet
 from curation.sources.opening import open_path
 from curation.sources.photos import PhotoFolder
@@ -114,3 +115,37 @@ def test_proposals_of_other_images_are_refused(world: ReviewWorld) -> None:
     proposal = msgspec.structs.replace(world.proposals()[0], image_id="other:1")
     with pytest.raises(ReviewError, match=r"No image to review[^$]*other:1[^$]*1 image: proposed"):
         world.images([proposal])
+
+
+def test_a_sample_follows_what_is_proposed_or_all_goes_by_hash_rank(world: ReviewWorld) -> None:
+    found = source_images({"coco": world.source()}, {"": PhotoFolder(world.photos)})
+    proposals = world.proposals()
+    proposed, others = [row.image_id for row in proposals], [coco_id(number) for number in range(1, 8)]
+    drawn = by_hash_rank(others, SAMPLE_SALT)[:3]
+    made = arranged(found, proposals, batch_size=5, sample=3)
+    assert list(made.ids) == [*proposed, *drawn]
+    assert [(one.name, one.images, list(one.drawn)) for one in made.sample] == [("without a proposal", 7, drawn)]
+    assert made.left_out == {"not drawn": 4}
+    # The gold image is shown in any case, and at its rank.
+    gold = by_hash_rank(others, SAMPLE_SALT)[-1]
+    assert list(arranged(found, proposals, batch_size=5, sample=3, gold=[gold]).ids) == [*proposed, *drawn, gold]
+    every = by_hash_rank([*proposed, *others], SAMPLE_SALT)
+    assert list(arranged(found, proposals, batch_size=5, order="random").ids) == every
+    at_random = arranged(found, proposals, batch_size=5, order="random", sample=4)
+    assert (list(at_random.ids), at_random.sample[0].images) == (every[:4], 12)
+    stratified = arranged(found, proposals, batch_size=5, order="stratified", sample=6)
+    assert {one.name: (one.images, len(one.drawn)) for one in stratified.sample} == {
+        "proposed: remove": (3, 2),
+        "proposed: near": (2, 1),
+        "without a proposal": (7, 3),
+    }
+
+
+def test_two_people_share_each_batch(world: ReviewWorld) -> None:
+    found = source_images({"coco": world.source()}, {"": PhotoFolder(world.photos)})
+    gold = coco_id(12)
+    made = arranged(found, [], batch_size=4, reviewers=["ben", "anna"], overlap=0.25, gold=[gold])
+    for batch in ("0001", "0002", "0003"):
+        names = [who for who, one in zip(made.assigned, made.batches, strict=True) if one == batch]
+        assert sum(len(who) == 2 for who in names) in (1, 2)
+    assert made.assigned[made.ids.index(gold)] == ("anna", "ben")

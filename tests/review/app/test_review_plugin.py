@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from curation.review.app.live_review import LiveReview, answered
-from curation.review.app.verdicts import UNDO
-from curation.review.decisions.files import read_decisions
+from curation.review.decisions.decision import ACTIONS
 from tests.review.app.database import PLUGIN
 
 # FiftyOne's own use of its packages is not ours to mend.
@@ -35,23 +34,6 @@ def chosen(review: LiveReview, count: int) -> list[str]:
     return list(review.dataset.values("id")[:count])
 
 
-@pytest.fixture
-def press(fiftyone: Any, review: LiveReview) -> Any:
-    """Press a button of the panel."""
-    import fiftyone.operators as foo
-
-    def pressed(method: str, selected: Any = (), verdict: str = "", **state: Any) -> dict[str, Any]:
-        result = foo.execute_operator(
-            "@curation/review/review_panel",
-            ctx={"dataset": review.dataset, "selected": list(selected), "panel_state": state, "panel_id": "p"},
-            params={"__method__": method, "panel_id": "p", "panel_state": state, "verdict": verdict},
-        )
-        assert result.error is None
-        return result.to_json()
-
-    return pressed
-
-
 def test_without_a_name_nothing_is_recorded(execute: Any, review: LiveReview, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CURATION_REVIEWER")
     answer = execute("judge", ids=chosen(review, 1), verdict="near")
@@ -66,14 +48,21 @@ def test_a_key_records_and_tells_what_the_page_has_to_know(execute: Any, review:
         "verdicts": ["keep", "remove", "near", "far", "unsure"],
         "decided": [],
         "progress": "0 of 12",
+        "latest": [],
+        "guide": None,
     }
-    done = execute("judge", ids=[first], verdict="near")
-    assert done == {"images": 1, "message": "1 image: near", "ids": [first], "waiting": [], "progress": "1 of 12"}
-    assert execute("judge", ids=[first], verdict="near")["message"] == "1 image: near already"
+    done = execute("judge", ids=[first], verdict="near", reason="stripes")
+    latest = [{"id": first, "image": review.dataset.values("image_id")[0], "verdict": "near", "reason": "stripes"}]
+    assert done.pop("latest") == latest
+    told = {"images": 1, "message": "1 image: near (stripes)", "ids": [first], "waiting": [], "progress": "1 of 12"}
+    assert done == told
+    assert execute("judge", ids=[first], verdict="near", reason="stripes")["message"] == "1 image: near already"
     execute("judge", ids=[second], verdict="far")
     assert execute("about")["decided"] == [first, second]
+    assert [one["id"] for one in execute("about")["latest"]] == [second, first]
     undone = execute("judge", verdict="undo")
-    assert (undone["ids"], undone["waiting"], undone["progress"]) == ([second], [second], "1 of 12")
+    assert (undone["ids"], undone["waiting"]) == ([second], [second])
+    assert undone["progress"].startswith("1 of 12, about")
 
 
 def test_the_way_through_the_enlarged_view_is_the_order_of_the_grid(fiftyone: Any, review: LiveReview) -> None:
@@ -117,30 +106,6 @@ def test_a_full_disk_is_told_and_leaves_nothing(
     assert execute("judge", ids=ids, verdict="near")["images"] == 1
 
 
-WORDS = ("keep", "remove", "near", "far", "unsure")
-
-
-def test_the_panel_judges_what_is_selected_in_the_name_of_the_server(press: Any, review: LiveReview) -> None:
-    press("on_verdict", verdict="near")
-    press("on_verdict", chosen(review, 2), verdict="maybe")
-    assert not review.book.path.exists()
-    ids = chosen(review, 5)
-    for place, word in enumerate(WORDS):
-        # A name that an old page still holds in its panel is no name.
-        done = press("on_verdict", ids[place : place + 1], verdict=word, reviewer="ben", reason="stripes")
-    # Reloading the dataset as a whole would show the first image again after every verdict.
-    asked = [one["operator_uri"].rpartition("/")[2] for one in done["executor"]["requests"]]
-    assert [one for one in asked if one != "show_panel_output"] [:4] == [
-        "notify", "clear_selected_samples", "shown", "reload_samples",
-    ]  # fmt: skip
-    press("on_undo")
-    rows = read_decisions(review.book.path).decisions
-    assert [(row.action, row.reviewer, row.reason) for row in rows] == [
-        *((word, "anna", "stripes") for word in ("keep", "remove", "to_near", "to_far", "unsure")),
-        ("unsure", "anna", "undo"),
-    ]
-
-
 def test_no_request_gives_a_verdict_in_another_name(execute: Any, review: LiveReview) -> None:
     for verdict in ("near", "undo"):
         answer = execute("judge", ids=chosen(review, 1), verdict=verdict, reviewer="ben")
@@ -151,14 +116,12 @@ def test_no_request_gives_a_verdict_in_another_name(execute: Any, review: LiveRe
 def test_the_app_is_handed_the_script(fiftyone: Any) -> None:
     import fiftyone.operators as foo
 
-    from curation.review.app.plugin import KEYS
-
     found = {one.uri.rpartition("/")[2] for one in foo.list_operators(builtin=False)}
     declared = (PLUGIN / "fiftyone.yml").read_text()
     assert "js_bundle: review.js\n" in declared
     script = (PLUGIN / "review.js").read_text()
-    listed = declared.partition("operators:")[2].partition("panels:")[0].replace("-", " ").split()
-    assert listed == ["open_review", "about", "in_order", *re.findall(r'OperatorConfig\(\{ name: "(\w+)"', script)]
-    assert {*listed[:3], "review_panel"} <= found
-    letters = dict(re.findall(r'\b([a-z]): "(keep|remove|near|far|unsure)"', script))
-    assert letters == {key: word for word, key in KEYS.items() if word != UNDO}
+    listed = declared.partition("operators:")[2].replace("-", " ").split()
+    assert listed == ["about", "in_order", *re.findall(r'OperatorConfig\(\{ name: "(\w+)"', script)]
+    assert {*listed[:2]} <= found
+    words = re.findall(r'\b[a-z]: "(keep|remove|near|far|unsure)"', script)
+    assert sorted(words) == sorted(ACTIONS["manual"])

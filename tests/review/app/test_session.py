@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from curation.core.errors import CurationWarning, ReviewError
+from curation.core.errors import CurationError, CurationWarning, ReviewError
 from curation.manifest.built_from import BuiltFrom
-from curation.review.app.review_folder import ReviewRecord, read_record, require_log, write_record
-from curation.review.app.session import resume_review, review_from_files, start_review
+from curation.review.app.live_review import offer_own_view
+from curation.review.app.session import ReviewPlan, adjudicate_folder, resume_review, review_from_files, start_review
 from curation.review.decisions.files import read_decisions
+from curation.review.decisions.review_folder import ReviewRecord, read_record, require_log, write_record
 from tests.review.app.review_world import ReviewWorld, coco_id, two_parts
 
 RECORD = ReviewRecord(dataset="d", stage="manual", manifest="", inputs="sha256:0", batches={"0001": 3})
@@ -33,6 +34,53 @@ class TestOneReviewAfterAnother:
         assert (first.built, second.built) == (True, False)
         assert second.review.dataset.count_sample_tags() == {"mine": 12}
         assert not resume_review(tmp_path / "r").built
+
+    def test_a_blind_review_stores_no_verdict_until_a_third_person_settles(
+        self, world: ReviewWorld, tmp_path: Path
+    ) -> None:
+        started = start_review(tmp_path / "r", "s", world.images(), reviewer="anna", blind=True)
+        review, ids = started.review, started.review.dataset.values("id")
+        review.decide(ids[:3], "near", reason="stripes", reviewer="anna")
+        review.decide(ids[:2], "far", reason="no legs", reviewer="ben")
+        review.decide(ids[2:3], "near", reviewer="ben")
+        # Nothing of what was decided is in the database, whatever a page asks its server for.
+        assert review.dataset.count_values("verdict") == {None: 12}
+        assert review.dataset.count_values("verdicts") == {}
+        assert review.dataset.count_values("decided_by") == {"anna": 3, "ben": 3}
+        assert "stripes" not in str(list(review.dataset._sample_collection.find({})))
+        assert [one["verdict"] for one in review.latest("ben")] == ["near", "far", "far"]
+        with pytest.raises(ReviewError, match="a third person"):
+            adjudicate_folder(folder=tmp_path / "r", reviewer="ben", no_app=True)
+        third = adjudicate_folder(folder=tmp_path / "r", reviewer="cleo", no_app=True).review
+        assert third.dataset.count_values("verdict") == {None: 9, "conflict": 2, "near": 1}
+        assert third.dataset.match({"verdict": "conflict"}).first().verdicts == [
+            "anna: near (stripes)", "ben: far (no legs)",
+        ]  # fmt: skip
+        assert offer_own_view(third.dataset, "cleo") == "conflicts"
+        assert third.progress_text("cleo") == "0 of 2"
+        third.decide(ids[:1], "remove", reason="horse", reviewer="cleo")
+        assert third.progress_text("cleo") == "1 of 2"
+        assert third.dataset.count_values("verdict") == {None: 9, "conflict": 1, "near": 1, "remove": 1}
+
+    def test_each_is_shown_what_is_assigned(self, world: ReviewWorld, tmp_path: Path) -> None:
+        started = review_from_files(
+            folder=tmp_path / "r",
+            sources={"coco": world.annotations},
+            photos=world.photos,
+            name="s",
+            reviewer="anna",
+            no_app=True,
+            plan=ReviewPlan(colleague=("ben",), overlap=0.5, blind=True, order="random", sample=10),
+        )
+        dataset = started.review.dataset
+        sizes = [len(dataset.load_saved_view(offer_own_view(dataset, name))) for name in ("anna", "ben", "cleo")]
+        assert sizes == [7, 8, 0]
+        assert started.review.progress_text("ben") == "0 of 8"
+        with pytest.raises(CurationError, match="fixed when a review is built"):
+            review_from_files(folder=tmp_path / "r", reviewer="anna", no_app=True, plan=ReviewPlan(sample=5))
+        started.review.decide(dataset.values("id")[:1], "near", reviewer="anna")
+        with pytest.raises(ReviewError, match="no conflict"):
+            adjudicate_folder(folder=tmp_path / "r", reviewer="cleo", no_app=True)
 
     def test_other_inputs_need_rebuild_and_keep_the_log(self, world: ReviewWorld, tmp_path: Path) -> None:
         first = start_review(tmp_path / "r", "s", world.images())
@@ -109,7 +157,7 @@ def test_a_damaged_record_is_told(tmp_path: Path, content: str) -> None:
 def test_a_log_belongs_to_the_dataset_that_its_record_names(tmp_path: Path) -> None:
     write_record(tmp_path, RECORD)
     log = tmp_path / "decisions.jsonl"
-    assert require_log(str(log), "d") == log
+    assert require_log(str(log), "d") == (log, RECORD)
     with pytest.raises(ReviewError):
         require_log(str(log), "another")
     (tmp_path / "real.jsonl").touch()

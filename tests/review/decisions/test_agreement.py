@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.review.decisions.agreement import agreement, cohen_kappa, count_lists, fleiss_kappa
+from curation.review.decisions.agreement import accuracy, agreement, cohen_kappa, count_lists, fleiss_kappa, joint_kappa
 from curation.review.decisions.decision import Decision
 
 FLEISS = """
@@ -137,3 +137,77 @@ def test_lists_count_rows_images_and_repeats_of_one_reviewer() -> None:
     assert [one.stage for one in lists] == ["auto_override", "manual", "candidate"]
     assert (lists[1].listed, lists[1].unique, lists[1].repeated) == (4, 2, ("a:2",))
     assert lists[1].reasons == {"": (4, 2)}
+
+
+def deviation_of_1969(first: list[str], second: list[str]) -> float:
+    """Return the standard error of Cohen's kappa as Fleiss, Cohen and Everitt (1969, formula 13) print it."""
+    n, labels = len(first), sorted({*first, *second})
+    p = {(a, b): sum(x == a and y == b for x, y in zip(first, second, strict=True)) / n for a in labels for b in labels}
+    row = {a: sum(p[a, b] for b in labels) for a in labels}
+    column = {b: sum(p[a, b] for a in labels) for b in labels}
+    observed, chance = sum(p[a, a] for a in labels), sum(row[a] * column[a] for a in labels)
+    diagonal = sum(p[a, a] * ((1 - chance) - (row[a] + column[a]) * (1 - observed)) ** 2 for a in labels)
+    beside = (1 - observed) ** 2 * sum(p[a, b] * (column[a] + row[b]) ** 2 for a in labels for b in labels if a != b)
+    rest = (observed * chance - 2 * chance + observed) ** 2
+    return float(((diagonal + beside - rest) / n / (1 - chance) ** 4) ** 0.5)
+
+
+@given(PAIRS)
+def test_the_interval_of_cohens_kappa_is_that_of_1969(pairs: list[tuple[str, str]]) -> None:
+    first, second = [a for a, _ in pairs], [b for _, b in pairs]
+    kappa = cohen_kappa(first, second)
+    if kappa.value is None or kappa.interval is None:
+        assert kappa.value is None or first == second or len(set(pairs)) <= 2
+        return
+    margin = 1.959964 * deviation_of_1969(first, second)
+    low, high = max(-1.0, kappa.value - margin), min(1.0, kappa.value + margin)
+    assert kappa.interval == pytest.approx((low, high), abs=1e-5)
+
+
+def test_the_interval_of_fleiss_kappa_is_that_of_a_jackknife() -> None:
+    """Leaving out image by image gives nearly the same standard error: an independent estimate of it."""
+    table = [[int(one) for one in line.split()] for line in FLEISS.split("\n") if line] * 12
+    ratings = [spread(row) for row in table]
+    kappa = fleiss_kappa(ratings)
+    assert kappa.interval is not None
+    without = [fleiss_kappa(ratings[:place] + ratings[place + 1 :]).value or 0.0 for place in range(10)] * 12
+    n, mean = len(without), sum(without) / len(without)
+    error = ((n - 1) / n * sum((one - mean) ** 2 for one in without)) ** 0.5
+    assert (kappa.interval[1] - kappa.interval[0]) / 2 / 1.959964 == pytest.approx(error, rel=0.02)
+
+
+def judged(image: str, reviewer: str, action: str, reason: str = "") -> Decision:
+    fields = {"image_id": f"coco:{image}", "dataset": "coco", "stage": "manual"}
+    return Decision(**fields, action=action, reviewer=reviewer, reason=reason)  # type: ignore[arg-type]
+
+
+ROWS = [
+    *(judged(image, "anna", action) for image, action in zip("123456", ["keep"] * 3 + ["remove"] * 3, strict=True)),
+    *(judged(image, "ben", action) for image, action in zip("1234", ["keep", "keep", "remove", "remove"], strict=True)),
+    judged("7", "anna", "to_near", "toy"),
+    judged("7", "ben", "to_near", "toy"),
+    judged("8", "anna", "to_near", "toy"),
+    judged("8", "ben", "keep"),
+]
+
+
+def test_agreement_by_action_reason_and_class() -> None:
+    (stage,) = agreement(ROWS, {"horse": ["coco:1", "coco:2", "coco:3"], "cow": ["coco:99"]})
+    by = {(one.by, one.name): one.kappa for one in stage.slices}
+    assert sorted(by) == [
+        ("action", "keep"), ("action", "remove"), ("action", "to_near"), ("class", "horse"), ("reason", "toy"),
+    ]  # fmt: skip
+    # Of six images judged by both: by hand from the two-by-two table of each.
+    assert by["reason", "toy"] == cohen_kappa("nnnntt", "nnnntn")
+    assert by["action", "remove"] == cohen_kappa("nnnrnn", "nnrrnn")
+    assert by["class", "horse"] == cohen_kappa("kkk", "kkr")
+    three = [{"a": 1, "b": 1, "c": 2}, {"a": 2, "b": 2}]
+    assert joint_kappa(three) == fleiss_kappa([[1, 1, 2], [2, 2]])
+
+
+def test_gold_is_what_a_reviewer_is_held_against() -> None:
+    gold = [judged("1", "gold", "keep"), judged("3", "gold", "keep"), judged("99", "gold", "keep")]
+    anna, ben = accuracy(ROWS, gold)
+    assert (anna.reviewer, anna.images, anna.same, anna.share, anna.high) == ("anna", 2, 2, 1.0, 1.0)
+    assert (ben.reviewer, ben.images, ben.same, ben.share) == ("ben", 2, 1, 0.5)
+    assert anna.low == pytest.approx(0.158, abs=1e-3)

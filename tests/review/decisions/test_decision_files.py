@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import DecisionError, MissingFileError
 from curation.review.decisions import files
-from curation.review.decisions.decision import ACTIONS_OF, Decision
+from curation.review.decisions.decision import ACTIONS, Decision
 from curation.review.decisions.files import DecisionLog, read_decisions, write_decisions
 
 LINES = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")) | st.just(" "), max_size=30)
 NAMES = LINES.filter(lambda text: not set(text) & set(",;|&+/") and " and " not in text.lower())
 DECISIONS = st.builds(
     lambda pair, **fields: Decision(stage=pair[0], action=pair[1], **fields),
-    st.sampled_from([(stage, action) for stage, actions in ACTIONS_OF.items() for action in actions]),
+    st.sampled_from([(stage, action) for stage, actions in ACTIONS.items() for action in actions.values()]),
     image_id=st.integers(0, 10**12 - 1).map("coco:{:012d}".format),
     dataset=st.sampled_from(["", "coco", "coco-far"]),
     reason=LINES,

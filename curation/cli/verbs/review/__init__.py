@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from curation.cli.output import Answer, Line, Table, warn
 from curation.cli.outputs import KEPT, output_file
-from curation.cli.verbs.review.decisions import apply, kappa_text, summary
+from curation.cli.verbs.review.decisions import apply, conflict_table, judgement_tables, summary
 from curation.cli.verbs.review.propose import propose
 from curation.core.wording import counted, examples
 from curation.review.app.live_review import REVIEWER_VARIABLE
-from curation.review.app.session import Started, review_from_files
+from curation.review.app.session import Started, adjudicate_folder, review_from_files
 
 if TYPE_CHECKING:
-    from curation.review.app.review_folder import Progress
+    from curation.review.decisions.review_folder import Progress
 
 Folder = Annotated[Path, KEPT, "DIR"]
 
@@ -37,6 +37,28 @@ def start(
     remote
         serve the App without opening a browser here
     """
+    return _begun(folder, started, port, no_app=no_app, remote=remote)
+
+
+def adjudicate(
+    *,
+    folder: Folder,
+    started: Annotated[Started, adjudicate_folder],
+    no_app: bool = False,
+    remote: bool = False,
+    port: Annotated[str | None, "N"] = None,
+) -> Answer:
+    """Open the conflicts of a review for a third person, whose verdicts settle them.
+
+    Parameters
+    ----------
+    remote
+        serve the App without opening a browser here
+    """
+    return _begun(folder, started, port, no_app=no_app, remote=remote)
+
+
+def _begun(folder: Path, started: Started, port: str | None, *, no_app: bool, remote: bool) -> Answer:
     data = {
         "dataset": started.record.dataset,
         "log": str(started.review.book.path),
@@ -57,7 +79,7 @@ def start(
 
 
 def _start_lines(started: Started, folder: Path) -> list[str]:
-    from curation.review.app.review_folder import folder_progress
+    from curation.review.decisions.review_folder import folder_progress
 
     record = started.record
     how = "built" if started.built else "continued"
@@ -90,25 +112,35 @@ def _serve(started: Started, port: str | None, *, remote: bool) -> None:
 
 
 def status(*, folder: Folder) -> Answer:
-    """Show progress and agreement; needs no database.
+    """Show progress, agreement, open conflicts and what remains; needs no database.
 
     Parameters
     ----------
     folder
         folder of the review and its log
     """
-    from curation.review.app.review_folder import folder_progress
+    from curation.review.decisions.from_files import report_decisions
+    from curation.review.decisions.review_folder import LOG_FILE, folder_progress
 
     record, progress = folder_progress(folder)
+    report = report_decisions((folder,)) if (folder / LOG_FILE).exists() else None
+    judgements = {} if report is None else report.data()
     data = {
         "dataset": record.dataset,
         "stage": record.stage,
         "manifest": record.manifest,
+        "blind": record.blind,
         **asdict(progress),
+        **{name: judgements.get(name) for name in ("agreement", "accuracy", "remainder")},
+        "open": [] if report is None else [conflict.text() for conflict in report.resolution.both],
         "left_out": record.left_out,
         "bad_photos": record.bad_photos,
     }
     lines = [*_status_lines(progress), *_bad_photo_lines(record.bad_photos)]
+    if report is not None:
+        lines += judgement_tables(report)
+        lines += [conflict_table(report.resolution.both)] if report.resolution.both else []
+        lines += [report.remainder.text()] if report.remainder else []
     lines += [f"{counted(count, 'image')} not shown: {reason}" for reason, count in record.left_out.items()]
     return Answer(data, lines)
 
@@ -126,21 +158,8 @@ def _status_lines(progress: Progress) -> list[Line]:
         (row.reviewer or "unnamed", f"{row.images:,}", ", ".join(f"{word} {n}" for word, n in row.verdicts.items()))
         for row in progress.reviewers
     ]
-    pairs = [
-        (f"{pair.first}, {pair.second}", f"{pair.images:,}", f"{pair.same:,}", kappa_text(pair.kappa))
-        for pair in progress.agreement
-    ]
-    tables = [
-        Table("Reviewers", ("reviewer", "images", "verdicts"), tuple(reviewers)),
-        Table("Agreement", ("reviewers", "both", "same", "Cohen's kappa"), tuple(pairs)),
-    ]
-    lines: list[Line] = [
-        f"{decided}{f': {verdicts}' if verdicts else ''}",
-        "",
-        *(table for table in tables if table.rows),
-    ]
-    if progress.fleiss:
-        lines.append(f"Fleiss' kappa of all reviewers: {kappa_text(progress.fleiss)}")
+    table = Table("Reviewers", ("reviewer", "images", "verdicts"), tuple(reviewers))
+    lines: list[Line] = [f"{decided}{f': {verdicts}' if verdicts else ''}", "", *([table] if reviewers else [])]
     if progress.strangers:
         lines.append(f"{progress.strangers:,} decided images are not under review any more")
     return lines
@@ -156,14 +175,14 @@ def export(*, folder: Folder, out: Annotated[Path, output_file(".jsonl")]) -> An
     out
         a .jsonl or .csv file
     """
-    from curation.review.app.review_folder import LOG_FILE, export_decisions, read_record
+    from curation.review.decisions.review_folder import export_decisions
 
-    read_record(folder)
-    written = export_decisions(folder / LOG_FILE, out)
+    written = export_decisions(folder, out)
     data = {"path": str(written.path), "rows": written.rows, "actions": written.actions, "log": written.log}
     actions = ", ".join(f"{action} {count}" for action, count in written.actions.items())
     return Answer(data, [f"{counted(written.rows, 'decision')} written to {written.path}: {actions or 'none'}"])
 
 
 METAVAR = "STEP"
-COMMANDS = {"propose": propose, "start": start, "status": status, "export": export, "summary": summary, "apply": apply}
+COMMANDS = {"propose": propose, "start": start, "status": status, "adjudicate": adjudicate, "export": export,
+            "summary": summary, "apply": apply}  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Annotated
 from curation.cli.output import Answer, Line, Table, counted_examples
 from curation.cli.outputs import NEW_MANIFEST, output_file
 from curation.manifest.manifest import write_manifest
-from curation.review.decisions.agreement import Kappa, ListCount, StageAgreement
+from curation.review.decisions.agreement import Accuracy, ListCount, StageAgreement
 from curation.review.decisions.application import UNJUDGED, Application, Coverage
 from curation.review.decisions.files import DecisionFile
 from curation.review.decisions.from_files import DecisionReport, apply_from_files, report_decisions
@@ -51,11 +51,13 @@ def _lines(report: DecisionReport, problems: list[str], out: Path | None, *, ref
         tables.append(note_table(UNJUDGED, ["--manifest M counts those that nobody judged."]))
     if resolution.conflicts:
         tables.append(conflict_table(resolution.conflicts))
-    tables += [_agreement_table(stage) for stage in report.agreement]
+    tables += judgement_tables(report)
     if problems:
         more = [f"and {len(problems) - MOST_SHOWN} more"] if len(problems) > MOST_SHOWN else []
         tables.append(note_table("Problems", [*problems[:MOST_SHOWN], *more]))
     lines: list[Line] = [*tables]
+    if report.remainder is not None:
+        lines.append(report.remainder.text())
     if report.staleness is not None and not report.staleness:
         lines.append("no decision is stale")
     lines.append(
@@ -107,21 +109,34 @@ def _list_table(lists: Sequence[ListCount]) -> Table:
     return Table("Lists", columns, rows)
 
 
+def judgement_tables(report: DecisionReport) -> list[Table]:
+    """Return how far reviewers agree: with each other, by action, reason and class, and with gold decisions."""
+    tables = []
+    for stage in report.agreement:
+        tables.append(_agreement_table(stage))
+        rows = tuple((row.by, row.name, f"{row.kappa.items:,}", row.kappa.text()) for row in stage.slices)
+        if rows:
+            title = f"Agreement at stage {stage.stage}, by what is said and on which ID class"
+            tables.append(Table(title, ("by", "which", "images", "kappa (95 %)"), rows))
+    return [*tables, *([_accuracy_table(report.accuracy)] if report.accuracy else [])]
+
+
+def _accuracy_table(scores: Sequence[Accuracy]) -> Table:
+    rows = tuple(
+        (row.reviewer, f"{row.images:,}", f"{row.same:,}", f"{row.share:.3f} ({row.low:.3f} to {row.high:.3f})")
+        for row in scores
+    )
+    return Table("Agreement with gold decisions", ("reviewer", "images", "same", "share (95 %)"), rows)
+
+
 def _agreement_table(agreement: StageAgreement) -> Table:
-    rows = [
-        (pair.first, pair.second, str(pair.images), str(pair.same), kappa_text(pair.kappa)) for pair in agreement.pairs
-    ]
+    rows = [(pair.first, pair.second, str(pair.images), str(pair.same), pair.kappa.text()) for pair in agreement.pairs]
     if agreement.fleiss is not None:
         fewest, most = agreement.fleiss.raters
         raters = f"Fleiss, {fewest} to {most} verdicts an image" if fewest != most else "Fleiss"
-        rows.append(("all", raters, str(agreement.fleiss.items), "-", kappa_text(agreement.fleiss)))
+        rows.append(("all", raters, str(agreement.fleiss.items), "-", agreement.fleiss.text()))
     title = f"Agreement at stage {agreement.stage} (Cohen's kappa of two, Fleiss' of all)"
-    return Table(title, ("reviewer", "reviewer", "images of both", "same", "kappa"), tuple(rows))
-
-
-def kappa_text(kappa: Kappa) -> str:
-    """Return a kappa with three decimals, or why there is none."""
-    return f"undefined: {kappa.reason}" if kappa.value is None else f"{kappa.value:.3f}"
+    return Table(title, ("reviewer", "reviewer", "images of both", "same", "kappa (95 %)"), tuple(rows))
 
 
 def conflict_table(conflicts: Sequence[Conflict]) -> Table:
@@ -131,7 +146,7 @@ def conflict_table(conflicts: Sequence[Conflict]) -> Table:
             row.image_id,
             row.dataset or "-",
             row.stage,
-            "; ".join(f"{action}: {', '.join(name or 'unnamed' for name in names)}" for action, names in row.votes),
+            "; ".join(f"{action}: {', '.join(map(row.voter, names))}" for action, names in row.votes),
             row.outcome or "-",
         )
         for row in conflicts[:MOST_SHOWN]

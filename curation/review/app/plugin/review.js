@@ -2,8 +2,7 @@
  *
  * One plain script that the App inserts: no build step, no module, nothing fetched from elsewhere. The verdict itself is
  * given by the server of the review (log, synced; then database); this script shows what was done, in that order.
- * What it needs of the App is no documented interface: `missing` looks for it at the start, and without it the panel
- * of the Python plugin goes on working.
+ * What it needs of the App is no documented interface: `missing` looks for it at the start, and says what is absent.
  */
 (function () {
   "use strict";
@@ -40,7 +39,8 @@
   // -------------------------------------------------------------------------------------------------------------------
 
   /* dataset: its name; reviewer; verdicts: words that this stage knows; decided: ids of samples that this reviewer
-   * decided; progress: how many of how many, as a sentence. */
+   * decided; progress: how many of how many, as a sentence; latest: the reviewer's last decisions, the latest first;
+   * guide: question, meanings and reasons, where there is one. */
   let review = null;
 
   const RESTART = "If the review was ended, start it again and open the address that it prints; then press the key again.";
@@ -101,13 +101,15 @@
   function counted(result) {
     if (!review || !review.verdicts) return;
     review.progress = result.progress || review.progress;
+    review.latest = result.latest || review.latest;
     for (const id of result.ids || []) review.decided.add(id);
     for (const id of result.waiting || []) review.decided.delete(id);
     drawBar();
   }
 
   // -------------------------------------------------------------------------------------------------------------------
-  // The bar: which key does what, who reviews, how far; one line for what happened last; the help
+  // The strip: the question, which key does what, reasons, the last decisions, who reviews and how far; one line for
+  // what happened last; the help
   // -------------------------------------------------------------------------------------------------------------------
 
   const KEYS = { k: "keep", r: "remove", n: "near", f: "far", u: "unsure" };
@@ -118,6 +120,8 @@
     far: "is far out of distribution",
     unsure: "cannot decide",
   };
+  const meaningOf = (verdict) => (review.guide && review.guide[verdict]) || MEANING[verdict];
+  const reasonsHere = () => (review.guide && review.guide.reasons) || [];
   // Okabe and Ito's palette, as the verdicts are coloured in the App.
   const COLOURS = { keep: "#009e73", remove: "#d55e00", near: "#e69f00", far: "#0072b2", unsure: "#999999" };
 
@@ -142,8 +146,29 @@
   const line = element(box, "div", `${DARK}padding:4px 12px;display:none;`);
   line.id = "curation-review-message";
   line.setAttribute("role", "status");
-  const bar = element(box, "div", `${DARK}padding:5px 12px;display:none;gap:12px;flex-wrap:wrap;justify-content:center;`);
+  const bar = element(box, "div", `${DARK}padding:5px 12px;display:none;flex-direction:column;gap:3px;pointer-events:auto;`);
   bar.id = "curation-review-bar";
+  const ROW = "display:flex;gap:12px;flex-wrap:wrap;justify-content:center;";
+  const asked = element(bar, "div", "font-weight:600;text-align:center;");
+  const offered = element(bar, "div", ROW);
+  const reasons = element(bar, "div", ROW);
+  const reasonKeys = element(reasons, "span", ROW);
+  const reason = element(reasons, "input", "font:inherit;color:inherit;background:transparent;border:0;border-bottom:1px solid #777;width:16em;");
+  reason.placeholder = "reason of the next verdict";
+  reason.id = "curation-review-reason";
+  const past = element(bar, "div", `${ROW}gap:6px;font-size:12px;color:#c8c8d0;`);
+  past.id = "curation-review-latest";
+  // A click leaves the focus where it was, so that the next key is heard; and the App hears nothing of it.
+  for (const kind of ["mousedown", "pointerdown", "click"]) {
+    bar.addEventListener(kind, (event) => {
+      event.stopPropagation();
+      if (kind === "mousedown" && event.target !== reason) event.preventDefault();
+    });
+  }
+  reason.addEventListener("keydown", (event) => {
+    event.stopPropagation();
+    if (event.key === "Enter" || event.key === "Escape") reason.blur();
+  });
   const help = element(
     null,
     "div",
@@ -169,21 +194,35 @@
 
   function drawBar() {
     if (!box.isConnected) document.body.append(box, help);
-    bar.replaceChildren();
     const shown = review && review.verdicts && review.dataset === datasetShown();
     bar.style.display = shown ? "flex" : "none";
     if (!shown) return;
-    for (const [letter, verdict] of keysHere()) {
-      const one = element(bar, "span", "white-space:nowrap;");
-      key(one, letter, COLOURS[verdict]);
-      one.append(verdict);
+    asked.textContent = (review.guide && review.guide.question) || "";
+    offered.replaceChildren();
+    for (const [letter, verdict] of keysHere()) button(offered, letter, verdict, COLOURS[verdict]).title = meaningOf(verdict);
+    for (const [letter, word] of [["s", "skip"], ["z", "undo"], ["?", "help"]]) button(offered, letter, word);
+    reasonKeys.replaceChildren();
+    reasonsHere().forEach((text, place) => button(reasonKeys, String(place + 1), text));
+    past.replaceChildren();
+    element(past, "span", "white-space:nowrap;", `${review.reviewer} · ${review.progress}`);
+    for (const one of review.latest || []) {
+      const link = element(past, "a", `cursor:pointer;white-space:nowrap;border-bottom:2px solid ${COLOURS[one.verdict]};`);
+      link.textContent = `${one.image.slice(-8)} ${one.verdict}`;
+      link.title = `${one.image}: ${one.verdict}${one.reason ? ` (${one.reason})` : ""}; a click shows it again`;
+      link.dataset.image = one.image;
+      link.addEventListener("click", () => queue(() => withApp((ctx) => showAgain(ctx, one.id))));
     }
-    for (const [letter, word] of [["z", "undo"], ["?", "help"]]) {
-      const one = element(bar, "span", "white-space:nowrap;");
-      key(one, letter);
-      one.append(word);
-    }
-    element(bar, "span", "white-space:nowrap;color:#c8c8d0;", `${review.reviewer} · ${review.progress}`);
+  }
+
+  /* A key that can be clicked: the click does what the key does. */
+  function button(parent, letter, word, colour) {
+    const one = element(parent, "span", "white-space:nowrap;cursor:pointer;");
+    one.setAttribute("role", "button");
+    one.setAttribute("aria-label", `${letter} ${word}`);
+    key(one, letter, colour);
+    one.append(word);
+    one.addEventListener("click", () => press(letter));
+    return one;
   }
 
   let fading;
@@ -206,9 +245,11 @@
     for (const [letter, verdict] of keysHere()) {
       const row = element(help, "div", "margin:3px 0;");
       key(row, letter, COLOURS[verdict]);
-      row.append(`${verdict}: the image ${MEANING[verdict]}`);
+      row.append(`${verdict}: ${meaningOf(verdict)}`);
     }
     for (const [letter, text] of [
+      ...reasonsHere().map((text, place) => [String(place + 1), `the reason of the next verdict: ${text}`]),
+      ["s", "skip: on to the next image; nothing is recorded, and this one comes again"],
       ["z", "undo: your last verdict is taken back; the log keeps both"],
       ["?", "this help; any key closes it"],
     ]) {
@@ -221,8 +262,8 @@
       "div",
       "margin-top:10px;color:#c8c8d0;",
       "In the grid a key judges the images that are ticked. In the enlarged view it judges the image shown and goes on to " +
-        "the next one without a verdict of yours; an image that you judge anew is followed by its neighbour. Reasons are " +
-        "given in the panel Review."
+        "the next one without a verdict of yours; an image that you judge anew is followed by its neighbour. A click in the " +
+        "strip does what the key does; a click on one of your last decisions shows that image again."
     );
   }
 
@@ -384,17 +425,6 @@
     }
   }
 
-  /* What a Python button did, as it reports to this script: the count, the images to skip, and that the grid is behind. */
-  class Shown extends foo.Operator {
-    get config() {
-      return new foo.OperatorConfig({ name: "shown", label: "Review: a verdict was given", unlisted: true });
-    }
-    async execute(ctx) {
-      counted(ctx.params);
-      callStale();
-    }
-  }
-
   function queue(work) {
     waiting += 1;
     last = last
@@ -429,7 +459,8 @@
     /* Place of the next image that this reviewer has not decided, or of the neighbour. */
     after(neighbour) {
       let to = this.at + 1;
-      while (!neighbour && to < this.ids.length && review.decided.has(this.ids[to])) to += 1;
+      const passed = (id) => review.decided.has(id) || skipped.has(id);
+      while (!neighbour && to < this.ids.length && passed(this.ids[to])) to += 1;
       return to;
     }
     go(place) {
@@ -447,6 +478,7 @@
   }
 
   let list = null;
+  const skipped = new Set(); // Samples that were passed over while the enlarged view is open; they come again.
   const SETTLED = 2000; // Milliseconds after a step, within which the App may yet hear no key.
   let moving = false; // On to an image that the App has not drawn yet.
   let movedAt = -SETTLED;
@@ -485,7 +517,8 @@
   let changed = false; // Something was decided since the enlarged view opened: the grid is behind.
   const given = new Map(); // Verdicts by sample, given in the enlarged view, which the App's own data may lack still.
 
-  async function judgeShown(ctx, verdict, before) {
+  /* The sample that a key in the enlarged view is about; none where that is not the one that was seen. */
+  async function sampleSeen(ctx, before) {
     const id = before === left && (await imageShown(ctx));
     if (!id) return say("The enlarged view closed before this key arrived: nothing was recorded", "note");
     if (facing && facing.id !== id) {
@@ -493,9 +526,24 @@
       return say("Nothing was recorded: the App had not moved on to the image shown", "wrong");
     }
     await listed(ctx, id);
+    return id;
+  }
+
+  async function skip(ctx, enlarged, before) {
+    if (!enlarged) return say("Open an image first: skip goes on to the next one", "note");
+    const id = await sampleSeen(ctx, before);
+    if (!id) return;
+    skipped.add(id);
+    say("Skipped: nothing was recorded", "note");
+    await goOn(ctx, false);
+  }
+
+  async function judgeShown(ctx, verdict, reason, before) {
+    const id = await sampleSeen(ctx, before);
+    if (!id) return;
     const here = list;
     const again = review.decided.has(id);
-    const done = await judge({ ids: [id], verdict });
+    const done = await judge({ ids: [id], verdict, reason });
     changed = true;
     given.set(id, verdict);
     counted(done);
@@ -531,12 +579,12 @@
     ctx.hooks.close();
     if (again) return say("That was the last image in this list", "note");
     const before = here.ids.filter((id) => !review.decided.has(id)).length;
-    say(`End of the list: ${before ? `${before} earlier in it still wait for you` : "you have decided every image in it"}`, "note");
+    say(`End of the list: ${before ? `${before} in it still wait for you` : "you have decided every image in it"}`, "note");
   }
 
-  async function judgeTicked(ctx, verdict) {
+  async function judgeTicked(ctx, verdict, reason) {
     const ids = Array.from((await ctx.state.snapshot.getPromise(fos.selectedSamples)).keys());
-    const done = await judge({ ids, verdict });
+    const done = await judge({ ids, verdict, reason });
     counted(done);
     say(done.message);
     ctx.state.set(fos.selectedSamples, new Map());
@@ -579,6 +627,12 @@
     return ctx.hooks.expand(list.go(list.ids.indexOf(ids[0])));
   }
 
+  /* One of the last decisions: in the enlarged view among its images, from the grid by opening it. */
+  async function showAgain(ctx, id) {
+    await listed(ctx, id);
+    if (list) await reopen(ctx, [id]);
+  }
+
   // -------------------------------------------------------------------------------------------------------------------
   // The keyboard
   // -------------------------------------------------------------------------------------------------------------------
@@ -605,10 +659,12 @@
 
   const isAsked = () => Boolean(document.querySelector('[data-cy^="operators-prompt"],[data-cy="operators-browser"]'));
 
-  /* The letter that was pressed; by its place where the layout has other letters. */
+  /* The letter or digit that was pressed; by its place where the layout has others. */
   function letterOf(event) {
     const letter = event.key.toLowerCase();
-    if (letter === "?") return letter;
+    if (/^[?1-9]$/.test(letter)) return letter;
+    const digit = /^(?:Digit|Numpad)([1-9])$/.exec(event.code);
+    if (digit && !event.shiftKey) return digit[1];
     if (event.shiftKey) return "";
     return /^[a-z]$/.test(letter) ? letter : /^[ -~]+$/.test(letter) ? "" : event.code.replace("Key", "").toLowerCase();
   }
@@ -622,21 +678,32 @@
     const count = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (count && !helping && list && isEnlarged() && isStepping()) return walk(event, count);
     const letter = letterOf(event);
-    if (!helping && !KEYS[letter] && letter !== "z" && letter !== "?") return uncover();
+    if (!helping && !isOurs(letter)) return uncover();
     // Before the App's own listener: f is its fullscreen, r its zoom, z its crop.
     event.preventDefault();
     event.stopImmediatePropagation();
     // A key that is held repeats itself: it was one verdict.
     if (event.repeat) return;
-    if (helping || letter === "?") return toggleHelp(!helping);
+    press(helping ? "?" : letter);
+  }
+
+  const isOurs = (letter) => Boolean(KEYS[letter] || "sz?".includes(letter || " ") || reasonsHere()[letter - 1]);
+
+  /* What a key does, or a click on it in the strip: the one way to a decision. */
+  function press(letter) {
+    if (letter === "?") return toggleHelp(help.style.display === "none");
+    const chosen = reasonsHere()[letter - 1];
+    if (chosen) return (reason.value = reason.value === chosen ? "" : chosen);
     const [enlarged, before] = [isEnlarged(), left];
     const verdict = KEYS[letter];
     if (verdict && !review.verdicts.includes(verdict)) {
       return say(`${letter}: ${verdict} is not available at this stage; choose ${review.verdicts.join(", ")}`, "wrong");
     }
-    queue(() =>
-      withApp((ctx) => (!verdict ? undo(ctx, enlarged) : enlarged ? judgeShown(ctx, verdict, before) : judgeTicked(ctx, verdict)))
-    );
+    if (letter === "s") return queue(() => withApp((ctx) => skip(ctx, enlarged, before)));
+    if (!verdict) return queue(() => withApp((ctx) => undo(ctx, enlarged)));
+    const why = reason.value.trim();
+    reason.value = "";
+    queue(() => withApp((ctx) => (enlarged ? judgeShown(ctx, verdict, why, before) : judgeTicked(ctx, verdict, why))));
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -666,8 +733,10 @@
     const lines = (sample.verdicts || []).map((one) => h("div", { marginTop: 2 }, one));
     if (sample.verdict) return h("div", {}, chip(sample.verdict, colour), ...lines);
     // What the App has loaded may be older than the verdict.
-    const now = given.get(sample._id || sample.id);
-    return now ? h("div", {}, chip(now, COLOURS[now]), " by you, just now") : h("div", MUTED, "none yet");
+    const id = sample._id || sample.id;
+    const mine = (review.latest || []).find((one) => one.id === id);
+    const now = given.get(id) || (mine && mine.verdict);
+    return now ? h("div", {}, chip(now, COLOURS[now]), " by you") : h("div", MUTED, "none yet");
   }
 
   function proposalOf(sample) {
@@ -798,11 +867,10 @@
 
   const absent = missing();
   if (absent.length) {
-    say(`Keys are off: this FiftyOne lacks ${absent.join(", ")}. The panel Review, opened above the grid, works.`, "wrong");
+    say(`Nothing can be judged: this FiftyOne lacks ${absent.join(", ")}. Install curation[review], which brings one that has it.`, "wrong");
     return;
   }
   foo.registerOperator(Press, PLUGIN);
-  foo.registerOperator(Shown, PLUGIN);
   const hasEvidence = offerEvidence();
   window.addEventListener("keydown", onKey, true);
   // The page may change its dataset without being loaded anew; and the grid is brought up to date once the enlarged view
@@ -820,6 +888,7 @@
     if (now && leaving) hooks.close();
     if (!now) {
       list = null;
+      skipped.clear();
       moving = leaving = false;
       uncover();
       letGo();

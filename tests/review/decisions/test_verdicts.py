@@ -6,8 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.core.errors import CurationError
-from curation.review.app import verdicts
-from curation.review.app.verdicts import (
+from curation.review.decisions import verdicts
+from curation.review.decisions.decision import Decision
+from curation.review.decisions.files import DecisionLog, read_decisions
+from curation.review.decisions.resolution import standing_verdicts
+from curation.review.decisions.verdicts import (
     CONFLICT,
     VERDICTS,
     VerdictBook,
@@ -16,9 +19,6 @@ from curation.review.app.verdicts import (
     standing_rows,
     word_of,
 )
-from curation.review.decisions.decision import Decision
-from curation.review.decisions.files import DecisionLog, read_decisions
-from curation.review.decisions.resolution import standing_verdicts
 
 KEYS = [("pool", f"coco:{number:012d}") for number in range(4)]
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import warnings
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,17 +19,20 @@ from curation.core.files import read_bytes
 from curation.core.json_text import decode_json
 from curation.core.tables import grouped
 from curation.core.writing import write_text
-from curation.review.app.verdicts import CONFLICT, VERDICTS, VerdictBook, standing_rows, word_of
-from curation.review.decisions.agreement import Kappa, Pair, agreement
-from curation.review.decisions.decision import Stage
-from curation.review.decisions.files import read_decisions, write_decisions
+from curation.review.decisions.decision import Decision, Stage
+from curation.review.decisions.files import DecisionFile, read_decisions, write_decisions
+from curation.review.decisions.guide import Guide
+from curation.review.decisions.resolution import settled
+from curation.review.decisions.sampling import Stratum
+from curation.review.decisions.verdicts import CONFLICT, VERDICTS, VerdictBook, standing_rows, word_of
 
 REVIEW = "review.json"
 """Record of a review, in its folder."""
 LOG_FILE = "decisions.jsonl"
 DATABASE = "database"
-VERSION = 2
-"""Of the record: 2 names bad photos; 1 is read still."""
+GOLD_FILE = "gold.jsonl"
+VERSION = 3
+"""Of the record: 3 says how it is reviewed, 2 names bad photos; 1 and 2 are read still."""
 _LARGEST = 64 << 20
 
 
@@ -50,6 +54,16 @@ class ReviewRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         Images that are not shown, by reason.
     bad_photos : dict of str to list of str
         Ids of the images that are not shown since their photo cannot be, by what is wrong with it.
+    guide : Guide or None
+        The question and the reasons.
+    blind : bool
+        Whether a server shows its reviewer no verdict of others.
+    adjudicators : tuple of str
+        Reviewers whose verdict settles a conflict.
+    sample : tuple of Stratum
+        Images drawn by hash rank, from which what remains is bounded; empty for none.
+    classes : dict of str to tuple of str
+        Images that evidence suspects of each ID class.
     """
 
     version: Annotated[int, msgspec.Meta(ge=1, le=VERSION)] = VERSION
@@ -60,11 +74,21 @@ class ReviewRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     batches: dict[str, int]
     left_out: dict[str, int] = {}
     bad_photos: dict[str, list[str]] = {}
+    guide: Guide | None = None
+    blind: bool = False
+    adjudicators: tuple[str, ...] = ()
+    sample: tuple[Stratum, ...] = ()
+    classes: dict[str, tuple[str, ...]] = {}
 
     @property
     def images(self) -> int:
         """Number of images under review."""
         return sum(self.batches.values())
+
+    @property
+    def hides_verdicts(self) -> bool:
+        """Whether nobody is shown what others decided: until an adjudicator begins."""
+        return self.blind and not self.adjudicators
 
 
 def write_record(folder: Path, record: ReviewRecord) -> None:
@@ -117,8 +141,8 @@ def read_record(folder: Path) -> ReviewRecord:
     )
 
 
-def require_log(text: Any, dataset: str) -> Path:
-    """Return the path of the log that a dataset names, once it is one that may be written.
+def require_log(text: Any, dataset: str) -> tuple[Path, ReviewRecord]:
+    """Return the log that a dataset names, once it is one that may be written, and the record beside it.
 
     Others may write to a database too: only an absolute path to ``decisions.jsonl`` beside a ``review.json`` that names
     this very dataset is accepted.
@@ -132,8 +156,8 @@ def require_log(text: Any, dataset: str) -> Path:
     reviewed = None
     if path.is_absolute() and path.name == LOG_FILE and not path.is_symlink():
         with suppress(ReviewError, MissingFileError, OSError):
-            reviewed = read_record(path.parent).dataset
-    if reviewed != dataset:
+            reviewed = read_record(path.parent)
+    if reviewed is None or reviewed.dataset != dataset:
         raise ReviewError(
             "The dataset names no decisions log of this review",
             found=ascii(text)[:200],
@@ -142,7 +166,7 @@ def require_log(text: Any, dataset: str) -> Path:
         )
     if path.exists() and not (path.is_file() and os.access(path, os.W_OK)):
         raise ReviewError("The decisions log is not writable", where=str(path))
-    return path
+    return path, reviewed
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +197,6 @@ class Progress:
     verdicts : dict of str to int
         Decided images by verdict, ``conflict`` among them.
     reviewers : tuple
-    agreement : tuple of Pair
-        Each pair of reviewers with Cohen's kappa; None as its value comes with the reason.
-    fleiss : Kappa or None
-        Fleiss' kappa of all reviewers; None for fewer than three.
     strangers : int
         Decided images that are not under review.
     """
@@ -186,8 +206,6 @@ class Progress:
     conflicts: int
     verdicts: dict[str, int]
     reviewers: tuple[ReviewerProgress, ...]
-    agreement: tuple[Pair, ...]
-    fleiss: Kappa | None = None
     strangers: int = 0
 
 
@@ -202,14 +220,13 @@ def folder_progress(folder: Path) -> tuple[ReviewRecord, Progress]:
         The folder holds no review; see also `read_decisions` for the errors of logs.
     """
     record = read_record(folder)
-    book = VerdictBook(folder / LOG_FILE, stage=record.stage)
+    book = VerdictBook(folder / LOG_FILE, stage=record.stage, adjudicators=record.adjudicators)
     book.refresh()
     decided = [standing for standing in book.all_standing().values() if standing.verdicts]
     known = [standing for standing in decided if any(row.batch in record.batches for row in standing.verdicts)]
     verdicts = Counter(standing.verdict for standing in known)
     by_reviewer = grouped((row for standing in known for row in standing.verdicts), lambda row: row.reviewer)
     words = {name: Counter(map(word_of, rows)) for name, rows in by_reviewer.items()}
-    stages = agreement(row for standing in known for row in standing.verdicts)
     return record, Progress(
         images=record.images,
         decided=len(known),
@@ -219,14 +236,41 @@ def folder_progress(folder: Path) -> tuple[ReviewRecord, Progress]:
             ReviewerProgress(name, n.total(), {word: n[word] for word in VERDICTS if n[word]})
             for name, n in sorted(words.items())
         ),
-        agreement=stages[0].pairs if stages else (),
-        fleiss=stages[0].fleiss if stages else None,
         strangers=len(decided) - len(known),
     )
 
 
-def progress_text(decided: int, images: int) -> str:
-    """Return a count as a sentence without its full stop.
+@dataclass(frozen=True, slots=True)
+class FolderDecisions:
+    """What a review's folder holds: its record, the current decisions as a file of them, and gold decisions."""
+
+    record: ReviewRecord
+    file: DecisionFile
+    gold: tuple[Decision, ...]
+
+
+def folder_decisions(folder: Path) -> FolderDecisions:
+    """Return the current decisions of a review after all undos, with those on its gold images.
+
+    Raises
+    ------
+    MissingFileError
+        The folder holds no review, or nothing is decided yet.
+    """
+    record, log = read_record(folder), folder / LOG_FILE
+    if not log.exists():
+        hint = f"decide on an image first: curation review start --folder {folder} --reviewer NAME"
+        raise MissingFileError("No decisions yet", where=str(log), hint=hint)
+    logged = read_decisions(log)
+    rows = tuple(standing_rows(logged.decisions))
+    gold = folder / GOLD_FILE
+    return FolderDecisions(
+        record, replace(logged, decisions=rows, rows=len(rows)), read_decisions(gold).decisions if gold.exists() else ()
+    )
+
+
+def progress_text(decided: int, images: int, seconds_each: float | None = None) -> str:
+    """Return a count as a sentence without its full stop, and how long the rest takes at so many seconds an image.
 
     Examples
     --------
@@ -234,8 +278,15 @@ def progress_text(decided: int, images: int) -> str:
     '412 of 2,000'
     >>> progress_text(2000, 2000)
     '2,000 of 2,000, all decided'
+    >>> progress_text(412, 2000, 4.2)
+    '412 of 2,000, about 1 h 52 min left'
     """
-    return f"{decided:,} of {images:,}" + (", all decided" if decided >= images else "")
+    if decided >= images:
+        return f"{decided:,} of {images:,}, all decided"
+    if seconds_each is None:
+        return f"{decided:,} of {images:,}"
+    hours, minutes = divmod(math.ceil((images - decided) * seconds_each / 60), 60)
+    return f"{decided:,} of {images:,}, about {f'{hours} h ' if hours else ''}{minutes} min left"
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,8 +299,10 @@ class Export:
     log: str
 
 
-def export_decisions(log: Path, path: Path) -> Export:
-    """Write the standing decisions of a log, sorted by pool, image, stage and reviewer; history and undos stay behind.
+def export_decisions(folder: Path, path: Path) -> Export:
+    """Write the current decisions of a review, sorted by pool, image, stage and reviewer.
+
+    History, undos, and verdicts that an adjudicator overruled stay behind, in the log.
 
     Parameters
     ----------
@@ -265,12 +318,9 @@ def export_decisions(log: Path, path: Path) -> Export:
     MissingFileError
         The log is empty or missing.
     """
-    if not log.exists():
-        hint = "decide on an image first: curation review start --folder DIR"
-        raise MissingFileError("No decisions yet", where=str(log), hint=hint)
-    logged = read_decisions(log)
-    for note in logged.notes():
+    held = folder_decisions(folder)
+    for note in held.file.notes():
         warnings.warn(note, CurationWarning, stacklevel=2)
-    rows = standing_rows(logged.decisions)
+    rows = settled(held.file.decisions, held.record.adjudicators)
     write_decisions(path, rows)
-    return Export(path, len(rows), dict(sorted(Counter(row.action for row in rows).items())), logged.sha256)
+    return Export(path, len(rows), dict(sorted(Counter(row.action for row in rows).items())), held.file.sha256)

@@ -7,31 +7,23 @@ the top, a plain row is pushed on a stack and an undo pops one; the top of the s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import Literal, get_args
 
 import msgspec
 
 from curation.core.errors import ReviewError
-from curation.review.decisions.decision import Action, Decision, Stage, check_decision, moment_of
+from curation.review.decisions.decision import ACTIONS, Decision, Stage, check_decision, moment_of
 from curation.review.decisions.files import DecisionLog, read_decisions
+from curation.review.decisions.resolution import settled
 
 Verdict = Literal["keep", "remove", "near", "far", "unsure"]
 VERDICTS: tuple[str, ...] = get_args(Verdict)
-
-ACTIONS: dict[Stage, dict[str, Action]] = {
-    "manual": {"keep": "keep", "remove": "remove", "near": "to_near", "far": "to_far", "unsure": "unsure"},
-    "candidate": {"remove": "reject", "near": "add_near", "far": "add_far", "unsure": "unsure"},
-    "auto_override": {"keep": "keep", "remove": "remove", "near": "keep_near", "unsure": "unsure"},
-}
-"""The action that each verdict means at each stage (section 1.5 of the FindMeIfYouCan protocol).
-
-A candidate is in no split yet, so there is nothing to ``keep``; an override of the automatic stage removes an image or
-moves it to near, so it has no ``far``.
-"""
 
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 CONFLICT = "conflict"
@@ -48,11 +40,12 @@ class Standing:
     """The current verdicts on an image: the last of each reviewer, in the order of their first verdict."""
 
     verdicts: tuple[Decision, ...]
+    adjudicators: Collection[str] = ()
 
     @property
     def verdict(self) -> str | None:
-        """The verdict that all reviewers share, ``conflict`` where they differ, None without a verdict."""
-        words = {word_of(verdict) for verdict in self.verdicts}
+        """The verdict of an adjudicator or of all reviewers, ``conflict`` where they differ, None without one."""
+        words = {word_of(verdict) for verdict in settled(self.verdicts, self.adjudicators)}
         return CONFLICT if len(words) > 1 else next(iter(words), None)
 
     def texts(self) -> list[str]:
@@ -74,10 +67,13 @@ class VerdictBook:
         The stage that new verdicts are given at.
     manifest : str
         Digest of the manifest under review, ``""`` for none.
+    adjudicators : collection of str
+        Reviewers whose verdict settles a conflict.
     """
 
-    def __init__(self, path: Path, *, stage: Stage, manifest: str = "") -> None:
+    def __init__(self, path: Path, *, stage: Stage, manifest: str = "", adjudicators: Collection[str] = ()) -> None:
         self.path = path
+        self.adjudicators = adjudicators
         self.stage: Stage = stage
         self.manifest = manifest
         self.seen: tuple[int, ...] | None = None
@@ -85,13 +81,14 @@ class VerdictBook:
         self._rows: dict[Key, dict[str, _Stack]] = {}
         self._calls: dict[tuple[str, ...], int] = {}
         self._latest: dict[str, datetime] = {}
+        self._singles: dict[str, list[tuple[datetime, list[Key]]]] = {}
 
     def refresh(self) -> None:
         """Read the log anew where it is not the file that was last seen; one that is not there yet is empty."""
         state = self._state()
         if state == self.seen:
             return
-        self._rows, self._calls, self._latest = {}, {}, {}
+        self._rows, self._calls, self._latest, self._singles = {}, {}, {}, {}
         if state is not None:
             for decision in read_decisions(self.path).decisions:
                 self._lay(decision)
@@ -103,11 +100,30 @@ class VerdictBook:
 
     def standing(self, key: Key) -> Standing:
         """Return the current verdicts on an image."""
-        return Standing(tuple(stack[-1][1] for stack in self._rows.get(key, {}).values() if stack))
+        verdicts = tuple(stack[-1][1] for stack in self._rows.get(key, {}).values() if stack)
+        return Standing(verdicts, self.adjudicators)
 
     def all_standing(self) -> dict[Key, Standing]:
         """Return the current verdicts on each image of the log, images without any after undos included."""
         return {key: self.standing(key) for key in self._rows}
+
+    def latest(self, reviewer: str, count: int) -> list[Decision]:
+        """Return a reviewer's last decisions that stand, the latest first."""
+        stacks = [stack for by_reviewer in self._rows.values() if (stack := by_reviewer.get(reviewer))]
+        return [stack[-1][1] for stack in sorted(stacks, key=lambda stack: -stack[-1][0])[:count]]
+
+    def seconds_each(self, reviewer: str) -> float | None:
+        """Return the median time between a reviewer's decisions on one image each; None before there are three.
+
+        A decision on many images at once is no measure of how long one takes, nor is what follows it.
+        """
+        calls = self._singles.get(reviewer, [])
+        gaps = [
+            (moment - before).total_seconds()
+            for (before, earlier), (moment, keys) in pairwise(calls)
+            if len(keys) == len(earlier) == 1
+        ]
+        return median(gaps) if len(gaps) > 1 else None
 
     def record(
         self, keys: Sequence[tuple[Key, str]], verdict: str, *, reason: str | None, reviewer: str | None
@@ -198,6 +214,11 @@ class VerdictBook:
         """Push a row on its reviewer's stack, or pop one; rows of a reviewer at the same moment are a single call."""
         if (moment := moment_of(row)) is not None:
             self._latest[row.reviewer] = max(self._latest.get(row.reviewer, moment), moment)
+            calls = self._singles.setdefault(row.reviewer, [])
+            if calls and calls[-1][0] == moment:
+                calls[-1][1].append((row.dataset, row.image_id))
+            else:
+                calls.append((moment, [(row.dataset, row.image_id)]))
         if row.stage != self.stage:
             return
         call_key = (row.reviewer, row.date) if row.date else (row.reviewer, "", row.dataset, row.image_id)
@@ -215,6 +236,11 @@ class VerdictBook:
         except FileNotFoundError:
             return None
         return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def differ(verdicts: Iterable[Decision], adjudicators: Collection[str] = ()) -> bool:
+    """Return whether reviewers other than adjudicators differ on an image; who is unsure differs from who is not."""
+    return len({row.action for row in verdicts if row.reviewer not in adjudicators}) > 1
 
 
 def is_undo(row: Decision) -> bool:
