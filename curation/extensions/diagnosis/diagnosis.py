@@ -225,8 +225,8 @@ def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool =
         columns = _columns(rows, truth, located=located)
         if yaml_path := yolo_file(truth_path):
             used = {row.category_id for row in rows if isinstance(row.category_id, int)}
-            photos = ((row.image_id, row.file_name) for row in rows)
-            from_zero = _numbering(used, photos, columns, truth, yaml_path)
+            named = [(row.image_id, row.file_name) for row in rows]
+            from_zero = _numbering(used, named, columns, truth, yaml_path)
             columns = _renumbered(columns, from_zero)
         return _Results(columns, lambda: _from_zero(json_rows(data, dict), from_zero), texts=_texts(rows))
     rows = rows.annotations
