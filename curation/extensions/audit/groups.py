@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -17,7 +17,7 @@ from curation.core.errors import UsageError
 from curation.core.patterns import captured, matches, require_group
 from curation.extensions.audit.identity import IMAGE_SUFFIX, Images
 from curation.sources.entries import NO_LABEL
-from curation.sources.source import Int32s
+from curation.sources.source import Int32s, Int64s
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -176,6 +176,8 @@ class GroupResult:
         Of *undecidable*: the reason where a pattern fits and decides nothing, such as groups that are classes.
     is_view : bool
         Whether a group is one instant from several sides (left and right): not the same image.
+    rows : (ndarray of int64, ndarray of int64)
+        Rows of each list in groups of both sides.
     """
 
     verdict: Verdict
@@ -190,6 +192,7 @@ class GroupResult:
     tried: tuple[str, ...] = ()
     why: str = ""
     is_view: bool = False
+    rows: tuple[Int64s, ...] = field(default=(), compare=False, repr=False)
 
 
 class Groups:
@@ -394,4 +397,5 @@ def _judged(pattern: _Pattern, sides: _Sides) -> GroupResult:
         without=(len(sides.codes[0]) - sides.fitting[0], len(sides.codes[1]) - sides.fitting[1]),
         examples=tuple(examples),
         is_view=pattern.is_view,
+        rows=tuple(np.flatnonzero(np.isin(codes, both)) for codes in sides.codes),
     )

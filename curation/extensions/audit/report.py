@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -21,8 +21,10 @@ from curation.core.tables import html_table, printable
 from curation.core.wording import counted, cut
 from curation.core.writing import publishing_folder
 from curation.extensions.audit.lists import AuditedList
+from curation.extensions.audit.repair import repair
 from curation.extensions.audit.rule import VERDICTS, Finding, Outcome, Rule, Severity, Verdict, joined, reading_doubts
 from curation.extensions.audit.target import AuditTarget
+from curation.sources.entries import PublishedFile
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,9 +41,15 @@ GRAVITIES: Mapping[Verdict, Gravity] = {
 """In the order of a report, by the verdict of a finding."""
 
 SHOWN_EXAMPLES = 3
+LONGEST_VERDICT = 160
+"""Characters of the first line of a report."""
 _COMPARING = ("DS2", "DS4", "PL17")
 """Rules that compare lists of two roles."""
-_ALIKE = 3
+_MATTERS = ("DS2", "DS4", "PL17", "DS3", "PL7")
+"""Rules on what two lists share: of one gravity, these come first."""
+_LACKING = {"DS3": "photos (--photos)", "DS5": "sources (--source)", "LI2": "sources (--source)", "LI3": "sources (--source)"}
+"""What rules that are not applied lack, if not tasks or labels."""
+_ALIKE = 2
 _SHOWN_ALIKE = 8
 
 
@@ -78,6 +86,8 @@ class Statement:
     pairs : tuple of (str, str)
     parts : tuple of dict
         Subject, count and text of each of several similar findings that the statement combines.
+    label : str
+        What the rule asks about, in words, and its name: ``images in two roles (DS2)``.
     """
 
     rule: str
@@ -91,6 +101,12 @@ class Statement:
     hint: str
     pairs: tuple[tuple[str, str], ...] = ()
     parts: tuple[Mapping[str, Any], ...] = ()
+    label: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The text behind what it is about."""
+        return f"{self.label}: {self.text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +116,7 @@ class Sums:
     Attributes
     ----------
     decided, questions : int
-        Answers, and what could be asked of a benchmark: rules that were not asked count as one question each.
+        Answers, and what was asked.
     errors, warnings, notes : int
     undecidable : mapping of str to int
         Questions by rule whose data are missing.
@@ -146,7 +162,7 @@ class _Coverage:
 
 
 def statements(results: Iterable[RuleResult], folder: str = "") -> tuple[Statement, ...]:
-    """Return what rules found, gravest first, in the order of the rules.
+    """Return what rules found, gravest first: what lists share before what is wrong in one of them.
 
     Parameters
     ----------
@@ -165,7 +181,12 @@ def statements(results: Iterable[RuleResult], folder: str = "") -> tuple[Stateme
             for statement in made
         ]
     order = list(GRAVITIES.values())
-    return tuple(sorted(made, key=lambda statement: order.index(statement.gravity)))
+
+    def rank(statement: Statement) -> tuple[int, int]:
+        place = _MATTERS.index(statement.rule) if statement.rule in _MATTERS else len(_MATTERS)
+        return order.index(statement.gravity), place
+
+    return tuple(sorted(made, key=rank))
 
 
 def by_need(statements: Iterable[Statement]) -> list[Statement]:
@@ -174,7 +195,14 @@ def by_need(statements: Iterable[Statement]) -> list[Statement]:
     for row, statement in enumerate(statements):
         key = (statement.hint, statement.text) if statement.gravity == "undecidable" else (str(row),)
         groups.setdefault(key, []).append(statement)
-    return [replace(group[0], rule=", ".join(member.rule for member in group)) for group in groups.values()]
+    return [
+        replace(
+            group[0],
+            rule=", ".join(member.rule for member in group),
+            label=", ".join(dict.fromkeys(member.label for member in group)),
+        )
+        for group in groups.values()
+    ]
 
 
 def sums_of(results: Sequence[RuleResult], statements: Sequence[Statement], not_asked: int = 0) -> Sums:
@@ -189,7 +217,7 @@ def sums_of(results: Sequence[RuleResult], statements: Sequence[Statement], not_
     gravities = [statement.gravity for statement in statements]
     return Sums(
         decided=decided,
-        questions=decided + open_.total() + not_asked,
+        questions=decided + open_.total(),
         errors=gravities.count("error"),
         warnings=gravities.count("warning"),
         notes=gravities.count("note"),
@@ -226,6 +254,7 @@ def _alone(rule: Rule, finding: Finding) -> Statement:
         limits=rule.not_shown if finding.verdict != "pass" or rule.of_published_lists else "",
         hint=finding.need or finding.hint or (rule.fix if broken else ""),
         pairs=finding.pairs,
+        label=f"{rule.subject} ({rule.name})",
     )
 
 
@@ -264,8 +293,9 @@ def _together(rule: Rule, group: Sequence[Finding], questions: int) -> Statement
         text=printable(text),
         examples=tuple(printable(text) for finding in group[:SHOWN_EXAMPLES] for text in finding.examples[:1]),
         limits=first.limits,
-        hint=first.hint,
+        hint=joined(list(dict.fromkeys(_alone(rule, finding).hint for finding in group)), 2),
         pairs=pairs,
+        label=first.label,
         parts=tuple(
             {"about": row.about, "lists": list(row.lists), "count": row.count, "of": row.of, "text": row.text}
             for row in group
@@ -291,15 +321,18 @@ class Report:
         Of the manifest, ``""`` for a folder.
     fail_on : {"error", "warning"}
         What makes the audit fail: a rule broken as an error, or also one broken as a warning.
-    not_asked : tuple of str
+    not_asked : tuple of Rule
         Rules that do not apply: those on tasks and labels if no name mentions any.
+    again : callable, optional
+        Audits another folder with the same options; of a folder of lists alone.
     """
 
     target: AuditTarget
     results: tuple[RuleResult, ...]
     digest: str = ""
     fail_on: Severity = "error"
-    not_asked: tuple[str, ...] = ()
+    not_asked: tuple[Rule, ...] = ()
+    again: Callable[[Path], Report] | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
         tally = ", ".join(f"{count} {verdict}" for verdict, count in self.tally().items())
@@ -389,36 +422,39 @@ class Report:
 
     @property
     def verdict_text(self) -> str:
-        """The first line of a report."""
-        sums, lists, name = self.sums, [file for file in self.target.files if file.available], cut(self.target.name, 80)
-        lines = f"{counted(sum(listed.count_lines() for listed in lists), 'line')} in {counted(len(lists), 'list')}"
-        covered = f"{name}: {self._files_text}"
+        """The first line of a report: what matters most, in at most `LONGEST_VERDICT` characters."""
+        sums, seen, name = self.sums, self.coverage, cut(self.target.name, 40)
+        unread = f"{seen.unread:,} of {seen.unread + len(self._files):,} files could not be read" if seen.unread else ""
+        counts = f"{counted(sums.errors, 'error')}, {counted(sums.warnings, 'warning')}"
         bad = [statement for statement in self.statements if statement.gravity in ("error", "warning")]
         if bad:
-            counts = f"{counted(sums.errors, 'error')}, {counted(sums.warnings, 'warning')}"
-            return f"{covered}{counts} on {lines}{self._pairs_text}. First: {bad[0].text}"
+            end = f" ({'; '.join(filter(None, (counts, unread)))})"
+            return f"{name}: {cut(bad[0].text, LONGEST_VERDICT - len(name) - len(end) - 2)}{end}"
+        text = f"no error and no warning on {self._lines_text}"
         if not sums.decided:
-            return f"{covered}nothing could be checked on {lines}{self._pairs_text}"
-        decided = f"{sums.decided:,} of {counted(sums.questions, 'question')} could be decided"
-        if why := self.nothing_compared:
-            return f"{covered}nothing was compared on {lines}: {why}{self._pairs_text}; {decided}"
-        return f"{covered}no error and no warning on {lines}{self._pairs_text}; {decided}"
+            text = f"nothing could be checked on {self._lines_text}"
+        elif why := self.nothing_compared:
+            text = f"nothing was compared on {self._lines_text}: {why}"
+        return cut(f"{name}: {'; '.join(filter(None, (unread, text)))}", LONGEST_VERDICT)
 
     @property
-    def _files_text(self) -> str:
-        """The beginning of the first line: files that were not read."""
+    def _files(self) -> Mapping[str, PublishedFile]:
+        return self.target.published.files if self.target.published else {}
+
+    @property
+    def _lines_text(self) -> str:
+        lists = [listed for listed in self.target.files if listed.available]
+        return f"{counted(sum(listed.count_lines() for listed in lists), 'line')} in {counted(len(lists), 'list')}"
+
+    @property
+    def checked_text(self) -> str:
+        """The second line of a report: what was read and compared, and what was not."""
         published, seen, texts = self.target.published, self.coverage, list[str]()
-        if published and seen.unread:
-            texts.append(f"{seen.unread:,} of {len(published.files) + seen.unread:,} files could not be read")
+        if seen.unread:
+            texts.append(f"{seen.unread:,} of {len(self._files) + seen.unread:,} files could not be read")
         if published and seen.others:
             kinds = joined([suffix or "no suffix" for suffix, _ in Counter(published.others).most_common()], 3)
             texts.append(f"{counted(seen.others, 'file')} of other kinds not opened ({kinds})")
-        return ", ".join(texts) + "; " * bool(texts)
-
-    @property
-    def _pairs_text(self) -> str:
-        """The lists and pairs that were not compared, in brackets."""
-        seen, texts = self.coverage, list[str]()
         if missing := sum(not listed.available for listed in self.target.files):
             texts.append(f"{counted(missing, 'list')} not available")
         if seen.lists + seen.unread == 1 and self.target.published:
@@ -428,7 +464,16 @@ class Report:
         for number, kind in ((seen.empty, "empty"), (seen.roleless, "without a role")):
             if number and seen.lists > 1:
                 texts.append(f"{counted(number, 'list')} {kind}")
-        return f" ({', '.join(texts)})" if texts else ""
+        return f"checked: {'; '.join([self._lines_text, *texts])}"
+
+    @property
+    def not_applied_text(self) -> str:
+        """The rules that were not applied, by what they lack; ``""`` where all were."""
+        lacking: dict[str, list[str]] = {}
+        for rule in self.not_asked:
+            what = _LACKING.get(rule.name, "tasks and labels (--tasks)")
+            lacking.setdefault(what, []).append(f"{rule.subject} ({rule.name})")
+        return "; ".join(f"for lack of {what}: {', '.join(rules)}" for what, rules in lacking.items())
 
     @property
     def sums_text(self) -> str:
@@ -446,8 +491,6 @@ class Report:
             text = f"nothing was compared; {text}"
         if missing:
             text += f"; undecidable: {joined(missing, _SHOWN_SUBJECTS)}"
-        if sums.not_asked:
-            text += f"; not asked: {counted(sums.not_asked, 'rule')}"
         return text + (f"; {counted(len(self.damaged), 'list')} could not be read" if self.damaged else "")
 
     @property
@@ -503,6 +546,7 @@ class Report:
             "kind": target.kind,
             **({"digest": self.digest} if self.digest else {}),
             "verdict": self.verdict_text,
+            "checked": self.checked_text,
             "status": self.status,
             "failed": self.failed,
             "coverage": asdict(self.coverage),
@@ -510,7 +554,7 @@ class Report:
             "statements": [asdict(statement) for statement in self.statements],
             "lists": self.lists(),
             "unread": [dict(zip(("path", "first_line", "reason"), row, strict=True)) for row in self.unread],
-            "not_asked": list(self.not_asked),
+            "not_asked": [rule.name for rule in self.not_asked],
             "sources": [
                 {
                     "name": source.name,
@@ -554,6 +598,17 @@ class Report:
             (new / "report.html").write_text(self.html(), encoding="utf-8")
             text = json.dumps(self.data(), indent=1, ensure_ascii=False, allow_nan=False)
             (new / "audit.json").write_text(text + "\n", encoding="utf-8")
+
+    @checked
+    def repair(self, folder: Path | str) -> dict[str, Any]:
+        """Write the lists without the leaks that were found, and return the record that lies beside them.
+
+        Raises
+        ------
+        UsageError
+            See `curation.extensions.audit.repair.repair`.
+        """
+        return repair(self, Path(folder))
 
 
 def _list_data(target: AuditTarget, listed: AuditedList) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -62,6 +62,8 @@ class Finding:
         How to fix it, if this differs from the hint of the rule.
     reason : str
         Of undecidable findings with `like`: why, by which many are counted in one sentence.
+    drops : mapping of str to ndarray of int32
+        Lines that a repair leaves out, by list: none where nothing is proven.
     """
 
     verdict: Verdict
@@ -78,6 +80,7 @@ class Finding:
     brief: str = ""
     hint: str = ""
     reason: str = ""
+    drops: Mapping[str, Int32s] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from curation.core.ids import ImageId
 from curation.core.wording import slug
 from curation.extensions.audit.classes import TaskClasses, read_tasks
 from curation.extensions.audit.lists import read_lists
+from curation.extensions.audit.repair import RECORD
 from curation.extensions.audit.report import Report, RuleResult
 from curation.extensions.audit.rule import NOTHING, Rule, judged
 from curation.extensions.audit.rules import RULES, chosen_rules, rules_for
@@ -151,7 +152,7 @@ def audit(
     # Bare ids belong to the sources if these share a namespace; otherwise their form decides.
     spaces = {source.namespace for source in opened.values()}
     task_files = [Path(tasks)] if isinstance(tasks, str) else []
-    lists = read_lists(subject, namespace=namespace or (spaces.pop() if len(spaces) == 1 else ""), but=task_files)
+    space = namespace or (spaces.pop() if len(spaces) == 1 else "")
     known = tuple(tasks or ()) if not isinstance(tasks, str) else read_tasks(tasks) if tasks else ()
     options = FolderOptions(
         roles=roles or {},
@@ -162,8 +163,16 @@ def audit(
         patterns=groups,
         column=group_column,
     )
-    report = run_audit(folder_target(lists, tasks=known, sources=opened, options=options), chosen)
-    return replace(report, fail_on=fail_on)
+
+    def audit_folder(folder: Path, options: FolderOptions) -> Report:
+        lists = read_lists(folder, namespace=space, but=[*task_files, folder / RECORD])
+        report = run_audit(folder_target(lists, tasks=known, sources=opened, options=options), chosen)
+        return replace(report, fail_on=fail_on)
+
+    def again(folder: Path) -> Report:
+        return audit_folder(folder, replace(options, may_lack_lists=True))
+
+    return replace(audit_folder(subject, options), again=again)
 
 
 def run_audit(target: AuditTarget, rules: Sequence[Rule] | None = None) -> Report:
@@ -179,7 +188,7 @@ def run_audit(target: AuditTarget, rules: Sequence[Rule] | None = None) -> Repor
     relevant = tuple(
         result for result in results if not (result.rule.of_published_lists and result.outcome.verdict == NOTHING)
     )
-    return Report(target, relevant, not_asked=tuple(rule.name for rule in RULES if rule not in chosen))
+    return Report(target, relevant, not_asked=tuple(rule for rule in RULES if rule not in chosen))
 
 
 def subject_of(target: StrPath) -> Manifest | Path:

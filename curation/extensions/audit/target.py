@@ -135,6 +135,11 @@ class ComparedPair:
         word = "in" if self.roles == ("", "") else "and"
         return f"{self.second.name} {word} {self.first.name}"
 
+    @property
+    def loser(self) -> int:
+        """Which of the two a repair takes lines from: training and tuning before test lists, else the later list."""
+        return int(self.roles == ("val", "val") or (self.first.role, self.second.role) == ("test", "wilderness"))
+
 
 @dataclass(frozen=True)
 class AuditTarget:
@@ -511,6 +516,8 @@ class FolderOptions:
         Regular expressions whose first capture group is the group of an image.
     column : str
         Column of a table that is such a group.
+    may_lack_lists : bool
+        Whether roles may be said of lists that are not there: a repair leaves out lists without a line.
     """
 
     roles: Mapping[str, str] = field(default_factory=dict)
@@ -520,6 +527,7 @@ class FolderOptions:
     photos: Mapping[str, Path] = field(default_factory=dict)
     patterns: Sequence[str] = ()
     column: str = ""
+    may_lack_lists: bool = False
 
 
 def folder_target(
@@ -653,7 +661,7 @@ def _option_of(name: str, options: Mapping[str, str]) -> str | None:
 
 def _require_lists(options: FolderOptions, lists: ListSet) -> None:
     for key in options.roles:
-        if not any(name in lists.index for name in _names(key)):
+        if not (options.may_lack_lists or any(name in lists.index for name in _names(key))):
             raise UsageError("Unknown list", where=f"--role {key[:120]}", expected=", ".join(lists.index)[:400])
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, starmap
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ from curation.extensions.audit.rule import (
 )
 from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditedSource, AuditTarget, ComparedPair
 from curation.manifest.disjoint import REASONS, ImageColumns, Shared, shared_images
-from curation.signals.similarity.near_duplicates import AlikePhotos, PhotoHashes, alike_photos, hash_photos
+from curation.signals.similarity.near_duplicates import PhotoHashes, alike_photos, hash_photos, show_the_same
 from curation.sources.datasets import namespace_of
 from curation.sources.list_roles import read_role
 from curation.sources.opening import open_path
@@ -50,6 +50,7 @@ _OUTSIDE = 1.0
 """Pixels by which a box may stick out of its image: annotation tools round up to one."""
 PHOTOS = "the photos of these images: --photos NAME=DIR"
 _GROUPS = ("train", "val", "test")
+_ROLES_OF = (("train", "finetune"), ("val",), ("test",))
 _COUNTS = re.compile(r"(?:voc2007:)?[A-Za-z]{0,8}[ _-]?[0-9]{1,8}(?:\.[A-Za-z]+)?")
 """Names such as ``0007.jpg``, ``frame_12.png`` and ``000012``, which many folders have."""
 _DIGITS = re.compile(r"[0-9]+(?=\.[A-Za-z]+\Z|\Z)")
@@ -296,7 +297,20 @@ def _repeated(target: AuditTarget, part: AuditedList) -> Finding | None:
         lines = part.lines[part.members == image].tolist()
         examples.append(f"{target.ids[image]} ({part.whole} lines {', '.join(map(str, lines[:4]))})")
     like = "lines are repeated"
-    return list_finding("fail", part, repeats, text, examples, of=len(rows), like=like)
+    # Annotations of a COCO JSON may be of either record of an image: none of the two is left out.
+    lines = np.setdiff1d(part.lines[again], np.delete(part.lines, again)) if _is_written_by_line(target, part) else ()
+    drops = {part.name: np.asarray(lines, np.int32)}
+    return list_finding("fail", part, repeats, text, examples, of=len(rows), like=like, drops=drops)
+
+
+def _is_written_by_line(target: AuditTarget, part: AuditedList) -> bool:
+    return target.published is not None and target.published.files[part.file].form != "coco json"
+
+
+def _lines_left_out(pair: ComparedPair, left: Int64s | Int32s, right: Int64s | Int32s) -> dict[str, Int32s]:
+    """Return the lines of the losing list that name some images of its side."""
+    side = (pair.first, pair.second)[pair.loser]
+    return {side.name: side.lines[np.isin(side.members, (left, right)[pair.loser])]}
 
 
 def _repeated_rows(part: AuditedList) -> Int64s:
@@ -359,10 +373,10 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
     )
     hint = f"{_BOTH}; {_WHOLE_DOMAINS}" if len(images) == here[0] else _BOTH
     finding = _shared_finding(verdict, pair, len(images), text, target.examples(images, [first, second]), hint=hint)
-    finding = replace(finding, like="the lists share images")
+    finding = replace(finding, like="the lists share images", drops=_lines_left_out(pair, images, images))
     if _counted_anew(target, pair, images) and not _are_files_of_one_folder(target, pair, images):
         text = f"if the file name alone identifies the image, both hold {counted(len(images), 'image')}"
-        return replace(finding, verdict="warn", text=text, like="", hint=_WHICH_COUNT)
+        return replace(finding, verdict="warn", text=text, like="", hint=_WHICH_COUNT, drops={})
     if len(images) == here[0] == here[1]:
         how = _equal(pair)
         text = (
@@ -418,7 +432,12 @@ def _by_annotations(target: AuditTarget, pair: ComparedPair, by_name: list[Findi
         pairs = zip(shared.left[:SHOWN_EXAMPLES].tolist(), shared.right[:SHOWN_EXAMPLES].tolist(), strict=True)
         text = f"share {counted(count, 'image')}: {REASONS[shared.evidence]}"
         examples = [" and ".join(dict.fromkeys(map(columns.label, rows))) for rows in pairs]
-        findings.append(replace(_by_evidence(shared, pair, count, text, examples), of=len(right[0].images)))
+        finding = replace(_by_evidence(shared, pair, count, text, examples), of=len(right[0].images))
+        side, images = ((pair.first, left[0].images), (pair.second, right[0].images))[pair.loser]
+        if shared.proven and len(side) == len(images):
+            rows = shared.right - len(left[0].images) if pair.loser else shared.left
+            finding = replace(finding, drops={side.name: side.lines[distinct(rows)]})
+        findings.append(finding)
     # Files with the same name but different records or photos are two images.
     is_sign = any(shared.evidence == "name" for shared in overlaps)
     return findings + (by_name if is_sign else [finding for finding in by_name if finding.verdict == "pass"])
@@ -518,7 +537,9 @@ def _under_other_ids(target: AuditTarget, pair: ComparedPair) -> list[Finding]:
         pairs = sorted(f"{target.columns.label(left)} and {target.columns.label(right)}" for left, right in rows)
         count = len(distinct(shared.right[here]))
         text = f"{counted(count, 'image')} under two ids: {REASONS[shared.evidence]}"
-        findings.append(_by_evidence(shared, pair, count, text, pairs[:SHOWN_EXAMPLES]))
+        finding = _by_evidence(shared, pair, count, text, pairs[:SHOWN_EXAMPLES])
+        drops = _lines_left_out(pair, shared.left[here], shared.right[here]) if shared.proven else {}
+        findings.append(replace(finding, drops=drops))
     return findings
 
 
@@ -549,7 +570,10 @@ def _allowed(target: AuditTarget) -> list[Finding]:
 
 
 def photos_are_distinct(target: AuditTarget) -> Outcome:
-    """DS3: no photo is in lists of two roles under different ids: by decoded pixels (error), by pHash (warning)."""
+    """DS3: no photo is in lists of two roles under different ids: the same pixels (error), nearly so (warning).
+
+    Perceptual hashes propose pairs, and pixels decide.
+    """
     roles = _roles(target)
     if roles.any(axis=1).sum() < 2 and not missing_lists(target.lists):
         return not_applicable("there are no lists of two roles")
@@ -564,14 +588,13 @@ def photos_are_distinct(target: AuditTarget) -> Outcome:
     if photos:
         hashes = hash_photos({str(image): path for image, path in photos.items()})
         findings += _unreadable(target, hashes)
-        findings += _alike(target, hashes, alike_photos(hashes), roles)
+        findings += _alike(target, hashes, photos, roles)
     return Outcome(tuple(findings))
 
 
 def _roles(target: AuditTarget) -> Bools:
     """Return which images are in train or finetune, in val, and in test lists, shape (3, u)."""
-    groups = (("train", "finetune"), ("val",), ("test",))
-    return np.array([target.mask(target.with_role(*group)) for group in groups])
+    return np.array([target.mask(target.with_role(*group)) for group in _ROLES_OF])
 
 
 def _photos(target: AuditTarget, images: Int64s) -> dict[int, Path]:
@@ -613,8 +636,11 @@ def _unreadable(target: AuditTarget, hashes: PhotoHashes) -> list[Finding]:
     return [undecidable("photos", "photos that can be decoded", text)]
 
 
-def _alike(target: AuditTarget, hashes: PhotoHashes, alike: AlikePhotos, roles: Bools) -> list[Finding]:
+def _alike(
+    target: AuditTarget, hashes: PhotoHashes, photos: Mapping[int, Path], roles: Bools
+) -> list[Finding]:
     """Return the pairs of alike photos that are in lists of different roles."""
+    alike = alike_photos(hashes)
     images = np.array([int(name) for name in hashes.names], np.int64)
     first, second = images[alike.first], images[alike.second]
     findings: list[Finding] = []
@@ -623,8 +649,21 @@ def _alike(target: AuditTarget, hashes: PhotoHashes, alike: AlikePhotos, roles: 
         about = f"{_GROUPS[b]} against {_GROUPS[a]}"
         for same in (True, False):
             rows = np.flatnonzero(apart & (alike.same_pixels == same))
+            if not same:
+                paths = ((photos[left], photos[right]) for left, right in zip(first[rows], second[rows], strict=True))
+                rows = rows[np.fromiter(starmap(show_the_same, paths), np.bool_, len(rows))]
             if len(rows):
-                findings.append(_pairs(target, about, first[rows], second[rows], alike.distance[rows], same))
+                finding = _pairs(target, about, first[rows], second[rows], alike.distance[rows], same)
+                left, right = first[rows], second[rows]
+                lost = np.concatenate(
+                    [left[roles[a][left] & roles[b][right]], right[roles[b][left] & roles[a][right]]]
+                )
+                drops = {
+                    part.name: part.lines[np.isin(part.members, lost)]
+                    for part in target.with_role(*_ROLES_OF[a])
+                    if same and part.available
+                }
+                findings.append(replace(finding, drops=drops))
     if not findings:
         text = f"{counted(len(hashes), 'photo')}, no two alike in lists of different roles"
         findings.append(Finding("pass", "photos", text=text))

@@ -289,7 +289,9 @@ def _group_finding(pair: ComparedPair, result: GroupResult) -> Finding:
     examples = tuple(f"{row.name}: {row.lines[0]:,} and {row.lines[1]:,} lines" for row in result.examples[:_SHOWN])
     hint = f"split by {result.noun}; if the same {several} in another modality or view are intended, document it"
     size = sum(result.groups) - result.both
-    return pair_finding("warn", names, result.both, text, examples, of=size, hint=hint, about=about)
+    side = (pair.first, pair.second)[pair.loser]
+    drops = {side.name: side.lines[result.rows[pair.loser]]}
+    return pair_finding("warn", names, result.both, text, examples, of=size, hint=hint, about=about, drops=drops)
 
 
 def relations_are_noted(target: AuditTarget) -> Iterator[Finding]:
