@@ -97,7 +97,8 @@ def report_lines(made: Report, *, whole: bool = False) -> Iterator[Line]:
 
 def _statement(statement: Statement, *, whole: bool) -> Iterator[Line]:
     yield f"  {statement.sentence}"
-    for part in statement.parts if whole else ():
+    parts = statement.parts if statement.gravity in ("error", "warning") or whole else ()
+    for part in parts if whole else parts[:SHOWN_EXAMPLES]:
         yield f"         {part['about']}: {part['text']}"
     for text in statement.examples[:SHOWN_EXAMPLES]:
         yield f"         such as {text}"

@@ -6,12 +6,12 @@ the result and repeats this until nothing is left to take.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +95,9 @@ def repair(report: Report, folder: Path) -> dict[str, Any]:
         while losses := _losses(report):
             for name, by_rule in losses.items():
                 _take(new / name, files[name], by_rule)
+                lines = np.concatenate(list(by_rule.values()))
+                if all(np.isin(part.lines, lines).all() for part in report.target.files if part.file == name):
+                    (new / name).unlink()
             before, report = report, again(new)
             _require_rest(before, report, losses)
         record = _record(report, files, new, [*published.unread])
@@ -233,30 +236,22 @@ def _require_rest(before: Report, after: Report, losses: Mapping[str, Mapping[st
 
 
 def _record(report: Report, files: Mapping[str, _File], new: Path, unread: list[str]) -> dict[str, Any]:
-    """Return the record of a repair; files without an image are removed."""
-    published, roles = report.target.published, {one["path"]: one["role"] for one in report.lists()}
-    assert published is not None  # noqa: S101 - a repair is of a folder
-    filled = {part.file for part in report.target.files if len(part)}
-    rows = []
-    for name, file in sorted(files.items()):
-        is_left = not file.removed_lines or name in filled
-        digest = hashlib.sha256((new / name).read_bytes()).hexdigest()
-        if not is_left:
-            (new / name).unlink()
-        rows.append(
+    """Return the record of a repair."""
+    roles = {one["path"]: one["role"] for one in report.lists()}
+    return {
+        "rule": RULE,
+        "files": [
             {
                 "file": name,
                 "form": file.form,
                 "role": roles.get(name, ""),
                 "sha256_before": f"sha256:{file.before}",
-                "sha256": f"sha256:{digest}" if is_left else "",
+                "sha256": f"sha256:{sha256((new / name).read_bytes()).hexdigest()}" if (new / name).is_file() else "",
                 "removed": {subject: count for subject, count in file.removed.items() if count},
                 "removed_lines": sorted(file.removed_lines),
             }
-        )
-    return {
-        "rule": RULE,
-        "files": rows,
+            for name, file in sorted(files.items())
+        ],
         "not_written": sorted(unread),
         "not_repaired": [one.sentence for one in report.statements if one.gravity in ("error", "warning")],
         "status": report.exit_status,

@@ -23,6 +23,7 @@ from curation.core.writing import publishing_folder
 from curation.extensions.audit.lists import AuditedList
 from curation.extensions.audit.repair import repair
 from curation.extensions.audit.rule import VERDICTS, Finding, Outcome, Rule, Severity, Verdict, joined, reading_doubts
+from curation.extensions.audit.rules import RULES
 from curation.extensions.audit.target import AuditTarget
 from curation.sources.entries import PublishedFile
 
@@ -233,8 +234,10 @@ def _of_rule(result: RuleResult) -> Iterator[Statement]:
         if finding.verdict in GRAVITIES:
             alike = finding.need if finding.verdict == "undecidable" else finding.like
             groups.setdefault((finding.verdict, alike or str(row)), []).append(finding)
-    questions = sum(finding.asked for finding in findings if finding.verdict in ("fail", "warn", "pass", "undecidable"))
+    asked = [finding for finding in findings if finding.verdict in ("fail", "warn", "pass", "undecidable")]
     for (verdict, _), group in groups.items():
+        of_pairs = bool(group[0].pairs)
+        questions = sum(finding.asked for finding in asked if bool(finding.pairs) == of_pairs)
         if len(group) >= (2 if verdict == "undecidable" else _ALIKE):
             yield _together(rule, group, questions)
         else:
@@ -276,7 +279,8 @@ def _together(rule: Rule, group: Sequence[Finding], questions: int) -> Statement
     kind = group[0].verdict
     if kind != "undecidable":
         labels = [(row.brief or row.about) + (f" ({row.count:,})" if row.count else "") for row in group]
-        where = f"in {len(group)} of {questions:,} {'pairs' if pairs else 'lists'} " if kind in ("fail", "warn") else ""
+        base = f" of {questions:,}" if all(finding.asked for finding in group) else ""
+        where = f"in {len(group)}{base} {'pairs' if pairs else 'lists'} " if kind in ("fail", "warn") else ""
         text = f"{where}{group[0].like}: {joined(labels, _SHOWN_ALIKE)}"
     elif group[0].like:
         text = f"in {len(group):,} pairs {group[0].like}: {', '.join(_by_reason(group))}"
@@ -321,7 +325,7 @@ class Report:
         Of the manifest, ``""`` for a folder.
     fail_on : {"error", "warning"}
         What makes the audit fail: a rule broken as an error, or also one broken as a warning.
-    not_asked : tuple of Rule
+    not_asked : tuple of str
         Rules that do not apply: those on tasks and labels if no name mentions any.
     again : callable, optional
         Audits another folder with the same options; of a folder of lists alone.
@@ -331,7 +335,7 @@ class Report:
     results: tuple[RuleResult, ...]
     digest: str = ""
     fail_on: Severity = "error"
-    not_asked: tuple[Rule, ...] = ()
+    not_asked: tuple[str, ...] = ()
     again: Callable[[Path], Report] | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
@@ -470,9 +474,10 @@ class Report:
     def not_applied_text(self) -> str:
         """The rules that were not applied, by what they lack; ``""`` where all were."""
         lacking: dict[str, list[str]] = {}
-        for rule in self.not_asked:
-            what = _LACKING.get(rule.name, "tasks and labels (--tasks)")
-            lacking.setdefault(what, []).append(f"{rule.subject} ({rule.name})")
+        for rule in RULES:
+            if rule.name in self.not_asked:
+                what = _LACKING.get(rule.name, "tasks and labels (--tasks)")
+                lacking.setdefault(what, []).append(f"{rule.subject} ({rule.name})")
         return "; ".join(f"for lack of {what}: {', '.join(rules)}" for what, rules in lacking.items())
 
     @property
@@ -554,7 +559,7 @@ class Report:
             "statements": [asdict(statement) for statement in self.statements],
             "lists": self.lists(),
             "unread": [dict(zip(("path", "first_line", "reason"), row, strict=True)) for row in self.unread],
-            "not_asked": [rule.name for rule in self.not_asked],
+            "not_asked": list(self.not_asked),
             "sources": [
                 {
                     "name": source.name,

@@ -167,12 +167,10 @@ def audit(
     def audit_folder(folder: Path, options: FolderOptions) -> Report:
         lists = read_lists(folder, namespace=space, but=[*task_files, folder / RECORD])
         report = run_audit(folder_target(lists, tasks=known, sources=opened, options=options), chosen)
-        return replace(report, fail_on=fail_on)
+        later = replace(options, may_lack_lists=True)
+        return replace(report, fail_on=fail_on, again=lambda folder: audit_folder(folder, later))
 
-    def again(folder: Path) -> Report:
-        return audit_folder(folder, replace(options, may_lack_lists=True))
-
-    return replace(audit_folder(subject, options), again=again)
+    return audit_folder(subject, options)
 
 
 def run_audit(target: AuditTarget, rules: Sequence[Rule] | None = None) -> Report:
@@ -188,7 +186,7 @@ def run_audit(target: AuditTarget, rules: Sequence[Rule] | None = None) -> Repor
     relevant = tuple(
         result for result in results if not (result.rule.of_published_lists and result.outcome.verdict == NOTHING)
     )
-    return Report(target, relevant, not_asked=tuple(rule for rule in RULES if rule not in chosen))
+    return Report(target, relevant, not_asked=tuple(rule.name for rule in RULES if rule not in chosen))
 
 
 def subject_of(target: StrPath) -> Manifest | Path:

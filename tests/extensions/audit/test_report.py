@@ -96,7 +96,8 @@ def test_the_page_is_whole_and_needs_nothing_else(broken: Report) -> None:
     assert "@import" not in text
     for rule in RULES:
         assert rule.name in page.text
-    assert "toy/open-world 1.0.0: 1 error, 0 warnings on " in page.text
+    assert "toy/open-world 1.0.0: t3-val in t1-train: " in page.text
+    assert "(1 error, 0 warnings)" in page.text
     assert "toy:v3 (t1-train line 4; t3-val line 1)" in page.text
     assert "To fix it:" in page.text
     assert "Lists and their roles" in page.text

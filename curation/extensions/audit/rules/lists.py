@@ -291,7 +291,10 @@ def _group_finding(pair: ComparedPair, result: GroupResult) -> Finding:
     size = sum(result.groups) - result.both
     side = (pair.first, pair.second)[pair.loser]
     drops = {side.name: side.lines[result.rows[pair.loser]]}
-    return pair_finding("warn", names, result.both, text, examples, of=size, hint=hint, about=about, drops=drops)
+    like = f"{several} are on both sides"
+    return pair_finding(
+        "warn", names, result.both, text, examples, of=size, hint=hint, about=about, drops=drops, like=like
+    )
 
 
 def relations_are_noted(target: AuditTarget) -> Iterator[Finding]:
