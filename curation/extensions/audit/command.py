@@ -59,7 +59,8 @@ def run(
         warn(f"{name} could not be read and was not checked: {why}")
     lines = [made.sums_text] if amount.quiet else [*report_lines(made, whole=amount.all), made.sums_text]
     if repair is None:
-        return Answer(made.data, lines, made.exit_status)
+        advice = [made.next_text] if made.next_text and not amount.quiet else []
+        return Answer(made.data, [*lines[:-1], *advice, *lines[-1:]], made.exit_status)
     record = made.repair(repair)
     return Answer(made.data() | {"repair": record}, [*lines, *repair_lines(record, repair)], record["status"])
 

@@ -105,6 +105,17 @@ def repair(report: Report, folder: Path) -> dict[str, Any]:
     return record
 
 
+def can_repair(report: Report) -> bool:
+    """Return whether a repair would take lines from the lists, and can write them."""
+    published = report.target.published
+    if published is None or any(file.form == "data yaml" and file.lists for file in published.files.values()):
+        return False
+    try:
+        return bool(_losses(report))
+    except UsageError:
+        return False
+
+
 def repair_lines(record: Mapping[str, Any], folder: Path) -> Iterator[str]:
     """Yield what a repair did, in sentences."""
     for file in record["files"]:

@@ -21,7 +21,7 @@ from curation.core.tables import html_table, printable
 from curation.core.wording import counted, cut
 from curation.core.writing import publishing_folder
 from curation.extensions.audit.lists import AuditedList
-from curation.extensions.audit.repair import repair
+from curation.extensions.audit.repair import can_repair, repair
 from curation.extensions.audit.rule import VERDICTS, Finding, Outcome, Rule, Severity, Verdict, joined, reading_doubts
 from curation.extensions.audit.rules import RULES
 from curation.extensions.audit.target import AuditTarget
@@ -273,7 +273,7 @@ def _by_reason(group: Sequence[Finding]) -> Iterator[str]:
 
 def _together(rule: Rule, group: Sequence[Finding], questions: int) -> Statement:
     """Return like findings as one statement with a part each."""
-    first = _alone(rule, group[0])
+    first, hints = _alone(rule, group[0]), dict.fromkeys(_alone(rule, finding).hint for finding in group)
     pairs = tuple(pair for finding in group for pair in finding.pairs)
     lists = tuple(dict.fromkeys(name for finding in group for name in finding.lists))
     kind = group[0].verdict
@@ -297,7 +297,7 @@ def _together(rule: Rule, group: Sequence[Finding], questions: int) -> Statement
         text=printable(text),
         examples=tuple(printable(text) for finding in group[:SHOWN_EXAMPLES] for text in finding.examples[:1]),
         limits=first.limits,
-        hint=joined(list(dict.fromkeys(_alone(rule, finding).hint for finding in group)), 2),
+        hint="; ".join(hints) if len(hints) <= SHOWN_EXAMPLES else first.hint if kind == "undecidable" else rule.fix,
         pairs=pairs,
         label=first.label,
         parts=tuple(
@@ -498,6 +498,13 @@ class Report:
             text += f"; undecidable: {joined(missing, _SHOWN_SUBJECTS)}"
         return text + (f"; {counted(len(self.damaged), 'list')} could not be read" if self.damaged else "")
 
+    @cached_property
+    def next_text(self) -> str:
+        """What mends the lists; ``""`` where a repair would change nothing or cannot write their forms."""
+        if not can_repair(self):
+            return ""
+        return "next: the same command with --repair DIR writes lists without these images, groups and repeated lines"
+
     @property
     def unread(self) -> list[tuple[str, str, str]]:
         """Files of a folder that were not read: name, first line, why."""
@@ -556,6 +563,7 @@ class Report:
             "failed": self.failed,
             "coverage": asdict(self.coverage),
             "sums": asdict(self.sums),
+            "next": self.next_text,
             "statements": [asdict(statement) for statement in self.statements],
             "lists": self.lists(),
             "unread": [dict(zip(("path", "first_line", "reason"), row, strict=True)) for row in self.unread],

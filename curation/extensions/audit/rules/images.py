@@ -60,8 +60,7 @@ _WHICH_COUNT = (
     "if each list counts the photos of its own folder, write that folder before each name, as in train/0001.jpg; if "
     "the numbers are ids of one dataset, --namespace NAME says so; lists of a VOC folder: audit it with its JPEGImages"
 )
-_BOTH = "remove the shared images from the train and finetune lists"
-_LOOK = "look at the photos: --photos NAME=DIR (DS3)"
+_LOOK = "compare the photos: --photos NAME=DIR"
 
 
 def tests_are_annotated_exhaustively(target: AuditTarget) -> Outcome:
@@ -371,7 +370,9 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
         f"both hold {counted(len(images), 'image')}, on {lines[0]:,} of {sizes[0]:,} and {lines[1]:,} of "
         f"{counted(sizes[1], 'line')}"
     )
-    hint = f"{_BOTH}; {_WHOLE_DOMAINS}" if len(images) == here[0] else _BOTH
+    hint = _mend(pair)
+    if hint and len(images) == here[0]:
+        hint += f"; {_WHOLE_DOMAINS}"
     finding = _shared_finding(verdict, pair, len(images), text, target.examples(images, [first, second]), hint=hint)
     finding = replace(finding, like="the lists share images", drops=_lines_left_out(pair, images, images))
     if _counted_anew(target, pair, images) and not _are_files_of_one_folder(target, pair, images):
@@ -395,9 +396,15 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
             and not inside[other.unique].any()
         ]
         text = f"{first.name} holds all {counted(here[1], 'image')} of {second.name}"
-        hint = f"train on {rest[0]}, which is {first.name} without {second.name}" if rest else _BOTH
+        hint = f"train on {rest[0]}, which is {first.name} without {second.name}" if rest else _mend(pair)
         return replace(finding, text=text, hint=hint)
     return finding
+
+
+def _mend(pair: ComparedPair) -> str:
+    """Return what to do about images that two lists share; ``""``, the text of the rule, for two validation lists."""
+    loser = (pair.first, pair.second)[pair.loser]
+    return "" if pair.roles == ("val", "val") else f"remove the shared images from {loser.name}"
 
 
 def _shared_finding(
@@ -410,7 +417,7 @@ def _shared_finding(
 def _by_evidence(shared: Shared, pair: ComparedPair, count: int, text: str, examples: Sequence[str]) -> Finding:
     """Return the finding on images that two lists share by a proof, or perhaps by a sign."""
     if shared.proven:
-        return _shared_finding("fail", pair, count, text, examples, _BOTH)
+        return _shared_finding("fail", pair, count, text, examples, _mend(pair))
     return _shared_finding("warn", pair, count, f"perhaps {text}", examples, _LOOK)
 
 
