@@ -14,6 +14,7 @@ from curation.extensions.audit.repair import repair_lines
 from curation.extensions.audit.report import SHOWN_EXAMPLES, Gravity, Report, Statement, by_need
 from curation.extensions.audit.rule import reading_doubts
 from curation.extensions.audit.run import audit
+from curation.extensions.leaks.pairs import judged_data, judged_lines
 
 GROUP = "Lists of others"
 SUMMARY = "check lists against the rules of a sound benchmark"
@@ -45,7 +46,8 @@ def run(
     Parameters
     ----------
     out
-        write audit.json and report.html into a new folder; or the report as one HTML page
+        write audit.json, report.html and, where photos are compared, pairs.csv for a person to judge into a new folder;
+        or the report as one HTML page
     repair
         write the lists without the shared images, photos, groups and repeated lines that were found: training lists
         lose them, and the exit status is that of an audit of the new folder
@@ -88,6 +90,9 @@ def report_lines(made: Report, *, whole: bool = False) -> Iterator[Line]:
                 yield from _statement(statement, whole=whole)
             if not whole and len(statements) > _SHOWN_STATEMENTS:
                 yield f"  and {len(statements) - _SHOWN_STATEMENTS} more: see --all"
+    if made.target.judged:
+        yield ""
+        yield from judged_lines(judged_data(made.photo_pairs or ()))
     yield from _lists(made, show_all=whole)
     if made.not_asked and whole:
         yield ""
@@ -131,4 +136,3 @@ def _lists(made: Report, *, show_all: bool) -> Iterator[Line]:
         yield Table("Files that were not read", ("file", "first line", "why"), tuple(shown_files))
         if len(made.unread) > len(shown_files):
             yield f"and {len(made.unread) - len(shown_files)} more files: see --all"
-

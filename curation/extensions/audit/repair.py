@@ -1,7 +1,7 @@
 """Lists without the leaks that an audit found: the rule, the lines that it leaves out, and the forms that are written.
 
-A rule of the audit says which lines its proof takes (`Finding.drops`); this module writes the files without them, audits
-the result and repeats this until nothing is left to take.
+A rule of the audit says which lines its proof takes (`Finding.drops`); this module writes the files without them,
+audits the result and repeats this until nothing is left to take.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 RECORD = "audit-repair.json"
 """The record of a repair, beside the lists."""
 RULE = (
-    "Of two lists that share an image, the training list loses its line, and a validation list loses to a test list: no "
-    "image leaves a test list. Groups (patients, videos, drives) that an audit finds on both sides leave the losing list "
-    "whole, unless less than half of it would be left. Of repeated lines the first stays. The order of lines stays. A "
-    "file without a line is left out."
+    "Of two lists that share an image, the training list loses its line, and a validation list loses to a test list: "
+    "no image leaves a test list. Groups (patients, videos, drives) that an audit finds on both sides leave the losing "
+    "list whole, unless less than half of it would be left. Of repeated lines the first stays. The order of lines "
+    "stays. A file without a line is left out."
 )
 _LEAST_LEFT = 0.5
 _LINES = frozenset(
@@ -150,7 +150,8 @@ def _require_form(report: Report, part: AuditedList) -> None:
     """Raise `UsageError` where a list cannot lose lines in the form of its file."""
     published = report.target.published
     assert published is not None  # noqa: S101 - a repair is of a folder
-    form, labels = published.files[part.file].form, published.labels.get(part.name)
+    form: str = published.files[part.file].form
+    labels = published.labels.get(part.name)
     if part.whole != part.name:
         form = "a file whose lines belong to several lists by their number"
     elif part.file.endswith(".gz"):

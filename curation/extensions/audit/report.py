@@ -25,6 +25,7 @@ from curation.extensions.audit.repair import can_repair, repair
 from curation.extensions.audit.rule import VERDICTS, Finding, Outcome, Rule, Severity, Verdict, joined, reading_doubts
 from curation.extensions.audit.rules import RULES
 from curation.extensions.audit.target import AuditTarget
+from curation.extensions.leaks.pairs import PAIRS, PhotoPair, judged_data, pairs_csv
 from curation.sources.entries import PublishedFile
 
 if TYPE_CHECKING:
@@ -48,7 +49,12 @@ _COMPARING = ("DS2", "DS4", "PL17")
 """Rules that compare lists of two roles."""
 _MATTERS = ("DS2", "DS4", "PL17", "DS3", "PL7")
 """Rules on what two lists share: of one gravity, these come first."""
-_LACKING = {"DS3": "photos (--photos)", "DS5": "sources (--source)", "LI2": "sources (--source)", "LI3": "sources (--source)"}
+_LACKING = {
+    "DS3": "photos (--photos)",
+    "DS5": "sources (--source)",
+    "LI2": "sources (--source)",
+    "LI3": "sources (--source)",
+}
 """What rules that are not applied lack, if not tasks or labels."""
 _ALIKE = 2
 _SHOWN_ALIKE = 8
@@ -498,6 +504,11 @@ class Report:
             text += f"; undecidable: {joined(missing, _SHOWN_SUBJECTS)}"
         return text + (f"; {counted(len(self.damaged), 'list')} could not be read" if self.damaged else "")
 
+    @property
+    def photo_pairs(self) -> list[PhotoPair] | None:
+        """Photos of two roles that are the same or nearly so, for a person to judge; None if none were compared."""
+        return self.target.cache.get(("photo pairs", ""))
+
     @cached_property
     def next_text(self) -> str:
         """What mends the lists; ``""`` where a repair would change nothing or cannot write their forms."""
@@ -564,6 +575,7 @@ class Report:
             "coverage": asdict(self.coverage),
             "sums": asdict(self.sums),
             "next": self.next_text,
+            **({"judged": judged_data(self.photo_pairs or ())} if self.target.judged else {}),
             "statements": [asdict(statement) for statement in self.statements],
             "lists": self.lists(),
             "unread": [dict(zip(("path", "first_line", "reason"), row, strict=True)) for row in self.unread],
@@ -600,7 +612,7 @@ class Report:
 
     @checked
     def save(self, folder: Path | str) -> None:
-        """Write ``report.html`` and ``audit.json`` into a new folder.
+        """Write ``report.html`` and ``audit.json`` into a new folder, and ``pairs.csv`` if photos were compared.
 
         Raises
         ------
@@ -610,6 +622,8 @@ class Report:
         with publishing_folder(Path(folder)) as new:
             (new / "report.html").write_text(self.html(), encoding="utf-8")
             text = json.dumps(self.data(), indent=1, ensure_ascii=False, allow_nan=False)
+            if self.photo_pairs is not None:
+                (new / PAIRS).write_text(pairs_csv(self.photo_pairs), encoding="utf-8")
             (new / "audit.json").write_text(text + "\n", encoding="utf-8")
 
     @checked

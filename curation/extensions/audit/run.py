@@ -32,6 +32,7 @@ from curation.extensions.audit.target import (
     folder_target,
     manifest_target,
 )
+from curation.extensions.leaks.pairs import read_pairs
 from curation.manifest.built_from import BuiltFrom, built_from
 from curation.manifest.header import LabelView
 from curation.manifest.locate import load_manifest
@@ -64,6 +65,7 @@ def audit(
     exemplars: Annotated[int, Meta(ge=1)] | None = None,
     groups: Annotated[Sequence[str], "--group REGEX"] = (),
     group_column: Annotated[str, "NAME"] = "",
+    judged: Annotated[Path | None, "FILE"] = None,
     rules: Annotated[str | None, "NAMES"] = None,
     fail_on: Literal["error", "warning"] = "error",
     reading: Reading | None = None,
@@ -97,6 +99,9 @@ def audit(
         before the built-in patterns (repeatable, tried in order)
     group_column : str
         table column that holds such a group
+    judged : Path, optional
+        the pairs.csv of an earlier audit with photos, in which a person filled in the column decision (same, different,
+        unsure): pairs that differ are not reported, and those that are the same are errors
     rules : str, optional
         only these rules or principles, such as CO1,DS2 or DS
     fail_on : {"error", "warning"}
@@ -130,6 +135,7 @@ def audit(
         opened = subject.open_sources(sources or {}, reading)
     else:
         opened = open_slots(sources or {}, slots, reading)
+    decisions = {pair.images: pair.decision for pair in read_pairs(judged)} if judged else {}
     folders = {name: _existing(name, Path(folder)) for name, folder in (photos or {}).items()}
     if isinstance(subject, Manifest):
         paths = _paths_of(subject, sources or {}, reading)
@@ -148,6 +154,7 @@ def audit(
             photos=folders,
             paths=paths | folders,
         )
+        target_of_rules = replace(target_of_rules, judged=decisions)
         return replace(run_audit(target_of_rules, chosen), digest=subject.digest, fail_on=fail_on)
     # Bare ids belong to the sources if these share a namespace; otherwise their form decides.
     spaces = {source.namespace for source in opened.values()}
@@ -166,7 +173,8 @@ def audit(
 
     def audit_folder(folder: Path, options: FolderOptions) -> Report:
         lists = read_lists(folder, namespace=space, but=[*task_files, folder / RECORD])
-        report = run_audit(folder_target(lists, tasks=known, sources=opened, options=options), chosen)
+        audited = folder_target(lists, tasks=known, sources=opened, options=options)
+        report = run_audit(replace(audited, judged=decisions), chosen)
         later = replace(options, may_lack_lists=True)
         return replace(report, fail_on=fail_on, again=lambda folder: audit_folder(folder, later))
 

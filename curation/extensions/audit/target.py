@@ -35,6 +35,7 @@ from curation.extensions.audit.roles import (
     task_roles,
     tasks_by_name,
 )
+from curation.extensions.leaks.pairs import Decision
 from curation.manifest.disjoint import DISJOINT, ImageColumns, Shared, is_on_side, part_overlaps, share_by_design
 from curation.manifest.header import ClassEntry, Header, LabelView, PartEntry, SourceEntry
 from curation.manifest.manifest import Manifest
@@ -184,6 +185,8 @@ class AuditTarget:
         Sides that share no image, as the file of a manifest's benchmark states them.
     paths : mapping of str to Path
         Annotation files or roots of a manifest's sources, beside which photos may lie.
+    judged : mapping of frozenset of str to str
+        What a person judged of pairs of images: ``same``, ``different``, ``unsure``.
     """
 
     __repr__ = short_repr
@@ -210,6 +213,7 @@ class AuditTarget:
     role_pairs: int | None = None
     disjoint: Sequence[tuple[str, str]] = DISJOINT
     paths: Mapping[str, Path] = field(default_factory=dict)
+    judged: Mapping[frozenset[str], Decision] = field(default_factory=dict)
     cache: dict[tuple[str, str], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
     """Intermediate results shared by rules: raw labels by list, facts of COCO JSON."""
 

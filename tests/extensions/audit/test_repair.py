@@ -74,9 +74,12 @@ def test_a_sound_folder_keeps_its_bytes(made: object, tmp_path: Path) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.data())
-def test_any_three_lists_share_nothing_once_repaired(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+def test_any_three_lists_share_nothing_once_repaired(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
     lists = {
-        role: data.draw(st.lists(st.sampled_from(TRAIN[:30]), min_size=1, max_size=40)) for role in ("train", "val", "test")
+        role: data.draw(st.lists(st.sampled_from(TRAIN[:30]), min_size=1, max_size=40))
+        for role in ("train", "val", "test")
     }
     place = tmp_path_factory.mktemp("lists")
     record = audit(laid(place / "in", {f"{role}.txt": lines for role, lines in lists.items()})).repair(place / "out")
@@ -137,7 +140,9 @@ def test_equal_photos_go_from_the_training_side(tmp_path: Path) -> None:
     for number in range(8):
         image.effect_noise((64, 64), 80).save(photos / f"n{number}x.png")
     (photos / "n1x.png").write_bytes((photos / "n6x.png").read_bytes())
-    lists = laid(tmp_path / "in", {"train.txt": [f"n{n}x.png" for n in range(5)], "test.txt": ["n5x.png", "n6x.png", "n7x.png"]})
+    lists = laid(
+        tmp_path / "in", {"train.txt": [f"n{n}x.png" for n in range(5)], "test.txt": ["n5x.png", "n6x.png", "n7x.png"]}
+    )
     report = audit(lists, photos={"mine": photos})
     assert report.exit_status == 1
     assert report.repair(tmp_path / "out")["status"] == 0
@@ -148,7 +153,7 @@ def test_equal_photos_go_from_the_training_side(tmp_path: Path) -> None:
     ("name", "content", "form"),
     [
         ("all.json", {"train": TRAIN, "test": [*TEST, TRAIN[0]]}, "json lists"),
-        ("all.json", [{"file_name": name, "split": "train"} for name in TRAIN] + [{"file_name": TRAIN[3], "split": "test"}],
+        ("all.json", [*({"file_name": name, "split": "train"} for name in TRAIN), {"file_name": TRAIN[3], "split": "test"}],
          "a JSON array of objects"),
     ],
 )  # fmt: skip

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, starmap
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +35,16 @@ from curation.extensions.audit.rule import (
     unlocated,
 )
 from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditedSource, AuditTarget, ComparedPair
+from curation.extensions.leaks.pairs import PhotoPair
 from curation.manifest.disjoint import REASONS, ImageColumns, Shared, shared_images
-from curation.signals.similarity.near_duplicates import PhotoHashes, alike_photos, hash_photos, show_the_same
+from curation.signals.similarity.near_duplicates import (
+    DISTANCE,
+    AlikePhotos,
+    PhotoHashes,
+    alike_photos,
+    hash_photos,
+    show_the_same,
+)
 from curation.sources.datasets import namespace_of
 from curation.sources.list_roles import read_role
 from curation.sources.opening import open_path
@@ -643,52 +651,68 @@ def _unreadable(target: AuditTarget, hashes: PhotoHashes) -> list[Finding]:
     return [undecidable("photos", "photos that can be decoded", text)]
 
 
-def _alike(
-    target: AuditTarget, hashes: PhotoHashes, photos: Mapping[int, Path], roles: Bools
-) -> list[Finding]:
-    """Return the pairs of alike photos that are in lists of different roles."""
+_RELATIONS: Mapping[str, tuple[Verdict, str]] = {
+    "same_pixels": ("fail", "with the same pixels"),
+    "judged": ("fail", "that a person judged the same"),
+    "nearly_same": ("warn", "that are nearly the same"),
+}
+"""What two photos may be, its verdict, and the words for it."""
+
+
+def _alike(target: AuditTarget, hashes: PhotoHashes, photos: Mapping[int, Path], roles: Bools) -> list[Finding]:
+    """Return the findings on alike photos in lists of different roles; a person's judgement goes before pixels."""
     alike = alike_photos(hashes)
     images = np.array([int(name) for name in hashes.names], np.int64)
     first, second = images[alike.first], images[alike.second]
     findings: list[Finding] = []
+    pairs: list[PhotoPair] = []
     for a, b in ((0, 1), (0, 2), (1, 2)):
-        apart = (roles[a][first] & roles[b][second]) | (roles[b][first] & roles[a][second])
-        about = f"{_GROUPS[b]} against {_GROUPS[a]}"
-        for same in (True, False):
-            rows = np.flatnonzero(apart & (alike.same_pixels == same))
-            if not same:
-                paths = ((photos[left], photos[right]) for left, right in zip(first[rows], second[rows], strict=True))
-                rows = rows[np.fromiter(starmap(show_the_same, paths), np.bool_, len(rows))]
-            if len(rows):
-                finding = _pairs(target, about, first[rows], second[rows], alike.distance[rows], same)
-                left, right = first[rows], second[rows]
-                lost = np.concatenate(
-                    [left[roles[a][left] & roles[b][right]], right[roles[b][left] & roles[a][right]]]
-                )
+        forward, backward = roles[a][first] & roles[b][second], roles[b][first] & roles[a][second]
+        rows: defaultdict[str, list[PhotoPair]] = defaultdict(list)
+        lost: defaultdict[str, list[int]] = defaultdict(list)
+        for row in np.flatnonzero(forward | backward).tolist():
+            left, right = (first[row], second[row]) if forward[row] else (second[row], first[row])
+            pair = _photo_pair(target, photos, (int(left), int(right)), (_GROUPS[a], _GROUPS[b]), alike, row)
+            if pair is not None:
+                pairs.append(pair)
+                relation = "judged" if pair.decision == "same" and pair.kind != "same_pixels" else pair.kind
+                if pair.decision != "different":
+                    rows[relation].append(pair)
+                    lost[relation].append(int(left))
+        for relation, (verdict, words) in _RELATIONS.items():
+            if relation in rows:
                 drops = {
-                    part.name: part.lines[np.isin(part.members, lost)]
+                    part.name: part.lines[np.isin(part.members, lost[relation])]
                     for part in target.with_role(*_ROLES_OF[a])
-                    if same and part.available
+                    if verdict == "fail" and part.available
                 }
-                findings.append(replace(finding, drops=drops))
+                found = sorted(rows[relation], key=lambda pair: (pair.value, *sorted((pair.left, pair.right))))
+                texts = (" and ".join(sorted((pair.left, pair.right))) for pair in found[:SHOWN_EXAMPLES])
+                bits = "" if relation == "same_pixels" else " (pHash differs in {} of 64 bits)"
+                examples = tuple(text + bits.format(pair.value) for text, pair in zip(texts, found, strict=False))
+                text = f"{counted(len(found), 'pair')} of photos under different ids {words}"
+                about = f"{_GROUPS[b]} against {_GROUPS[a]}"
+                findings.append(Finding(verdict, about, len(found), text, examples, drops=drops))
+    target.cache["photo pairs", ""] = sorted(pairs, key=lambda pair: (pair.value, pair.left, pair.right))
     if not findings:
         text = f"{counted(len(hashes), 'photo')}, no two alike in lists of different roles"
         findings.append(Finding("pass", "photos", text=text))
     return findings
 
 
-def _pairs(target: AuditTarget, about: str, first: Int64s, second: Int64s, distance: Int32s, same: bool) -> Finding:
-    rows = sorted(
-        (bits, *sorted((str(target.ids[left]), str(target.ids[right]))))
-        for left, right, bits in zip(first.tolist(), second.tolist(), distance.tolist(), strict=True)
-    )
-    examples = tuple(
-        f"{left} and {right}" + ("" if same else f" (pHash differs in {bits} of 64 bits)")
-        for bits, left, right in rows[:SHOWN_EXAMPLES]
-    )
-    relation = "with the same pixels" if same else "that are nearly the same"
-    text = f"{counted(len(rows), 'pair')} of photos under different ids {relation}"
-    return Finding("fail" if same else "warn", about, len(rows), text, examples)
+def _photo_pair(
+    target: AuditTarget, photos: Mapping[int, Path], images: tuple[int, int], roles: tuple[str, str],
+    alike: AlikePhotos, row: int,
+) -> PhotoPair | None:  # fmt: skip
+    """Return a pair for a person to judge; None where pixels differ and nobody judged it."""
+    left, right = (str(target.ids[image]) for image in images)
+    paths, decision = [photos[image] for image in images], target.judged.get(frozenset((left, right)), "")
+    same = bool(alike.same_pixels[row])
+    if not (same or decision or show_the_same(*paths)):
+        return None
+    kind, threshold = ("same_pixels", 0) if same else ("nearly_same", DISTANCE)
+    bits = int(alike.distance[row])
+    return PhotoPair(left, right, str(paths[0]), str(paths[1]), *roles, kind, bits, threshold, decision)
 
 
 def validation_is_apart(target: AuditTarget) -> Outcome:
