@@ -206,7 +206,7 @@ def by_need(statements: Iterable[Statement]) -> list[Statement]:
         replace(
             group[0],
             rule=", ".join(member.rule for member in group),
-            label=", ".join(dict.fromkeys(member.label for member in group)),
+            label=joined(list(dict.fromkeys(member.label for member in group))),
         )
         for group in groups.values()
     ]

@@ -13,7 +13,7 @@ import numpy as np
 from curation.core.columns import distinct
 from curation.core.wording import counted, short_repr
 from curation.extensions.audit.lists import AuditedList
-from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditTarget
+from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditTarget, ComparedPair
 from curation.manifest.header import UNKNOWN_ID, ClassEntry, ClassRole, LabelView
 from curation.manifest.views import EVERYTHING, PartImages, select_objects
 from curation.sources.source import Bools, Int32s, Int64s
@@ -188,6 +188,11 @@ def pair_finding(
     """Return a finding on two lists."""
     about = more.pop("about", f"{names[0]} and {names[1]}")
     return Finding(verdict, about, count, text, tuple(examples), lists=names, pairs=(names,), **more)
+
+
+def loser_of(pair: ComparedPair) -> int:
+    """Return which of two lists a repair takes lines from: training and tuning before test, else the later one."""
+    return int(pair.roles == ("val", "val") or (pair.first.role, pair.second.role) == ("test", "wilderness"))
 
 
 def not_applicable(text: str) -> Outcome:

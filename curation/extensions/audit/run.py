@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -31,6 +32,7 @@ from curation.extensions.audit.target import (
     FolderOptions,
     folder_target,
     manifest_target,
+    names_of_list,
 )
 from curation.extensions.leaks.pairs import read_pairs
 from curation.manifest.built_from import BuiltFrom, built_from
@@ -171,14 +173,17 @@ def audit(
         column=group_column,
     )
 
-    def audit_folder(folder: Path, options: FolderOptions) -> Report:
+    def audit_folder(folder: Path, *, is_repaired: bool) -> Report:
         lists = read_lists(folder, namespace=space, but=[*task_files, folder / RECORD])
-        audited = folder_target(lists, tasks=known, sources=opened, options=options)
+        said = options.roles
+        if is_repaired:
+            # A repair leaves out lists without a line.
+            said = {key: role for key, role in said.items() if not lists.index.keys().isdisjoint(names_of_list(key))}
+        audited = folder_target(lists, tasks=known, sources=opened, options=replace(options, roles=said))
         report = run_audit(replace(audited, judged=decisions), chosen)
-        later = replace(options, may_lack_lists=True)
-        return replace(report, fail_on=fail_on, again=lambda folder: audit_folder(folder, later))
+        return replace(report, fail_on=fail_on, again=partial(audit_folder, is_repaired=True))
 
-    return audit_folder(subject, options)
+    return audit_folder(subject, is_repaired=False)
 
 
 def run_audit(target: AuditTarget, rules: Sequence[Rule] | None = None) -> Report:

@@ -136,11 +136,6 @@ class ComparedPair:
         word = "in" if self.roles == ("", "") else "and"
         return f"{self.second.name} {word} {self.first.name}"
 
-    @property
-    def loser(self) -> int:
-        """Which of the two a repair takes lines from: training and tuning before test lists, else the later list."""
-        return int(self.roles == ("val", "val") or (self.first.role, self.second.role) == ("test", "wilderness"))
-
 
 @dataclass(frozen=True)
 class AuditTarget:
@@ -520,8 +515,6 @@ class FolderOptions:
         Regular expressions whose first capture group is the group of an image.
     column : str
         Column of a table that is such a group.
-    may_lack_lists : bool
-        Whether roles may be said of lists that are not there: a repair leaves out lists without a line.
     """
 
     roles: Mapping[str, str] = field(default_factory=dict)
@@ -531,7 +524,6 @@ class FolderOptions:
     photos: Mapping[str, Path] = field(default_factory=dict)
     patterns: Sequence[str] = ()
     column: str = ""
-    may_lack_lists: bool = False
 
 
 def folder_target(
@@ -597,9 +589,7 @@ def folder_target(
 
 def _guess(name: str, options: FolderOptions) -> RoleGuess:
     """Return the role and family by the name of a list, or as the user says."""
-    roles: dict[str | None, tuple[Role, ...]] = {
-        "train": ("train",), "val": ("val",), "test": ("test",), "none": (),
-    }  # fmt: skip
+    roles: dict[str | None, tuple[Role, ...]] = {"train": ("train",), "val": ("val",), "test": ("test",), "none": ()}
     option = _option_of(name, options.roles)
     return said_role(name, roles[option]) if option in roles else read_role(name)
 
@@ -653,19 +643,19 @@ def _user_pairs(pairs: Sequence[ListPair], used: Sequence[AuditedList], rows: Co
     ]
 
 
-def _names(key: str) -> tuple[str, ...]:
+def names_of_list(key: str) -> tuple[str, ...]:
     """Return the lists that an option may mean: it may name one with its suffix."""
     return key, key.removesuffix(".txt"), key.removesuffix(".json")
 
 
 def _option_of(name: str, options: Mapping[str, str]) -> str | None:
     """Return the value of an option for a list, or None."""
-    return next((text for key, text in options.items() if name in _names(key)), None)
+    return next((text for key, text in options.items() if name in names_of_list(key)), None)
 
 
 def _require_lists(options: FolderOptions, lists: ListSet) -> None:
     for key in options.roles:
-        if not (options.may_lack_lists or any(name in lists.index for name in _names(key))):
+        if not any(name in lists.index for name in names_of_list(key)):
             raise UsageError("Unknown list", where=f"--role {key[:120]}", expected=", ".join(lists.index)[:400])
 
 

@@ -153,7 +153,7 @@ def test_equal_photos_go_from_the_training_side(tmp_path: Path) -> None:
     ("name", "content", "form"),
     [
         ("all.json", {"train": TRAIN, "test": [*TEST, TRAIN[0]]}, "json lists"),
-        ("all.json", [*({"file_name": name, "split": "train"} for name in TRAIN), {"file_name": TRAIN[3], "split": "test"}],
+        ("all.json", [{"file_name": name, "split": split} for name, split in [(TRAIN[3], "test"), (TRAIN[3], "train")]],
          "a JSON array of objects"),
     ],
 )  # fmt: skip

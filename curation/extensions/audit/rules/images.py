@@ -28,6 +28,7 @@ from curation.extensions.audit.rule import (
     cases,
     joined,
     list_finding,
+    loser_of,
     missing_lists,
     not_applicable,
     pair_finding,
@@ -316,8 +317,8 @@ def _is_written_by_line(target: AuditTarget, part: AuditedList) -> bool:
 
 def _lines_left_out(pair: ComparedPair, left: Int64s | Int32s, right: Int64s | Int32s) -> dict[str, Int32s]:
     """Return the lines of the losing list that name some images of its side."""
-    side = (pair.first, pair.second)[pair.loser]
-    return {side.name: side.lines[np.isin(side.members, (left, right)[pair.loser])]}
+    side = (pair.first, pair.second)[loser_of(pair)]
+    return {side.name: side.lines[np.isin(side.members, (left, right)[loser_of(pair)])]}
 
 
 def _repeated_rows(part: AuditedList) -> Int64s:
@@ -411,7 +412,7 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
 
 def _mend(pair: ComparedPair) -> str:
     """Return what to do about images that two lists share; ``""``, the text of the rule, for two validation lists."""
-    loser = (pair.first, pair.second)[pair.loser]
+    loser = (pair.first, pair.second)[loser_of(pair)]
     return "" if pair.roles == ("val", "val") else f"remove the shared images from {loser.name}"
 
 
@@ -448,9 +449,9 @@ def _by_annotations(target: AuditTarget, pair: ComparedPair, by_name: list[Findi
         text = f"share {counted(count, 'image')}: {REASONS[shared.evidence]}"
         examples = [" and ".join(dict.fromkeys(map(columns.label, rows))) for rows in pairs]
         finding = replace(_by_evidence(shared, pair, count, text, examples), of=len(right[0].images))
-        side, images = ((pair.first, left[0].images), (pair.second, right[0].images))[pair.loser]
+        side, images = ((pair.first, left[0].images), (pair.second, right[0].images))[loser_of(pair)]
         if shared.proven and len(side) == len(images):
-            rows = shared.right - len(left[0].images) if pair.loser else shared.left
+            rows = shared.right - len(left[0].images) if loser_of(pair) else shared.left
             finding = replace(finding, drops={side.name: side.lines[distinct(rows)]})
         findings.append(finding)
     # Files with the same name but different records or photos are two images.
