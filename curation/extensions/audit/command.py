@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 from curation.cli.output import Amount, Answer, Line, Table, warn
-from curation.cli.outputs import FILE_OR_NEW_FOLDER, NEW_FOLDER
+from curation.cli.outputs import FILE_OR_NEW_FOLDER, Output
+from curation.core.errors import UsageError
 from curation.core.wording import counted
 from curation.core.writing import write_text
 from curation.extensions.audit.repair import repair_lines
@@ -16,6 +17,15 @@ from curation.extensions.audit.rule import reading_doubts
 from curation.extensions.audit.run import audit
 from curation.extensions.leaks.pairs import judged_data, judged_lines
 
+
+def _check_repaired(path: Path) -> None:
+    """Raise where the folder exists; it may be the audited one, so that nobody is told to remove it."""
+    if path.exists():
+        expected = "a folder that does not exist"
+        raise UsageError("The folder exists", where=f"--repair {path}", expected=expected, hint="choose another name")
+
+
+_REPAIRED = Output(_check_repaired, replaces=False)
 GROUP = "Lists of others"
 SUMMARY = "check lists against the rules of a sound benchmark"
 _TITLES: dict[Gravity, str] = {
@@ -35,7 +45,7 @@ def run(
     *,
     amount: Amount,
     out: tuple[Annotated[Path, FILE_OR_NEW_FOLDER, "DIR|FILE.html"], ...] = (),
-    repair: Annotated[Path | None, NEW_FOLDER, "DIR"] = None,
+    repair: Annotated[Path | None, _REPAIRED, "DIR"] = None,
 ) -> Answer:
     """Check a manifest, or any folder of lists, against the rules of a sound benchmark.
 

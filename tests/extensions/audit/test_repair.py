@@ -179,7 +179,10 @@ def test_the_command_states_what_it_did_and_takes_the_status_of_the_repaired_lis
     capsys.readouterr()
     assert main(["audit", folder, "--repair", str(tmp_path / "json"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["repair"] == json.loads((out / RECORD).read_text())
-    assert main(["audit", folder, "--repair", str(out)]) == 2
+    capsys.readouterr()
+    for place in (str(out), folder):
+        assert main(["audit", folder, "--repair", place]) == 2
+        assert "try: choose another name\n" in capsys.readouterr().err
     assert main(["audit", folder, "--repair", f"{folder}/out"]) == 2
     assert "would be among those that are audited" in capsys.readouterr().err
     assert main(["audit", "owod/reowod@1.0.0", "--repair", str(tmp_path / "manifest")]) == 2
