@@ -137,7 +137,8 @@ def can_repair(report: Report) -> bool:
         return False
     try:
         return bool(_losses(report))
-    except UsageError:
+    # The folder may be gone by now.
+    except (UsageError, OSError):
         return False
 
 
