@@ -286,6 +286,11 @@ def _header_only(benchmark: str | Path | Manifest) -> Manifest:
     except ManifestError:
         # Names of manifests have a family before them: a single word was meant as a protocol.
         if not Path(target).exists() and not {"/", "@"} & set(target):
+            if target in RULES:
+                raise UsageError(
+                    "A rule needs a benchmark file", where=target, expected="FILE.toml",
+                    hint=f"curation init {target} --help",
+                ) from None  # fmt: skip
             find_benchmark(target)
         raise
     if declared.header.origin == "as_published":

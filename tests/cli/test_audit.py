@@ -65,7 +65,9 @@ def test_a_breach_fails_and_is_told_with_its_place(folder: Path, capsys: pytest.
     assert "t3_val in t1_train" in text
     assert "v3 (t1_train line 4; t3_val line 1)" in text
     assert "remove the shared images" in text
-    assert text.startswith("lists: 1 error, 0 warnings on ")
+    assert text.startswith(
+        "lists: t3_val in t1_train: t1_train holds all 1 image of t3_val (1 error, 0 warnings)\nchecked: "
+    )
     assert "1 error, 0 warnings" in text.splitlines()[-1]
 
 

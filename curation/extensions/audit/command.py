@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 from curation.cli.output import Amount, Answer, Line, Table, warn
-from curation.cli.outputs import FILE_OR_NEW_FOLDER
+from curation.cli.outputs import FILE_OR_NEW_FOLDER, Output
+from curation.core.errors import UsageError
 from curation.core.wording import counted
 from curation.core.writing import write_text
+from curation.extensions.audit.repair import repair_lines
 from curation.extensions.audit.report import SHOWN_EXAMPLES, Gravity, Report, Statement, by_need
 from curation.extensions.audit.rule import reading_doubts
 from curation.extensions.audit.run import audit
+from curation.extensions.leaks.pairs import judged_data, judged_lines
 
+
+def _check_repaired(path: Path) -> None:
+    """Raise where the folder exists; it may be the audited one, so that nobody is told to remove it."""
+    if path.exists():
+        expected = "a folder that does not exist"
+        raise UsageError("The folder exists", where=f"--repair {path}", expected=expected, hint="choose another name")
+
+
+_REPAIRED = Output(_check_repaired, replaces=False)
 GROUP = "Lists of others"
 SUMMARY = "check lists against the rules of a sound benchmark"
 _TITLES: dict[Gravity, str] = {
@@ -33,17 +45,22 @@ def run(
     *,
     amount: Amount,
     out: tuple[Annotated[Path, FILE_OR_NEW_FOLDER, "DIR|FILE.html"], ...] = (),
+    repair: Annotated[Path | None, _REPAIRED, "DIR"] = None,
 ) -> Answer:
     """Check a manifest, or any folder of lists, against the rules of a sound benchmark.
 
     The verdict first, then errors, warnings, and what could not be decided; with ``--all`` notes and what passed. 0
     where no error is found, else 1; 2 where nothing was compared, most files or a list could not be read, and the
-    others show no error.
+    others show no error. With ``--repair`` the status is that of the repaired lists.
 
     Parameters
     ----------
     out
-        write audit.json and report.html into a new folder; or the report as one HTML page
+        write audit.json, report.html and, where photos are compared, pairs.csv for a person to judge into a new folder;
+        or the report as one HTML page
+    repair
+        write the lists without the shared images, photos, groups and repeated lines that were found: training lists
+        lose them, and the exit status is that of an audit of the new folder
     """
     for path in out:
         if path.suffix.lower() == ".html":
@@ -53,7 +70,11 @@ def run(
     for name, why in made.damaged.items():
         warn(f"{name} could not be read and was not checked: {why}")
     lines = [made.sums_text] if amount.quiet else [*report_lines(made, whole=amount.all), made.sums_text]
-    return Answer(made.data, lines, made.exit_status)
+    if repair is None:
+        advice = [made.next_text] if made.next_text and not amount.quiet else []
+        return Answer(made.data, [*lines[:-1], *advice, *lines[-1:]], made.exit_status)
+    record = made.repair(repair)
+    return Answer(made.data() | {"repair": record}, [*lines, *repair_lines(record, repair)], record["status"])
 
 
 def report_lines(made: Report, *, whole: bool = False) -> Iterator[Line]:
@@ -65,6 +86,7 @@ def report_lines(made: Report, *, whole: bool = False) -> Iterator[Line]:
         Whether to include notes, passed rules and all lists.
     """
     yield made.verdict_text
+    yield made.checked_text
     doubts = reading_doubts(made.target)
     yield from (f"doubtful: {text}" for text in (doubts if whole else doubts[:_SHOWN_LISTS]))
     if len(doubts) > _SHOWN_LISTS and not whole:
@@ -75,19 +97,25 @@ def report_lines(made: Report, *, whole: bool = False) -> Iterator[Line]:
             yield ""
             yield f"{title}:"
             for statement in statements if whole else statements[:_SHOWN_STATEMENTS]:
-                yield from _statement(statement)
+                yield from _statement(statement, whole=whole)
             if not whole and len(statements) > _SHOWN_STATEMENTS:
                 yield f"  and {len(statements) - _SHOWN_STATEMENTS} more: see --all"
-    yield from _lists(made, show_all=whole)
-    if made.not_asked:
+    if made.target.judged:
         yield ""
-        yield _not_asked(made.not_asked)
+        yield from judged_lines(judged_data(made.photo_pairs or ()))
+    yield from _lists(made, show_all=whole)
+    if made.not_asked and whole:
+        yield ""
+        yield f"Not applied, {made.not_applied_text}"
     if made.sums.notes and not whole:
         yield f"{counted(made.sums.notes, 'note')}: see --all"
 
 
-def _statement(statement: Statement) -> Iterator[Line]:
-    yield f"  {statement.rule:<4} {statement.text}"
+def _statement(statement: Statement, *, whole: bool) -> Iterator[Line]:
+    yield f"  {statement.sentence}"
+    parts = statement.parts if statement.gravity in ("error", "warning") or whole else ()
+    for part in parts if whole else parts[:SHOWN_EXAMPLES]:
+        yield f"         {part['about']}: {part['text']}"
     for text in statement.examples[:SHOWN_EXAMPLES]:
         yield f"         such as {text}"
     if statement.hint:
@@ -118,11 +146,3 @@ def _lists(made: Report, *, show_all: bool) -> Iterator[Line]:
         yield Table("Files that were not read", ("file", "first line", "why"), tuple(shown_files))
         if len(made.unread) > len(shown_files):
             yield f"and {len(made.unread) - len(shown_files)} more files: see --all"
-
-
-def _not_asked(names: Sequence[str]) -> str:
-    about = {"DS3": "photos (--photos)", "DS5": "sources (--source)"}
-    others = [f"{name} on {subject}" for name, subject in about.items() if name in names]
-    on_tasks = [name for name in names if name not in about]
-    text = f"{counted(len(on_tasks), 'rule')} on tasks and labels (--tasks): {', '.join(on_tasks)}"
-    return "Not applied: " + "; ".join([*([text] if on_tasks else []), *others])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -191,6 +191,8 @@ class GroupResult:
         Of *undecidable*: the reason where a pattern fits and decides nothing, such as groups that are classes.
     is_view : bool
         Whether a group is one instant from several sides (left and right): not the same image.
+    rows : (ndarray of int64, ndarray of int64)
+        Rows of each list in groups of both sides.
     """
 
     verdict: Verdict
@@ -205,6 +207,7 @@ class GroupResult:
     tried: tuple[str, ...] = ()
     why: str = ""
     is_view: bool = False
+    rows: tuple[Int64s, ...] = field(default=(), compare=False, repr=False)
 
 
 class Groups:
@@ -503,4 +506,5 @@ def _judged(pattern: _Pattern, sides: _Sides) -> GroupResult:
         without=(len(sides.codes[0]) - sides.fitting[0], len(sides.codes[1]) - sides.fitting[1]),
         examples=tuple(examples),
         is_view=pattern.is_view,
+        rows=tuple(np.flatnonzero(np.isin(codes, both)) for codes in sides.codes),
     )

@@ -392,3 +392,8 @@ def _require_room(path: Path, room: int) -> int:
             hint="name the lists themselves, or move other files out of the folder",
         )
     return size
+
+
+def names_of_list(key: str) -> tuple[str, ...]:
+    """Return the lists that an option may mean: it may name one with its suffix."""
+    return key, key.removesuffix(".txt"), key.removesuffix(".json")

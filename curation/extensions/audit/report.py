@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -20,8 +20,12 @@ from curation.core.tables import html_table, printable
 from curation.core.wording import counted, cut
 from curation.core.writing import publishing_folder
 from curation.extensions.audit.lists import AuditedList
+from curation.extensions.audit.repair import can_repair, repair
 from curation.extensions.audit.rule import VERDICTS, Finding, Outcome, Rule, Severity, Verdict, joined, reading_doubts
+from curation.extensions.audit.rules import RULES
 from curation.extensions.audit.target import AuditTarget
+from curation.extensions.leaks.pairs import PAIRS, PhotoPair, judged_data, pairs_csv
+from curation.sources.entries import PublishedFile
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,9 +42,20 @@ GRAVITIES: Mapping[Verdict, Gravity] = {
 """In the order of a report, by the verdict of a finding."""
 
 SHOWN_EXAMPLES = 3
+LONGEST_VERDICT = 160
+"""Characters of the first line of a report."""
 _COMPARING = ("DS2", "DS4", "PL17")
 """Rules that compare lists of two roles."""
-_ALIKE = 3
+_MATTERS = ("DS2", "DS4", "PL17", "DS3", "PL7")
+"""Rules on what two lists share: of one gravity, these come first."""
+_LACKING = {
+    "DS3": "photos (--photos)",
+    "DS5": "sources (--source)",
+    "LI2": "sources (--source)",
+    "LI3": "sources (--source)",
+}
+"""What rules that are not applied lack, if not tasks or labels."""
+_ALIKE = 2
 _SHOWN_ALIKE = 8
 
 
@@ -77,6 +92,8 @@ class Statement:
     pairs : tuple of (str, str)
     parts : tuple of dict
         Subject, count and text of each of several similar findings that the statement combines.
+    label : str
+        What the rule asks about, in words, and its name: ``images in two roles (DS2)``.
     """
 
     rule: str
@@ -90,6 +107,12 @@ class Statement:
     hint: str
     pairs: tuple[tuple[str, str], ...] = ()
     parts: tuple[Mapping[str, Any], ...] = ()
+    label: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The text behind what it is about."""
+        return f"{self.label}: {self.text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +122,7 @@ class Sums:
     Attributes
     ----------
     decided, questions : int
-        Answers, and what could be asked of a benchmark: rules that were not asked count as one question each.
+        Answers, and what was asked.
     errors, warnings, notes : int
     undecidable : mapping of str to int
         Questions by rule whose data are missing.
@@ -145,7 +168,7 @@ class _Coverage:
 
 
 def statements(results: Iterable[RuleResult], folder: str = "") -> tuple[Statement, ...]:
-    """Return what rules found, gravest first, in the order of the rules.
+    """Return what rules found, gravest first: what lists share before what is wrong in one of them.
 
     Parameters
     ----------
@@ -164,7 +187,12 @@ def statements(results: Iterable[RuleResult], folder: str = "") -> tuple[Stateme
             for statement in made
         ]
     order = list(GRAVITIES.values())
-    return tuple(sorted(made, key=lambda statement: order.index(statement.gravity)))
+
+    def rank(statement: Statement) -> tuple[int, int]:
+        place = _MATTERS.index(statement.rule) if statement.rule in _MATTERS else len(_MATTERS)
+        return order.index(statement.gravity), place
+
+    return tuple(sorted(made, key=rank))
 
 
 def by_need(statements: Iterable[Statement]) -> list[Statement]:
@@ -173,7 +201,14 @@ def by_need(statements: Iterable[Statement]) -> list[Statement]:
     for row, statement in enumerate(statements):
         key = (statement.hint, statement.text) if statement.gravity == "undecidable" else (str(row),)
         groups.setdefault(key, []).append(statement)
-    return [replace(group[0], rule=", ".join(member.rule for member in group)) for group in groups.values()]
+    return [
+        replace(
+            group[0],
+            rule=", ".join(member.rule for member in group),
+            label=joined(list(dict.fromkeys(member.label for member in group))),
+        )
+        for group in groups.values()
+    ]
 
 
 def sums_of(results: Sequence[RuleResult], statements: Sequence[Statement], not_asked: int = 0) -> Sums:
@@ -188,7 +223,7 @@ def sums_of(results: Sequence[RuleResult], statements: Sequence[Statement], not_
     gravities = [statement.gravity for statement in statements]
     return Sums(
         decided=decided,
-        questions=decided + open_.total() + not_asked,
+        questions=decided + open_.total(),
         errors=gravities.count("error"),
         warnings=gravities.count("warning"),
         notes=gravities.count("note"),
@@ -204,8 +239,10 @@ def _of_rule(result: RuleResult) -> Iterator[Statement]:
         if finding.verdict in GRAVITIES:
             alike = finding.need if finding.verdict == "undecidable" else finding.like
             groups.setdefault((finding.verdict, alike or str(row)), []).append(finding)
-    questions = sum(finding.asked for finding in findings if finding.verdict in ("fail", "warn", "pass", "undecidable"))
+    asked = [finding for finding in findings if finding.verdict in ("fail", "warn", "pass", "undecidable")]
     for (verdict, _), group in groups.items():
+        of_pairs = bool(group[0].pairs)
+        questions = sum(finding.asked for finding in asked if bool(finding.pairs) == of_pairs)
         if len(group) >= (2 if verdict == "undecidable" else _ALIKE):
             yield _together(rule, group, questions)
         else:
@@ -225,6 +262,7 @@ def _alone(rule: Rule, finding: Finding) -> Statement:
         limits=rule.not_shown if finding.verdict != "pass" or rule.of_published_lists else "",
         hint=finding.need or finding.hint or (rule.fix if broken else ""),
         pairs=finding.pairs,
+        label=f"{rule.subject} ({rule.name})",
     )
 
 
@@ -240,13 +278,14 @@ def _by_reason(group: Sequence[Finding]) -> Iterator[str]:
 
 def _together(rule: Rule, group: Sequence[Finding], questions: int) -> Statement:
     """Return like findings as one statement with a part each."""
-    first = _alone(rule, group[0])
+    first, hints = _alone(rule, group[0]), dict.fromkeys(_alone(rule, finding).hint for finding in group)
     pairs = tuple(pair for finding in group for pair in finding.pairs)
     lists = tuple(dict.fromkeys(name for finding in group for name in finding.lists))
     kind = group[0].verdict
     if kind != "undecidable":
         labels = [(row.brief or row.about) + (f" ({row.count:,})" if row.count else "") for row in group]
-        where = f"in {len(group)} of {questions:,} {'pairs' if pairs else 'lists'} " if kind in ("fail", "warn") else ""
+        base = f" of {questions:,}" if all(finding.asked for finding in group) else ""
+        where = f"in {len(group)}{base} {'pairs' if pairs else 'lists'} " if kind in ("fail", "warn") else ""
         text = f"{where}{group[0].like}: {joined(labels, _SHOWN_ALIKE)}"
     elif group[0].like:
         text = f"in {len(group):,} pairs {group[0].like}: {', '.join(_by_reason(group))}"
@@ -263,8 +302,9 @@ def _together(rule: Rule, group: Sequence[Finding], questions: int) -> Statement
         text=printable(text),
         examples=tuple(printable(text) for finding in group[:SHOWN_EXAMPLES] for text in finding.examples[:1]),
         limits=first.limits,
-        hint=first.hint,
+        hint="; ".join(hints) if len(hints) <= SHOWN_EXAMPLES else first.hint if kind == "undecidable" else rule.fix,
         pairs=pairs,
+        label=first.label,
         parts=tuple(
             {"about": row.about, "lists": list(row.lists), "count": row.count, "of": row.of, "text": row.text}
             for row in group
@@ -292,6 +332,8 @@ class Report:
         What makes the audit fail: a rule broken as an error, or also one broken as a warning.
     not_asked : tuple of str
         Rules that do not apply: those on tasks and labels if no name mentions any.
+    again : callable, optional
+        Audits another folder with the same options; of a folder of lists alone.
     """
 
     target: AuditTarget
@@ -299,6 +341,7 @@ class Report:
     digest: str = ""
     fail_on: Severity = "error"
     not_asked: tuple[str, ...] = ()
+    again: Callable[[Path], Report] | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
         tally = ", ".join(f"{count} {verdict}" for verdict, count in self.tally().items())
@@ -386,36 +429,39 @@ class Report:
 
     @property
     def verdict_text(self) -> str:
-        """The first line of a report."""
-        sums, lists, name = self.sums, [file for file in self.target.files if file.available], cut(self.target.name, 80)
-        lines = f"{counted(sum(listed.count_lines() for listed in lists), 'line')} in {counted(len(lists), 'list')}"
-        covered = f"{name}: {self._files_text}"
+        """The first line of a report: what matters most, in at most `LONGEST_VERDICT` characters."""
+        sums, seen, name = self.sums, self.coverage, cut(self.target.name, 40)
+        unread = f"{seen.unread:,} of {seen.unread + len(self._files):,} files could not be read" if seen.unread else ""
+        counts = f"{counted(sums.errors, 'error')}, {counted(sums.warnings, 'warning')}"
         bad = [statement for statement in self.statements if statement.gravity in ("error", "warning")]
         if bad:
-            counts = f"{counted(sums.errors, 'error')}, {counted(sums.warnings, 'warning')}"
-            return f"{covered}{counts} on {lines}{self._pairs_text}. First: {bad[0].text}"
+            end = f" ({'; '.join(filter(None, (counts, unread)))})"
+            return f"{name}: {cut(bad[0].text, LONGEST_VERDICT - len(name) - len(end) - 2)}{end}"
+        text = f"no error and no warning on {self._lines_text}"
         if not sums.decided:
-            return f"{covered}nothing could be checked on {lines}{self._pairs_text}"
-        decided = f"{sums.decided:,} of {counted(sums.questions, 'question')} could be decided"
-        if why := self.nothing_compared:
-            return f"{covered}nothing was compared on {lines}: {why}{self._pairs_text}; {decided}"
-        return f"{covered}no error and no warning on {lines}{self._pairs_text}; {decided}"
+            text = f"nothing could be checked on {self._lines_text}"
+        elif why := self.nothing_compared:
+            text = f"nothing was compared on {self._lines_text}: {why}"
+        return cut(f"{name}: {'; '.join(filter(None, (unread, text)))}", LONGEST_VERDICT)
 
     @property
-    def _files_text(self) -> str:
-        """The beginning of the first line: files that were not read."""
+    def _files(self) -> Mapping[str, PublishedFile]:
+        return self.target.published.files if self.target.published else {}
+
+    @property
+    def _lines_text(self) -> str:
+        lists = [listed for listed in self.target.files if listed.available]
+        return f"{counted(sum(listed.count_lines() for listed in lists), 'line')} in {counted(len(lists), 'list')}"
+
+    @property
+    def checked_text(self) -> str:
+        """The second line of a report: what was read and compared, and what was not."""
         published, seen, texts = self.target.published, self.coverage, list[str]()
-        if published and seen.unread:
-            texts.append(f"{seen.unread:,} of {len(published.files) + seen.unread:,} files could not be read")
+        if seen.unread:
+            texts.append(f"{seen.unread:,} of {len(self._files) + seen.unread:,} files could not be read")
         if published and seen.others:
             kinds = joined([suffix or "no suffix" for suffix, _ in Counter(published.others).most_common()], 3)
             texts.append(f"{counted(seen.others, 'file')} of other kinds not opened ({kinds})")
-        return ", ".join(texts) + "; " * bool(texts)
-
-    @property
-    def _pairs_text(self) -> str:
-        """The lists and pairs that were not compared, in brackets."""
-        seen, texts = self.coverage, list[str]()
         if missing := sum(not listed.available for listed in self.target.files):
             texts.append(f"{counted(missing, 'list')} not available")
         if seen.lists + seen.unread == 1 and self.target.published:
@@ -425,7 +471,17 @@ class Report:
         for number, kind in ((seen.empty, "empty"), (seen.roleless, "without a role")):
             if number and seen.lists > 1:
                 texts.append(f"{counted(number, 'list')} {kind}")
-        return f" ({', '.join(texts)})" if texts else ""
+        return f"checked: {'; '.join([self._lines_text, *texts])}"
+
+    @property
+    def not_applied_text(self) -> str:
+        """The rules that were not applied, by what they lack; ``""`` where all were."""
+        lacking: dict[str, list[str]] = {}
+        for rule in RULES:
+            if rule.name in self.not_asked:
+                what = _LACKING.get(rule.name, "tasks and labels (--tasks)")
+                lacking.setdefault(what, []).append(f"{rule.subject} ({rule.name})")
+        return "; ".join(f"for lack of {what}: {', '.join(rules)}" for what, rules in lacking.items())
 
     @property
     def sums_text(self) -> str:
@@ -443,9 +499,19 @@ class Report:
             text = f"nothing was compared; {text}"
         if missing:
             text += f"; undecidable: {joined(missing, _SHOWN_SUBJECTS)}"
-        if sums.not_asked:
-            text += f"; not asked: {counted(sums.not_asked, 'rule')}"
         return text + (f"; {counted(len(self.damaged), 'list')} could not be read" if self.damaged else "")
+
+    @property
+    def photo_pairs(self) -> list[PhotoPair] | None:
+        """Photos of two roles that are the same or nearly so, for a person to judge; None if none were compared."""
+        return self.target.cache.get(("photo pairs", ""))
+
+    @cached_property
+    def next_text(self) -> str:
+        """What mends the lists; ``""`` where a repair would change nothing or cannot write their forms."""
+        if not can_repair(self):
+            return ""
+        return "next: the same command with --repair DIR writes lists without these images, groups and repeated lines"
 
     @property
     def unread(self) -> list[tuple[str, str, str]]:
@@ -500,10 +566,13 @@ class Report:
             "kind": target.kind,
             **({"digest": self.digest} if self.digest else {}),
             "verdict": self.verdict_text,
+            "checked": self.checked_text,
             "status": self.status,
             "failed": self.failed,
             "coverage": asdict(self.coverage),
             "sums": asdict(self.sums),
+            "next": self.next_text,
+            **({"judged": judged_data(self.photo_pairs or ())} if self.target.judged else {}),
             "statements": [asdict(statement) for statement in self.statements],
             "lists": self.lists(),
             "unread": [dict(zip(("path", "first_line", "reason"), row, strict=True)) for row in self.unread],
@@ -540,7 +609,7 @@ class Report:
 
     @checked
     def save(self, folder: Path | str) -> None:
-        """Write ``report.html`` and ``audit.json`` into a new folder.
+        """Write ``report.html`` and ``audit.json`` into a new folder, and ``pairs.csv`` if photos were compared.
 
         Raises
         ------
@@ -550,7 +619,20 @@ class Report:
         with publishing_folder(Path(folder)) as new:
             (new / "report.html").write_text(self.html(), encoding="utf-8")
             text = json.dumps(self.data(), indent=1, ensure_ascii=False, allow_nan=False)
+            if self.photo_pairs is not None:
+                (new / PAIRS).write_text(pairs_csv(self.photo_pairs), encoding="utf-8")
             (new / "audit.json").write_text(text + "\n", encoding="utf-8")
+
+    @checked
+    def repair(self, folder: Path | str) -> dict[str, Any]:
+        """Write the lists without the leaks that were found, and return the record that lies beside them.
+
+        Raises
+        ------
+        UsageError
+            See `curation.extensions.audit.repair.repair`.
+        """
+        return repair(self, Path(folder))
 
 
 def _list_data(target: AuditTarget, listed: AuditedList) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ import numpy as np
 from curation.core.columns import distinct
 from curation.core.wording import counted, short_repr
 from curation.extensions.audit.lists import AuditedList
-from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditTarget
+from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditTarget, ComparedPair
 from curation.manifest.header import UNKNOWN_ID, ClassEntry, ClassRole, LabelView
 from curation.manifest.views import EVERYTHING, PartImages, select_objects
 from curation.sources.source import Bools, Int32s, Int64s
@@ -62,6 +62,8 @@ class Finding:
         How to fix it, if this differs from the hint of the rule.
     reason : str
         Of undecidable findings with `like`: why, by which many are counted in one sentence.
+    drops : mapping of str to ndarray of int32
+        Lines that a repair leaves out, by list: none where nothing is proven.
     """
 
     verdict: Verdict
@@ -78,6 +80,7 @@ class Finding:
     brief: str = ""
     hint: str = ""
     reason: str = ""
+    drops: Mapping[str, Int32s] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +188,11 @@ def pair_finding(
     """Return a finding on two lists."""
     about = more.pop("about", f"{names[0]} and {names[1]}")
     return Finding(verdict, about, count, text, tuple(examples), lists=names, pairs=(names,), **more)
+
+
+def loser_of(pair: ComparedPair) -> int:
+    """Return which of two lists a repair takes lines from: training and tuning before test, else the later one."""
+    return int(pair.roles == ("val", "val") or (pair.first.role, pair.second.role) == ("test", "wilderness"))
 
 
 def not_applicable(text: str) -> Outcome:

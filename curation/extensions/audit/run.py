@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,7 +20,8 @@ from curation.core.errors import CurationError, UsageError
 from curation.core.ids import ImageId
 from curation.core.wording import slug
 from curation.extensions.audit.classes import TaskClasses, read_tasks
-from curation.extensions.audit.lists import read_lists
+from curation.extensions.audit.lists import names_of_list, read_lists
+from curation.extensions.audit.repair import RECORD
 from curation.extensions.audit.report import Report, RuleResult
 from curation.extensions.audit.rule import NOTHING, Rule, judged
 from curation.extensions.audit.rules import RULES, chosen_rules, rules_for
@@ -31,6 +33,7 @@ from curation.extensions.audit.target import (
     folder_target,
     manifest_target,
 )
+from curation.extensions.leaks.pairs import read_pairs
 from curation.manifest.built_from import BuiltFrom, built_from
 from curation.manifest.header import LabelView
 from curation.manifest.locate import load_manifest
@@ -64,6 +67,7 @@ def audit(
     exemplars: Annotated[int, Meta(ge=1)] | None = None,
     groups: Annotated[Sequence[str], "--group REGEX"] = (),
     group_column: Annotated[str, "NAME"] = "",
+    judged: Annotated[Path | None, "FILE"] = None,
     rules: Annotated[str | None, "NAMES"] = None,
     fail_on: Literal["error", "warning"] = "error",
     reading: Reading | None = None,
@@ -97,6 +101,9 @@ def audit(
         before the built-in patterns (repeatable, tried in order)
     group_column : str
         table column that holds such a group
+    judged : Path, optional
+        the pairs.csv of an earlier audit with photos, in which a person filled in the column decision (same, different,
+        unsure): pairs that differ are not reported, and those that are the same are errors
     rules : str, optional
         only these rules or principles, such as CO1,DS2 or DS
     fail_on : {"error", "warning"}
@@ -130,6 +137,7 @@ def audit(
         opened = subject.open_sources(sources or {}, reading)
     else:
         opened = open_slots(sources or {}, slots, reading)
+    decisions = {pair.images: pair.decision for pair in read_pairs(judged)} if judged else {}
     folders = {name: _existing(name, Path(folder)) for name, folder in (photos or {}).items()}
     if isinstance(subject, Manifest):
         paths = _paths_of(subject, sources or {}, reading)
@@ -148,11 +156,12 @@ def audit(
             photos=folders,
             paths=paths | folders,
         )
+        target_of_rules = replace(target_of_rules, judged=decisions)
         return replace(run_audit(target_of_rules, chosen), digest=subject.digest, fail_on=fail_on)
     # Bare ids belong to the sources if these share a namespace; otherwise their form decides.
     spaces = {source.namespace for source in opened.values()}
     task_files = [Path(tasks)] if isinstance(tasks, str) else []
-    lists = read_lists(subject, namespace=namespace or (spaces.pop() if len(spaces) == 1 else ""), but=task_files)
+    space = namespace or (spaces.pop() if len(spaces) == 1 else "")
     known = tuple(tasks or ()) if not isinstance(tasks, str) else read_tasks(tasks) if tasks else ()
     options = FolderOptions(
         roles=roles or {},
@@ -163,8 +172,18 @@ def audit(
         patterns=groups,
         column=group_column,
     )
-    report = run_audit(folder_target(lists, tasks=known, sources=opened, options=options), chosen)
-    return replace(report, fail_on=fail_on)
+
+    def audit_folder(folder: Path, *, is_repaired: bool) -> Report:
+        lists = read_lists(folder, namespace=space, but=[*task_files, folder / RECORD])
+        said = options.roles
+        if is_repaired:
+            # A repair leaves out lists without a line.
+            said = {key: role for key, role in said.items() if not lists.index.keys().isdisjoint(names_of_list(key))}
+        audited = folder_target(lists, tasks=known, sources=opened, options=replace(options, roles=said))
+        report = run_audit(replace(audited, judged=decisions), chosen)
+        return replace(report, fail_on=fail_on, again=partial(audit_folder, is_repaired=True))
+
+    return audit_folder(subject, is_repaired=False)
 
 
 def run_audit(target: AuditTarget, rules: Sequence[Rule] | None = None) -> Report:

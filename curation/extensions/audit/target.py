@@ -23,7 +23,7 @@ from curation.core.errors import UsageError
 from curation.core.wording import short_repr
 from curation.extensions.audit.classes import ClassNames, TaskClasses, classes_of, tasks_of_header
 from curation.extensions.audit.identity import Images, images_of
-from curation.extensions.audit.lists import LIST_ROLES, AuditedList, ListRole, ListSet
+from curation.extensions.audit.lists import LIST_ROLES, AuditedList, ListRole, ListSet, names_of_list
 from curation.extensions.audit.roles import (
     ALL_TASKS,
     FINETUNE,
@@ -35,6 +35,7 @@ from curation.extensions.audit.roles import (
     task_roles,
     tasks_by_name,
 )
+from curation.extensions.leaks.pairs import Decision
 from curation.manifest.disjoint import DISJOINT, ImageColumns, Shared, is_on_side, part_overlaps, share_by_design
 from curation.manifest.header import ClassEntry, Header, LabelView, PartEntry, SourceEntry
 from curation.manifest.manifest import Manifest
@@ -180,6 +181,8 @@ class AuditTarget:
         Sides that share no image, as the file of a manifest's benchmark states them.
     paths : mapping of str to Path
         Annotation files or roots of a manifest's sources, beside which photos may lie.
+    judged : mapping of frozenset of str to str
+        What a person judged of pairs of images: ``same``, ``different``, ``unsure``.
     """
 
     __repr__ = short_repr
@@ -207,6 +210,7 @@ class AuditTarget:
     role_pairs: int | None = None
     disjoint: Sequence[tuple[str, str]] = DISJOINT
     paths: Mapping[str, Path] = field(default_factory=dict)
+    judged: Mapping[frozenset[str], Decision] = field(default_factory=dict)
     cache: dict[tuple[str, str], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
     """Intermediate results shared by rules: raw labels by list, facts of COCO JSON."""
 
@@ -586,11 +590,9 @@ def folder_target(
 
 def _guess(name: str, options: FolderOptions) -> RoleGuess:
     """Return the role and family by the name of a list, or as the user says."""
-    roles: dict[str | None, tuple[Role, ...]] = {
-        "train": ("train",), "val": ("val",), "test": ("test",), "none": (),
-    }  # fmt: skip
     option = options.roles.get(name)
-    return said_role(name, roles[option]) if option in roles else read_role(name)
+    said: tuple[Role, ...] = tuple(role for role in ("train", "val", "test") if role == option)
+    return said_role(name, said) if said or option == "none" else read_role(name)
 
 
 def _compared(
@@ -642,16 +644,12 @@ def _user_pairs(pairs: Sequence[ListPair], used: Sequence[AuditedList], rows: Co
     ]
 
 
-def _names(key: str) -> tuple[str, ...]:
-    """Return the lists that an option may mean: it may name one with its suffix."""
-    return key, key.removesuffix(".txt"), key.removesuffix(".json")
-
-
 def _with_full_names(options: FolderOptions, lists: ListSet) -> FolderOptions:
     """Return options with the names of lists as they are, where some are given as reports print them."""
     roles = dict[str, str]()
     for key, role in options.roles.items():
-        full = next((name for name in (*_names(key), *_names(lists.folder + key)) if name in lists.index), None)
+        spelled = (*names_of_list(key), *names_of_list(lists.folder + key))
+        full = next((name for name in spelled if name in lists.index), None)
         if full is None:
             raise UsageError("Unknown list", where=f"--role {key[:120]}", expected=", ".join(lists.index)[:400])
         if full in roles:

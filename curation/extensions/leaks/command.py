@@ -22,8 +22,8 @@ def leaks(
     Parameters
     ----------
     out
-        write leaks.csv, leaks.json, leaked.txt, unreadable.csv, and leaks.html, a page that shows the pairs; of an
-        array of tasks, the last command, without --shard, writes them
+        write leaks.csv, leaks.json, leaked.txt, unreadable.csv, pairs.csv for a person to judge, and leaks.html, a page
+        that shows the pairs; of an array of tasks, the last command, without --shard, writes them
     """
     written = []
     if out and found.shard is None:

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from importlib.resources import files
 from itertools import chain, islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
@@ -30,6 +30,15 @@ from curation.core.wording import counted
 from curation.core.writing import publishing_files, write_text
 from curation.evaluation.measures import Data, Measure, Measured, Scored, Value
 from curation.evaluation.result import Column, Report, Result, Table, with_warnings
+from curation.extensions.leaks.pairs import (
+    PAIRS,
+    PhotoPair,
+    drop_lists,
+    judged_data,
+    judged_lines,
+    pairs_csv,
+    read_pairs,
+)
 from curation.extensions.leaks.step import (
     KINDS,
     LARGEST_RADIUS,
@@ -49,7 +58,9 @@ from curation.sources.photos import FILE_NAMES, BrokenPhotoError, find_photos, r
 from curation.sources.source_specs import Sources
 
 JSON, PAGE, LEAKED = "leaks.json", "leaks.html", "leaked.txt"
-FILES = (JSON, PAGE, LEAKED, "leaks.csv", "unreadable.csv")
+DROPS = ("drop-benchmark.txt", "drop-corpus.txt")
+"""What either side drops of the pairs that a person judged the same."""
+FILES = (JSON, PAGE, LEAKED, "leaks.csv", "unreadable.csv", PAIRS)
 """What `Leaks.save` writes."""
 PAIRS_SHOWN = 60
 """Pairs of a kind that the page shows, those in doubt first."""
@@ -75,6 +86,8 @@ class Leaks(Result):
         Small pictures of corpus images.
     shard : str, optional
         The task of an array (``I/N``) whose blocks alone were read.
+    pairs : sequence of PhotoPair
+        The evidence as pairs of photos, with what a person judged.
     """
 
     def __init__(
@@ -87,6 +100,7 @@ class Leaks(Result):
         thumbnails: Mapping[str, bytes] | None = None,
         notes: Sequence[str] = (),
         shard: str | None = None,
+        pairs: Sequence[PhotoPair] = (),
     ) -> None:
         alone = [
             f"of shard {shard} of the corpus alone: after all tasks, the command without --shard reports on the whole"
@@ -95,6 +109,7 @@ class Leaks(Result):
         self.shard = shard
         self.evidence = tuple(evidence)
         self.unreadable = tuple(unreadable)
+        self.pairs = tuple(pairs)
         self._photos = photos or {}
         self._thumbnails = thumbnails or {}
 
@@ -105,9 +120,10 @@ class Leaks(Result):
 
     @checked
     def save(self, folder: Path | str, *, figures: bool = False, outcomes: bool = False) -> list[Path]:
-        """Write ``leaks.json``, ``leaks.csv``, ``leaked.txt``, ``unreadable.csv`` and a page of pairs, together.
+        """Write ``leaks.json``, ``leaks.csv``, ``leaked.txt``, ``unreadable.csv``, ``pairs.csv`` and a page, together.
 
-        There are no `figures` and no `outcomes`.
+        Where pairs were judged the same, two more files hold the images that either side drops. There are no `figures`
+        and no `outcomes`.
 
         Returns
         -------
@@ -121,9 +137,13 @@ class Leaks(Result):
                     write_text(new / f"{table.name}.csv", table.csv())
             write_text(new / LEAKED, "".join(f"{image}\n" for image in self.leaked))
             write_text(new / PAGE, self._page())
+            write_text(new / PAIRS, pairs_csv(self.pairs))
+            drops = dict(zip(DROPS, drop_lists(self.pairs), strict=True)) if self.data.get("judged") else {}
+            for name, images in drops.items():
+                write_text(new / name, "".join(f"{image}\n" for image in images))
             content = json.dumps(self.json_data(), indent=1, ensure_ascii=False, allow_nan=False)
             write_text(new / JSON, content + "\n")
-        return [folder / name for name in ("leaks.csv", "unreadable.csv", LEAKED, PAGE, JSON)]
+        return [folder / name for name in ("leaks.csv", "unreadable.csv", LEAKED, PAIRS, *drops, PAGE, JSON)]
 
     def _page(self) -> str:
         groups = []
@@ -176,6 +196,7 @@ def summary_lines(data: Data) -> list[str]:
         f"{total['images'] - total['compared']:,} without a readable photo were not compared.",
         f"{counted(corpus['images'], 'image')} of the corpus read, {corpus['unreadable']:,} unreadable; "
         f"{corpus['plain']:,} too plain for a perceptual code: compared by pixels only.",
+        *judged_lines(data.get("judged", {})),
     ]
 
 
@@ -245,6 +266,7 @@ def leaks(
     workers: Workers | None = None,
     evidence: Annotated[Path | None, "DIR"] = None,
     shard: Annotated[str | None, "I/N"] = None,
+    judged: Annotated[Path | None, "FILE"] = None,
 ) -> Leaks:
     """Return which images of a benchmark are in a corpus, with the evidence.
 
@@ -271,6 +293,9 @@ def leaks(
     shard : str, optional
         for a task of an array: every N-th block of the corpus from the I-th on, with --resume DIR of all tasks; after
         them, the same command without --shard reports on the whole corpus
+    judged : Path, optional
+        the pairs.csv of an earlier run, in which a person filled in the column decision (same, different, unsure):
+        pairs that differ are no evidence, and the precision of each kind is reported
 
     Returns
     -------
@@ -301,6 +326,7 @@ def leaks(
         raise UsageError("--shard requires --resume DIR: a folder that all tasks of the array see", found=shard[:80])
     loaded = manifest if isinstance(manifest, Manifest) else load_manifest(str(manifest))
     lists = _lists(loaded, [part] if isinstance(part, str) else part)
+    decisions = {pair.images: pair.decision for pair in read_pairs(judged)} if judged else {}
     images = {image for ids in lists.values() for image in ids}
     corpora = [corpus] if isinstance(corpus, str | Path) else list(corpus)
     blocks = chain.from_iterable(corpus_blocks(path) for path in corpora)
@@ -325,6 +351,9 @@ def leaks(
         )
         seen = _Findings()
         seen.add(shards)
+        pairs = _pairs(seen.evidence, lists, paths, corpora, decisions)
+        refuted = {pair.images for pair in pairs if pair.decision == "different"}
+        seen.evidence = [item for item in seen.evidence if frozenset((item.benchmark, item.corpus)) not in refuted]
         thumbnails = _thumbnails(shards, seen.evidence)
     if seen.images == seen.n_unreadable and shard is None:
         raise MissingFileError(
@@ -359,10 +388,41 @@ def leaks(
         },
         "parts": _by_part(lists, readable, seen.evidence),
     }  # fmt: skip
+    if judged:
+        data["judged"] = judged_data(pairs)
     return Leaks(
         data, evidence=seen.evidence, unreadable=seen.unreadable, photos=readable, thumbnails=thumbnails,
-        notes=_notes(data, broken), shard=shard,
+        notes=_notes(data, broken), shard=shard, pairs=pairs,
     )  # fmt: skip
+
+
+def _pairs(
+    evidence: Sequence[LeakEvidence], lists: Mapping[str, Sequence[str]], photos: Mapping[str, Path],
+    corpora: Sequence[str | Path], decisions: Mapping[frozenset[str], Any],
+) -> list[PhotoPair]:  # fmt: skip
+    """Return evidence as pairs of photos, with the decision that a person made on each."""
+    parts = {image: name for name, ids in reversed([*lists.items()]) for image in ids}
+    return [
+        PhotoPair(
+            left=item.benchmark, right=item.corpus, left_path=str(photos[item.benchmark]),
+            right_path=_corpus_path(item.corpus, corpora), left_in=parts[item.benchmark], right_in=_name(corpora),
+            kind=item.kind, value=int(item.value), threshold=int(item.threshold),
+            decision=decisions.get(frozenset((item.benchmark, item.corpus)), ""),
+        )
+        for item in evidence
+    ]  # fmt: skip
+
+
+def _corpus_path(image: str, corpora: Sequence[str | Path]) -> str:
+    """Return the file of a corpus image, by its id: below a folder of photos, or a member of a shard."""
+    shard, mark, member = image.partition(".tar/")
+    for corpus in map(Path, corpora):
+        if (corpus / image).is_file():
+            return str(corpus / image)
+        for path in (corpus, corpus / f"{shard}.tar"):
+            if mark and path.name == PurePosixPath(f"{shard}.tar").name and path.is_file():
+                return f"{path}!{member}"
+    return ""
 
 
 def _lists(manifest: Manifest, parts: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from curation.extensions.audit.report import Report
-from curation.extensions.audit.rules import RULES
+from curation.extensions.audit.rules import PUBLISHED_RULES, RULES
 from curation.extensions.audit.run import audit, run_audit
 from tests.extensions.audit.benchmark_world import LISTS, World, list_set
 
@@ -96,12 +97,18 @@ def test_the_page_is_whole_and_needs_nothing_else(broken: Report) -> None:
     assert "@import" not in text
     for rule in RULES:
         assert rule.name in page.text
-    assert "toy/open-world 1.0.0: 1 error, 0 warnings on " in page.text
+    assert "toy/open-world 1.0.0: t3-val in t1-train: " in page.text
+    assert "(1 error, 0 warnings)" in page.text
     assert "toy:v3 (t1-train line 4; t3-val line 1)" in page.text
     assert "To fix it:" in page.text
     assert "Lists and their roles" in page.text
     assert "prefers-color-scheme:dark" in text
     assert "@media print" in text
+
+
+def test_no_sentence_of_a_rule_names_another_rule_by_its_code() -> None:
+    for rule in (*RULES, *PUBLISHED_RULES):
+        assert not re.search(r"\b[A-Z]{2}[0-9]+\b", " ".join((rule.subject, rule.definition, rule.fix, rule.not_shown)))
 
 
 def test_hostile_names_are_text_on_the_page(broken: Report) -> None:

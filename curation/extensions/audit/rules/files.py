@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import PurePosixPath
 from typing import Any
@@ -108,7 +109,8 @@ def _between(lists: ListSet, first: AuditedList, second: AuditedList) -> Iterato
         yield pair_finding("pass", names, 0, text, like="images in both lists have one label")
     elif not are_versions(first.name, second.name):
         text = f"both hold {counted(len(shared), 'image')}, {len(odd):,} of them with different labels"
-        yield _differing(lists, (first, second), text, odd, (left, right))
+        finding = _differing(lists, (first, second), text, odd, (left, right))
+        yield replace(finding, like="images of both lists have different labels")
 
 
 def _differing(
@@ -138,7 +140,8 @@ def _shifted(a: AuditedList, b: AuditedList) -> Iterator[Finding]:
             f"labels of the same class differ by {step:+d}"
         )
         hint = "number the classes alike in both lists"
-        yield pair_finding("warn", (a.name, b.name), len(second), text, asked=0, hint=hint)
+        like = "the classes are numbered from another start"
+        yield pair_finding("warn", (a.name, b.name), len(second), text, asked=0, hint=hint, like=like)
 
 
 def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
@@ -287,7 +290,8 @@ def json_refers_to_what_it_holds(target: AuditTarget) -> Iterator[Finding]:
             categories = counted(len(moved), "category", "categories")
             text = f"{categories} with different numbers: a model trained on one mislabels the other"
             every, about = numbers[first].keys() | numbers[second].keys(), f"{first} and {second}"
-            yield pair_finding("fail", names, len(moved), text, moved[:SHOWN_EXAMPLES], of=len(every), about=about)
+            shown, like = moved[:SHOWN_EXAMPLES], "categories have different numbers"
+            yield pair_finding("fail", names, len(moved), text, shown, of=len(every), about=about, like=like)
 
 
 def _broken(name: str, facts: CocoFacts) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
@@ -29,6 +29,7 @@ from curation.extensions.audit.rule import (
     cases,
     joined,
     list_finding,
+    loser_of,
     missing_lists,
     not_applicable,
     pair_finding,
@@ -36,8 +37,16 @@ from curation.extensions.audit.rule import (
     unlocated,
 )
 from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditedSource, AuditTarget, ComparedPair
+from curation.extensions.leaks.pairs import PhotoPair
 from curation.manifest.disjoint import REASONS, ImageColumns, Shared, shared_images
-from curation.signals.similarity.near_duplicates import AlikePhotos, PhotoHashes, alike_photos, hash_photos
+from curation.signals.similarity.near_duplicates import (
+    DISTANCE,
+    AlikePhotos,
+    PhotoHashes,
+    alike_photos,
+    hash_photos,
+    show_the_same,
+)
 from curation.sources.datasets import namespace_of
 from curation.sources.list_roles import read_role
 from curation.sources.opening import open_path
@@ -50,6 +59,7 @@ _OUTSIDE = 1.0
 """Pixels by which a box may stick out of its image: annotation tools round up to one."""
 PHOTOS = "the photos of these images: --photos NAME=DIR"
 _GROUPS = ("train", "val", "test")
+_ROLES_OF = (("train", "finetune"), ("val",), ("test",))
 _COUNTS = re.compile(r"(?:voc2007:)?[A-Za-z]{0,8}[ _-]?[0-9]{1,8}(?:\.[A-Za-z]+)?")
 """Names such as ``0007.jpg``, ``frame_12.png`` and ``000012``, which many folders have."""
 _DIGITS = re.compile(r"[0-9]+(?=\.[A-Za-z]+\Z|\Z)")
@@ -59,8 +69,7 @@ _WHICH_COUNT = (
     "the folder that each list counts, written before each name, as in train/0001.jpg; if the numbers are ids of one "
     "dataset, --namespace NAME says so; lists of a VOC folder: audit it with its JPEGImages"
 )
-_BOTH = "remove the shared images from the train and finetune lists"
-_LOOK = "look at the photos: --photos NAME=DIR (DS3)"
+_LOOK = "compare the photos: --photos NAME=DIR"
 
 
 def tests_are_annotated_exhaustively(target: AuditTarget) -> Outcome:
@@ -298,7 +307,20 @@ def _repeated(target: AuditTarget, part: AuditedList) -> Finding | None:
         lines = part.lines[part.members == image].tolist()
         examples.append(f"{target.ids[image]} ({part.whole} lines {', '.join(map(str, lines[:4]))})")
     like = "lines are repeated"
-    return list_finding("fail", part, repeats, text, examples, of=len(rows), like=like)
+    # Annotations of a COCO JSON may be of either record of an image: none of the two is left out.
+    lines = np.setdiff1d(part.lines[again], np.delete(part.lines, again)) if _is_written_by_line(target, part) else ()
+    drops = {part.name: np.asarray(lines, np.int32)}
+    return list_finding("fail", part, repeats, text, examples, of=len(rows), like=like, drops=drops)
+
+
+def _is_written_by_line(target: AuditTarget, part: AuditedList) -> bool:
+    return target.published is not None and target.published.files[part.file].form != "coco json"
+
+
+def _lines_left_out(pair: ComparedPair, left: Int64s | Int32s, right: Int64s | Int32s) -> dict[str, Int32s]:
+    """Return the lines of the losing list that name some images of its side."""
+    side = (pair.first, pair.second)[loser_of(pair)]
+    return {side.name: side.lines[np.isin(side.members, (left, right)[loser_of(pair)])]}
 
 
 def _repeated_rows(part: AuditedList) -> Int64s:
@@ -359,9 +381,11 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
         f"both hold {counted(len(images), 'image')}, on {lines[0]:,} of {sizes[0]:,} and {lines[1]:,} of "
         f"{counted(sizes[1], 'line')}"
     )
-    hint = f"{_BOTH}; {_WHOLE_DOMAINS}" if len(images) == here[0] else _BOTH
+    hint = _mend(pair)
+    if hint and len(images) == here[0]:
+        hint += f"; {_WHOLE_DOMAINS}"
     finding = _shared_finding(verdict, pair, len(images), text, target.examples(images, [first, second]), hint=hint)
-    finding = replace(finding, like="the lists share images")
+    finding = replace(finding, like="the lists share images", drops=_lines_left_out(pair, images, images))
     if _counted_anew(target, pair, images) and not _are_files_of_one_folder(target, pair, images):
         return _undecided(pair, len(images), target.examples(images, [first, second]))
     if len(images) == here[0] == here[1]:
@@ -383,7 +407,7 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
             and not inside[other.unique].any()
         ]
         text = f"{first.name} holds all {counted(here[1], 'image')} of {second.name}"
-        hint = f"train on {rest[0]}, which is {first.name} without {second.name}" if rest else _BOTH
+        hint = f"train on {rest[0]}, which is {first.name} without {second.name}" if rest else _mend(pair)
         return replace(finding, text=text, hint=hint)
     return finding
 
@@ -396,6 +420,12 @@ def _undecided(pair: ComparedPair, count: int, examples: Sequence[str]) -> Findi
     return replace(finding, lists=pair.names, pairs=(pair.names,), like=like, brief=pair.about, reason=reason)
 
 
+def _mend(pair: ComparedPair) -> str:
+    """Return what to do about images that two lists share; ``""``, the text of the rule, for two validation lists."""
+    loser = (pair.first, pair.second)[loser_of(pair)]
+    return "" if pair.roles == ("val", "val") else f"remove the shared images from {loser.name}"
+
+
 def _shared_finding(
     verdict: Verdict, pair: ComparedPair, count: int, text: str, examples: Sequence[str], hint: str
 ) -> Finding:
@@ -406,7 +436,7 @@ def _shared_finding(
 def _by_evidence(shared: Shared, pair: ComparedPair, count: int, text: str, examples: Sequence[str]) -> Finding:
     """Return the finding on images that two lists share by a proof, or perhaps by a sign."""
     if shared.proven:
-        return _shared_finding("fail", pair, count, text, examples, _BOTH)
+        return _shared_finding("fail", pair, count, text, examples, _mend(pair))
     return _shared_finding("warn", pair, count, f"perhaps {text}", examples, _LOOK)
 
 
@@ -428,7 +458,12 @@ def _by_annotations(target: AuditTarget, pair: ComparedPair, by_name: list[Findi
         pairs = zip(shared.left[:SHOWN_EXAMPLES].tolist(), shared.right[:SHOWN_EXAMPLES].tolist(), strict=True)
         text = f"share {counted(count, 'image')}: {REASONS[shared.evidence]}"
         examples = [" and ".join(dict.fromkeys(map(columns.label, rows))) for rows in pairs]
-        findings.append(replace(_by_evidence(shared, pair, count, text, examples), of=len(right[0].images)))
+        finding = replace(_by_evidence(shared, pair, count, text, examples), of=len(right[0].images))
+        side, images = ((pair.first, left[0].images), (pair.second, right[0].images))[loser_of(pair)]
+        if shared.proven and len(side) == len(images):
+            rows = shared.right - len(left[0].images) if loser_of(pair) else shared.left
+            finding = replace(finding, drops={side.name: side.lines[distinct(rows)]})
+        findings.append(finding)
     # Files with the same name but different records or photos are two images.
     is_sign = any(shared.evidence == "name" for shared in overlaps)
     return findings + (by_name if is_sign else [finding for finding in by_name if finding.verdict == "pass"])
@@ -552,7 +587,9 @@ def _under_other_ids(target: AuditTarget, pair: ComparedPair) -> list[Finding]:
         pairs = sorted(f"{target.columns.label(left)} and {target.columns.label(right)}" for left, right in rows)
         count = len(distinct(shared.right[here]))
         text = f"{counted(count, 'image')} under two ids: {REASONS[shared.evidence]}"
-        findings.append(_by_evidence(shared, pair, count, text, pairs[:SHOWN_EXAMPLES]))
+        finding = _by_evidence(shared, pair, count, text, pairs[:SHOWN_EXAMPLES])
+        drops = _lines_left_out(pair, shared.left[here], shared.right[here]) if shared.proven else {}
+        findings.append(replace(finding, drops=drops))
     return findings
 
 
@@ -586,7 +623,10 @@ def _allowed(target: AuditTarget) -> list[Finding]:
 
 
 def photos_are_distinct(target: AuditTarget) -> Outcome:
-    """DS3: no photo is in lists of two roles under different ids: by decoded pixels (error), by pHash (warning)."""
+    """DS3: no photo is in lists of two roles under different ids: the same pixels (error), nearly so (warning).
+
+    Perceptual hashes propose pairs, and pixels decide.
+    """
     roles = _roles(target)
     if roles.any(axis=1).sum() < 2 and not missing_lists(target.lists):
         return not_applicable("there are no lists of two roles")
@@ -601,14 +641,13 @@ def photos_are_distinct(target: AuditTarget) -> Outcome:
     if photos:
         hashes = hash_photos({str(image): path for image, path in photos.items()})
         findings += _unreadable(target, hashes)
-        findings += _alike(target, hashes, alike_photos(hashes), roles)
+        findings += _alike(target, hashes, photos, roles)
     return Outcome(tuple(findings))
 
 
 def _roles(target: AuditTarget) -> Bools:
     """Return which images are in train or finetune, in val, and in test lists, shape (3, u)."""
-    groups = (("train", "finetune"), ("val",), ("test",))
-    return np.array([target.mask(target.with_role(*group)) for group in groups])
+    return np.array([target.mask(target.with_role(*group)) for group in _ROLES_OF])
 
 
 def _photos(target: AuditTarget, images: Int64s) -> dict[int, Path]:
@@ -650,36 +689,68 @@ def _unreadable(target: AuditTarget, hashes: PhotoHashes) -> list[Finding]:
     return [undecidable("photos", "photos that can be decoded", text)]
 
 
-def _alike(target: AuditTarget, hashes: PhotoHashes, alike: AlikePhotos, roles: Bools) -> list[Finding]:
-    """Return the pairs of alike photos that are in lists of different roles."""
+_RELATIONS: Mapping[str, tuple[Verdict, str]] = {
+    "same_pixels": ("fail", "with the same pixels"),
+    "judged": ("fail", "that a person judged the same"),
+    "nearly_same": ("warn", "that are nearly the same"),
+}
+"""What two photos may be, its verdict, and the words for it."""
+
+
+def _alike(target: AuditTarget, hashes: PhotoHashes, photos: Mapping[int, Path], roles: Bools) -> list[Finding]:
+    """Return the findings on alike photos in lists of different roles; a person's judgement goes before pixels."""
+    alike = alike_photos(hashes)
     images = np.array([int(name) for name in hashes.names], np.int64)
     first, second = images[alike.first], images[alike.second]
     findings: list[Finding] = []
+    pairs: list[PhotoPair] = []
     for a, b in ((0, 1), (0, 2), (1, 2)):
-        apart = (roles[a][first] & roles[b][second]) | (roles[b][first] & roles[a][second])
-        about = f"{_GROUPS[b]} against {_GROUPS[a]}"
-        for same in (True, False):
-            rows = np.flatnonzero(apart & (alike.same_pixels == same))
-            if len(rows):
-                findings.append(_pairs(target, about, first[rows], second[rows], alike.distance[rows], same))
+        forward, backward = roles[a][first] & roles[b][second], roles[b][first] & roles[a][second]
+        rows: defaultdict[str, list[PhotoPair]] = defaultdict(list)
+        lost: defaultdict[str, list[int]] = defaultdict(list)
+        for row in np.flatnonzero(forward | backward).tolist():
+            left, right = (first[row], second[row]) if forward[row] else (second[row], first[row])
+            pair = _photo_pair(target, photos, (int(left), int(right)), (_GROUPS[a], _GROUPS[b]), alike, row)
+            if pair is not None:
+                pairs.append(pair)
+                relation = "judged" if pair.decision == "same" and pair.kind != "same_pixels" else pair.kind
+                if pair.decision != "different":
+                    rows[relation].append(pair)
+                    lost[relation].append(int(left))
+        for relation, (verdict, words) in _RELATIONS.items():
+            if relation in rows:
+                drops = {
+                    part.name: part.lines[np.isin(part.members, lost[relation])]
+                    for part in target.with_role(*_ROLES_OF[a])
+                    if verdict == "fail" and part.available
+                }
+                found = sorted(rows[relation], key=lambda pair: (pair.value, *sorted((pair.left, pair.right))))
+                texts = (" and ".join(sorted((pair.left, pair.right))) for pair in found[:SHOWN_EXAMPLES])
+                bits = "" if relation == "same_pixels" else " (pHash differs in {} of 64 bits)"
+                examples = tuple(text + bits.format(pair.value) for text, pair in zip(texts, found, strict=False))
+                text = f"{counted(len(found), 'pair')} of photos under different ids {words}"
+                about = f"{_GROUPS[b]} against {_GROUPS[a]}"
+                findings.append(Finding(verdict, about, len(found), text, examples, drops=drops))
+    target.cache["photo pairs", ""] = sorted(pairs, key=lambda pair: (pair.value, pair.left, pair.right))
     if not findings:
         text = f"{counted(len(hashes), 'photo')}, no two alike in lists of different roles"
         findings.append(Finding("pass", "photos", text=text))
     return findings
 
 
-def _pairs(target: AuditTarget, about: str, first: Int64s, second: Int64s, distance: Int32s, same: bool) -> Finding:
-    rows = sorted(
-        (bits, *sorted((str(target.ids[left]), str(target.ids[right]))))
-        for left, right, bits in zip(first.tolist(), second.tolist(), distance.tolist(), strict=True)
-    )
-    examples = tuple(
-        f"{left} and {right}" + ("" if same else f" (pHash differs in {bits} of 64 bits)")
-        for bits, left, right in rows[:SHOWN_EXAMPLES]
-    )
-    relation = "with the same pixels" if same else "that are nearly the same"
-    text = f"{counted(len(rows), 'pair')} of photos under different ids {relation}"
-    return Finding("fail" if same else "warn", about, len(rows), text, examples)
+def _photo_pair(
+    target: AuditTarget, photos: Mapping[int, Path], images: tuple[int, int], roles: tuple[str, str],
+    alike: AlikePhotos, row: int,
+) -> PhotoPair | None:  # fmt: skip
+    """Return a pair for a person to judge; None where pixels differ and nobody judged it."""
+    left, right = (str(target.ids[image]) for image in images)
+    paths, decision = [photos[image] for image in images], target.judged.get(frozenset((left, right)), "")
+    same = bool(alike.same_pixels[row])
+    if not (same or decision or show_the_same(*paths)):
+        return None
+    kind, threshold = ("same_pixels", 0) if same else ("nearly_same", DISTANCE)
+    bits = int(alike.distance[row])
+    return PhotoPair(left, right, str(paths[0]), str(paths[1]), *roles, kind, bits, threshold, decision)
 
 
 def validation_is_apart(target: AuditTarget) -> Outcome:

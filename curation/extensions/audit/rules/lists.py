@@ -25,6 +25,7 @@ from curation.extensions.audit.rule import (
     Verdict,
     joined,
     list_finding,
+    loser_of,
     not_applicable,
     pair_finding,
     undecidable,
@@ -290,7 +291,12 @@ def _group_finding(pair: ComparedPair, result: GroupResult) -> Finding:
     examples = tuple(f"{row.name}: {row.lines[0]:,} and {row.lines[1]:,} lines" for row in result.examples[:_SHOWN])
     hint = f"split by {result.noun}; if the same {several} in another modality or view are intended, document it"
     size = sum(result.groups) - result.both
-    return pair_finding("warn", names, result.both, text, examples, of=size, hint=hint, about=about)
+    side = (pair.first, pair.second)[loser_of(pair)]
+    drops = {side.name: side.lines[result.rows[loser_of(pair)]]}
+    like = f"{several} are on both sides"
+    return pair_finding(
+        "warn", names, result.both, text, examples, of=size, hint=hint, about=about, drops=drops, like=like
+    )
 
 
 def relations_are_noted(target: AuditTarget) -> Iterator[Finding]:
