@@ -408,6 +408,7 @@ def test_a_benchmark_named_after_its_photos_gets_another_folder(
     assert read_manifest(folder / "photos-manifest").header.name == "my/photos"
 
 
+@pytest.mark.filterwarnings("ignore:names of classes that may be mistakes")
 @pytest.mark.parametrize("seed", range(10))
 def test_what_init_writes_builds_as_it_is(tmp_path: Path, seed: int) -> None:
     """Parts with some classes each, two in all of them; other classes are in some parts, or spelled otherwise."""

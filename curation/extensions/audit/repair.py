@@ -163,7 +163,10 @@ def _losses(report: Report) -> dict[str, dict[str, Int32s]]:
     for result in report.results:
         for finding in result.outcome.findings:
             for name, lines in finding.drops.items():
-                part, subject = parts[name], result.rule.subject
+                # A list may be judged under two names.
+                if (part := parts.get(name)) is None:
+                    continue
+                subject = result.rule.subject
                 share = np.isin(part.lines, lines).mean() if len(part) else 0
                 if share and (result.rule.name != "PL7" or share <= 1 - _LEAST_LEFT):
                     _require_form(report, part)

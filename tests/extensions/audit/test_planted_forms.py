@@ -196,10 +196,10 @@ def test_groups_on_both_sides_are_told_with_their_count(kind: str, tmp_path: Pat
     assert said in statement.text
 
 
-@pytest.mark.parametrize(("shared", "gravity"), [(1, "warning"), (0, "pass")])
-def test_users_are_groups(shared: int, gravity: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("common", "gravity"), [(1, "warning"), (0, "pass")])
+def test_users_are_groups(common: int, gravity: str, tmp_path: Path) -> None:
     write(tmp_path, "train.csv", ["image,user_id", *(f"{at}.jpg,u{at // 5}" for at in range(50))])
-    write(tmp_path, "test.csv", ["image,user_id", *(f"{at}.jpg,u{at // 5 - shared}" for at in range(50, 70))])
+    write(tmp_path, "test.csv", ["image,user_id", *(f"{at}.jpg,u{at // 5 - common}" for at in range(50, 70))])
     [said] = [one for one in audit(tmp_path).statements if one.rule == "PL7"]
     assert said.gravity == gravity
 

@@ -196,7 +196,8 @@ def test_files_of_boxes_are_no_lists(lines: list[str], tmp_path: Path) -> None:
     files = {f"labels/{number:06}.txt": lines for number in range(4)}
     report = audit(laid(tmp_path / "beside", {"train.txt": TRAIN, "test.txt": TEST, **files}))
     assert (report.coverage.unread, report.coverage.others, report.coverage.compared) == (0, 4, 1)
-    assert report.verdict_text.startswith("beside: 4 files of other kinds not opened (label files); no error")
+    assert report.verdict_text.startswith("beside: no error")
+    assert "4 files of other kinds not opened (label files)" in report.checked_text
     assert (report.status, report.exit_status) == ("pass", 0)
 
 

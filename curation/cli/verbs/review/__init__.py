@@ -165,7 +165,7 @@ def _status_lines(progress: Progress) -> list[Line]:
     return lines
 
 
-def export(*, folder: Folder, out: Annotated[Path, output_file(".jsonl")]) -> Answer:
+def export(*, folder: Folder, out: Annotated[Path, output_file(".jsonl", ".csv")]) -> Answer:
     """Write the current decisions to a file.
 
     Parameters

@@ -22,7 +22,7 @@ def summary(
     report: Annotated[DecisionReport, report_decisions],
     /,
     *,
-    out: Annotated[Path | None, output_file(".jsonl")] = None,
+    out: Annotated[Path | None, output_file(".jsonl", ".csv")] = None,
     strict: bool = False,
 ) -> Answer:
     """Summarise recorded decisions: counts, repeats, conflicts, agreement of reviewers, staleness.
