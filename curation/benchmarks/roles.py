@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from curation.benchmarks.registry import benchmarks, recipes
 from curation.core.errors import CurationWarning, ProtocolError
-from curation.core.wording import odd_names_text
 from curation.manifest.built_from import BuiltFrom
 from curation.manifest.disjoint import DISJOINT, SHOWN, Overlap, manifest_overlaps, source_overlaps
 from curation.manifest.header import Header
@@ -68,11 +66,7 @@ def require_disjoint(manifest: Manifest, sources: Mapping[str, Source], *, stack
 def require_disjoint_sources(
     sources: Mapping[str, Source], paths: Mapping[str, Path] | None = None, *, warn: bool = False
 ) -> None:
-    """Raise `ProtocolError` for images that two sources share; if asked, warn of signs, and of odd names of classes."""
-    counts = sum((source.boxes_by_class() for source in sources.values()), Counter[str]()) if warn else {}
-    if odd := odd_names_text(counts):
-        text = f"names of classes that may be mistakes, with their boxes: {odd}"
-        warnings.warn(text, CurationWarning, stacklevel=4)
+    """Raise `ProtocolError` for images that two sources are proven to share; warn of signs if asked."""
     for overlap in source_overlaps(sources, paths=paths):
         if overlap.proven:
             _refuse(overlap, list(sources), sources)

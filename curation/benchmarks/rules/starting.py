@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,8 +17,8 @@ from curation.benchmarks.roles import require_disjoint_sources
 from curation.benchmarks.rules.benchmark_file import RuleName, rule_module
 from curation.core.arguments import checked
 from curation.core.columns import distinct
-from curation.core.errors import ProtocolError, UsageError
-from curation.core.wording import plain_name, slug
+from curation.core.errors import CurationWarning, ProtocolError, UsageError
+from curation.core.wording import odd_names_text, plain_name, slug
 from curation.manifest.header import NAME
 from curation.sources.datasets import users_name
 from curation.sources.opening import open_slots
@@ -101,6 +103,9 @@ def start_benchmark(
     sources = open_slots(paths, slots, Reading(bad_boxes=bad_boxes))
     # Before the sources get different names, under which their ids could not be compared.
     require_disjoint_sources(sources, {use.partition("@")[0]: path for use, path in paths.items()}, warn=True)
+    if odd := odd_names_text(sum((each.boxes_by_class() for each in sources.values()), Counter[str]())):
+        text = f"names of classes that may be mistakes, with their boxes: {odd}"
+        warnings.warn(text, CurationWarning, stacklevel=3)
     options = StartOptions(name=name, n_tasks=n_tasks, exhaustive=exhaustive)
     return "\n".join(module.start(sources, options)).rstrip("\n") + "\n"
 

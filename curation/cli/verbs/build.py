@@ -111,9 +111,7 @@ def run_import(manifest: Annotated[Manifest, import_lists], /, *, out: Annotated
     lines += [Table("Lists", columns, rows)]
     lines += [figure_table(header.figures)] if header.figures else []
     lines += [f"  {note}" for note in header.notes]
-    checked = (
-        "every file and every list has the digest that the header states" if manifest.lists else "the header alone"
-    )
+    checked = "no file and no list differs from a stated digest" if manifest.lists else "the header alone"
     words = source_words(entry.name for entry in header.sources)
     lines += [f"written to {out}: {checked}", next_command("verify", out, *words)]
     data = {"folder": str(out), "lists": len(manifest.lists), **manifest_data(manifest)}
