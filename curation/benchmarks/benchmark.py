@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import msgspec
 
+from curation.benchmarks.rules.benchmark_file import SourceTable
 from curation.core.errors import CurationError, ProtocolError, UsageError
 from curation.core.json_text import decode_json
 from curation.core.reading import read_declaration
@@ -66,8 +67,12 @@ def fact(room: str, key: str, kind: type[Kind]) -> Kind:
 
 
 def declared_slots(room: str) -> tuple[SourceSlot, ...]:
-    """Return the sources that the file of a benchmark declares."""
-    return msgspec.convert(benchmark_facts(room)["benchmark"].get("slots", ()), tuple[SourceSlot, ...])
+    """Return the sources that the file of a benchmark declares, in its tables ``[sources.NAME]``."""
+    tables = msgspec.convert(benchmark_facts(room).get("sources", {}), dict[str, SourceTable])
+    return tuple(
+        SourceSlot(name, table.dataset, table.part, table.required, table.meaning, table.usual_part)
+        for name, table in tables.items()
+    )
 
 
 def within(room: str, name: str) -> str:

@@ -1,8 +1,10 @@
 """Every benchmark by name: those of this package, and those that other packages offer by an entry point.
 
 A file ``NAME.toml`` declares a benchmark; its rule is the module ``NAME.py`` or the package ``NAME``, if it has one.
-``[benchmark]`` holds what a `Benchmark` needs; its ``code`` says where the rule has the other fields (``NAME``, or
-``MODULE:NAME`` in a package). ``[published]`` and ``[selected]`` need no code (`curation.benchmarks.published`).
+``rule``, ``[sources]``, ``[classes]`` and the other tables of a user's file (`curation.benchmarks.rules`) mean what
+they mean there. ``[benchmark]`` holds what else a `Benchmark` needs; its ``code`` says where the rule has the other
+fields (``NAME``, or ``MODULE:NAME`` in a package). ``[published]`` and ``[selected]`` need no code
+(`curation.benchmarks.published`).
 ``[evaluation]`` names its ``engine`` and declares variants; those of open-world detection, the engine by default, are
 changes of the rules that most code shares. With the engine ``own`` the benchmark's module, or the module ``evaluation``
 of its package, has a function ``evaluate``, whose signature declares the options, and a
@@ -24,14 +26,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import msgspec
 
-from curation.benchmarks.benchmark import Benchmark, Parameter, benchmark_facts, declared_parameters, fact, within
+from curation.benchmarks.benchmark import (
+    Benchmark,
+    Parameter,
+    benchmark_facts,
+    declared_parameters,
+    declared_slots,
+    fact,
+    within,
+)
 from curation.benchmarks.rules.benchmark_file import RULES, rule_module
 from curation.core.arguments import checked
 from curation.core.entry_points import constants_of, entry_points, loading, package_name
 from curation.core.errors import UsageError
 from curation.core.wording import did_you_mean
 from curation.manifest.header import Header, Paper
-from curation.sources.source_specs import SourceSlot
 
 if TYPE_CHECKING:
     from curation.evaluation.measures import Measure
@@ -85,8 +94,6 @@ class _Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     code: dict[str, str] = {}
     name: str = ""
     order: int = 0
-    rule: str = ""
-    slots: tuple[SourceSlot, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     disjoint: tuple[tuple[str, str], ...] = ()
     shared: dict[str, dict[str, int]] = {}
@@ -196,7 +203,7 @@ def declared_benchmark(name: str) -> Benchmark:
     module = _module(name)
     facts = benchmark_facts(module)
     declaration = fact(module, "benchmark", _Declaration)
-    code: dict[str, Any] = {"slots": declaration.slots, "parameters": declared_parameters(module)}
+    code: dict[str, Any] = {"slots": declared_slots(module), "parameters": declared_parameters(module)}
     code |= {field: within(module, name) for field, name in declaration.code.items()}
     if "recipes" not in code and "published" in facts:
         code["recipes"] = partial(_recipes, name)
@@ -207,7 +214,7 @@ def declared_benchmark(name: str) -> Benchmark:
         name=declaration.name or name,
         paper=msgspec.convert(paper, Paper),
         summary=declaration.summary,
-        rule=declaration.rule,
+        rule=facts.get("rule", ""),
         parts=declaration.parts,
         page=declaration.page,
         disjoint=declaration.disjoint,

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from difflib import get_close_matches
 from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 
@@ -80,6 +81,8 @@ class SourceTable(_Table, frozen=True):
         Namespace of the image ids; by default the second word of the benchmark's name.
     part : str
         Part of a dataset root, such as ``test``.
+    usual_part : str
+        Of a root that offers several parts, where `part` is empty; by default the role.
     required : bool
         Whether every build needs it.
     meaning : str
@@ -93,6 +96,7 @@ class SourceTable(_Table, frozen=True):
     role: str = msgspec.field(default="", name="as")
     dataset: Annotated[str, Meta(pattern=r"^([a-z][a-z0-9_-]{0,31})?\Z")] = ""
     part: str = ""
+    usual_part: str = ""
     required: bool = True
     meaning: str = ""
     licence: str = ""
@@ -268,7 +272,12 @@ class BenchmarkFile(_Table, frozen=True):
         """The sources as a build takes them."""
         return tuple(
             SourceSlot(
-                name, self.dataset(name), table.part, table.required, table.meaning or self.role(name), self.role(name)
+                name,
+                self.dataset(name),
+                table.part,
+                table.required,
+                table.meaning or self.role(name),
+                table.usual_part or self.role(name),
             )
             for name, table in self.sources.items()
         )
@@ -315,8 +324,8 @@ class WrittenFile(BenchmarkFile, frozen=True):
     Attributes
     ----------
     extends : str
-        A file beside this one, or the name of a manifest, whose keys hold where this file has none. Never inherited
-        are name, paper, expect, published and cases.
+        A file beside this one, a benchmark of this package (``elephant``, or ``NAME/CASE``), or the name of a manifest,
+        whose keys hold where this file has none. Never inherited are name, paper, expect, published and cases.
     cases : dict of str to dict
         Tables of the same keys, laid over the file: ``curation build FILE.toml/KEY``.
     """
@@ -574,7 +583,7 @@ def _whole(path: Path, case: str, above: tuple[Path, ...] = ()) -> dict[str, Any
 def _extended(target: Any, path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
     """Return what a file inherits from another one, or from the file that a manifest holds."""
     where = f"{path}: extends"
-    expected = 'a file beside this one, such as "parts.toml", or the name of a manifest that a benchmark file made'
+    expected = 'a file beside this one, such as "parts.toml", a benchmark of a paper, or a manifest of a benchmark file'
     if not isinstance(target, str) or not target or len(above) > _DEEPEST:
         raise ProtocolError("The file cannot extend this", where=where, expected=expected, found=repr(target)[:80])
     other, case = file_and_case(str(path.parent / target))
@@ -582,6 +591,8 @@ def _extended(target: Any, path: Path, above: tuple[Path, ...]) -> dict[str, Any
         if (base := inside(path.parent, target.removesuffix(f"/{case}"))).resolve() in above:
             raise ProtocolError("A benchmark file extends itself", where=where, found=target[:80])
         tables = _whole(base, case, above)
+    elif packaged := _packaged(target):
+        tables = packaged
     else:
         text = load_manifest(target).header.rule.parameters.get("file", "")
         tables = msgspec.to_builtins(stated_in(text)) if isinstance(text, str) and text.startswith("{") else {}
@@ -590,6 +601,20 @@ def _extended(target: Any, path: Path, above: tuple[Path, ...]) -> dict[str, Any
                 "The manifest holds no benchmark file", where=where, expected=expected, found=target[:80]
             )
     return {key: each for key, each in tables.items() if key not in _OWN}
+
+
+def _packaged(target: str) -> dict[str, Any]:
+    """Return what a file inherits from a benchmark of this package, or from its case; nothing where there is none."""
+    name, _, case = target.partition("/")
+    file = files("curation.benchmarks").joinpath(f"{name}.toml")
+    if not re.fullmatch("[a-z][a-z0-9_]*", name) or not file.is_file():
+        return {}
+    tables = tomllib.loads(file.read_text(encoding="utf-8"))
+    cases = tables.get("cases", {})
+    if "rule" not in tables or (case and case not in cases):
+        return {}
+    keys = {field.encode_name for field in msgspec.structs.fields(BenchmarkFile)}
+    return _over({key: each for key, each in tables.items() if key in keys}, cases.get(case, {}))
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
