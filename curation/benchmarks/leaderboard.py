@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -489,6 +490,69 @@ def text(board: Leaderboard) -> str:
         facts = [textwrap.wrap(printable(fact), _FACT, break_on_hyphens=False) for fact in group.facts()]
         lines += [head, *(f"  {line}" for wrapped in facts for line in wrapped), *rest]
     return "\n".join(lines or ["The file holds no row."]) + "\n"
+
+
+def hub_entries(board: Leaderboard, dataset: str, method: str | None = None) -> list[dict[str, Any]]:
+    """Return the numbers of one method as the Hugging Face Hub takes them in ``.eval_results/NAME.yaml`` of its model.
+
+    Parameters
+    ----------
+    board : Leaderboard
+    dataset : str
+        Repository of the manifest that was scored, ``OWNER/NAME``, or ``OWNER/NAME@COMMIT``.
+    method : str, optional
+        Needed where the rows are of several methods.
+
+    Raises
+    ------
+    UsageError
+        No such method, or one of several has to be named; the dataset is no name of a repository.
+
+    References
+    ----------
+    huggingface/hub-docs, ``eval_results.yaml``.
+    """
+    repository, _, revision = dataset.partition("@")
+    if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository) or not re.fullmatch("[0-9a-f]{0,40}", revision):
+        expected = "OWNER/NAME or OWNER/NAME@COMMIT of the published manifest"
+        raise UsageError("The dataset is no repository", where="--dataset", expected=expected, found=dataset[:80])
+    rows = [(group, row) for group in board.groups for row in group.rows]
+    methods = dict.fromkeys(row.row.name for _, row in rows)
+    chosen = method or next(iter(methods), "")
+    if chosen not in methods or (method is None and len(methods) > 1):
+        raise UsageError(
+            "A model's file holds the numbers of one method",
+            where="--method",
+            expected=", ".join(methods)[:400] or "a file with rows",
+            found=method,
+        )
+    return [
+        {
+            "dataset": {
+                "id": repository,
+                "task_id": "/".join(filter(None, (group.key.protocol, group.key.part, group.key.variant, name))),
+                **({"revision": revision} if revision else {}),
+            },
+            "value": metric.value,
+            "notes": "; ".join(
+                filter(
+                    None,
+                    (
+                        f"{metric.unit}, {metric.better} is better",
+                        group.key.data,
+                        group.key.settings,
+                        row.notes,
+                        f"predictions {row.row.predictions}",
+                        group.key.evaluator,
+                    ),
+                )
+            ),
+        }
+        for group, row in rows
+        if row.row.name == chosen
+        for name, metric in row.row.metrics.items()
+        if metric.value is not None
+    ]
 
 
 FORMS: dict[str, Callable[[Leaderboard], str]] = {

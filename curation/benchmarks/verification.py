@@ -1,15 +1,16 @@
-"""`verify`: a manifest held against its digests, its sources, a rebuild, or a list that its authors published."""
+"""`verify`: a manifest against its digests, its sources, a rebuild or an authors' list; a result against its files."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from curation.benchmarks.building import parameters_of
 from curation.benchmarks.building import rebuild as rebuilt_now
 from curation.benchmarks.registry import find_benchmark
+from curation.benchmarks.rescoring import OPTIONS, ResultVerification, verify_result
 from curation.benchmarks.roles import is_published, is_told_only, overlaps_of, published_text
 from curation.core.arguments import checked
 from curation.core.errors import ManifestError, ProtocolError, SourceError, UsageError
@@ -148,14 +149,18 @@ def verify(
     rebuild: bool = False,
     published: Path | None = None,
     part: str | None = None,
+    detections: Annotated[Mapping[str, Path] | Path | None, "[NAME=]FILE"] = None,
+    scores: Annotated[Mapping[str, Path] | Path | None, "[NAME=]FILE"] = None,
+    truth: Annotated[Mapping[str, Path] | Path | None, "[NAME=]FILE"] = None,
+    inputs: Annotated[Mapping[str, Path] | None, "--input OPTION=FILE"] = None,
     reading: Reading | None = None,
-) -> Verification:
-    """Hold a manifest against its digests, and against whatever else is given.
+) -> Verification | ResultVerification:
+    """Hold a manifest against its digests, and against whatever else is given; or score a results.json again.
 
     Parameters
     ----------
     manifest : Manifest, str or Path
-        a folder, or NAME@VERSION of an available manifest
+        a folder, NAME@VERSION of an available manifest, or results.json of an evaluation
     sources : mapping of str to path or annotations, optional
         every count is recomputed from it (default: the files that the build remembers)
     strict : bool
@@ -166,13 +171,18 @@ def verify(
         an authors' list: .txt or .json
     part : str, optional
         the part to compare the published list with
+    detections, scores, truth : mapping of str to Path, or Path
+        with results.json: what it was made of
+    inputs : mapping of str to Path, optional
+        with results.json: another file, by its option, such as classes=FILE
     reading : Reading, optional
         How the sources are read.
 
     Raises
     ------
     UsageError
-        A published list without part, or the reverse; a source that the manifest does not know.
+        A published list without part, or the reverse; a source that the manifest does not know; inputs of a result
+        without a result.
 
     Examples
     --------
@@ -187,6 +197,16 @@ def verify(
             found="--published alone" if part is None else "--part alone",
             hint="`curation show MANIFEST` lists the parts; `curation import` checks a whole folder of lists",
         )
+    given = {name: _by_name(files) for name, files in zip(OPTIONS, (detections, scores, truth), strict=True)}
+    for key, file in (inputs or {}).items():
+        option, _, name = key.partition(".")
+        given.setdefault(option, {})[name] = file
+    if not isinstance(manifest, Manifest) and Path(manifest).suffix == ".json" and Path(manifest).is_file():
+        if sources or strict or rebuild or published:
+            raise UsageError("A result is scored again: it takes its own inputs alone", where=str(manifest))
+        return verify_result(Path(manifest), given)
+    if any(given.values()):
+        raise UsageError("Predictions are verified with the result that was made of them", expected="results.json")
     held = manifest if isinstance(manifest, Manifest) else load_manifest(manifest)
     findings, opened = verify_lists(held), dict[str, Source]()
     if sources or rebuild or (held.built_from and held.built_from.sources):
@@ -202,6 +222,10 @@ def verify(
         ids = held.ids(part)
         comparison = compare_with_published(ids, read_published_ids(published, ids))
     return Verification(held, tuple(findings), str(published or ""), part or "", comparison, compared)
+
+
+def _by_name(files: Mapping[str, Path] | Path | None) -> dict[str, Path]:
+    return {} if files is None else {"": files} if isinstance(files, Path) else dict(files)
 
 
 def _disjoint(

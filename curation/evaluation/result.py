@@ -33,11 +33,12 @@ long for JSON, and only tables and figures need. `curation.evaluation.inputs` re
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
@@ -158,6 +159,8 @@ class Result:
         What a reader must know, doubts about files first.
     warnings : tuple of str
         Every warning of the evaluation (see `with_warnings`): those of its inputs, then the notes.
+    call : dict
+        Arguments of the evaluation other than defaults (see `stated_call`), by which `curation.verify` scores again.
 
     Examples
     --------
@@ -186,6 +189,7 @@ class Result:
         doubts = [f"{file['name']}: {file['doubt']}" for file in files if isinstance(file, Mapping) and "doubt" in file]
         self.notes = tuple(dict.fromkeys([*doubts, *notes]))
         self.warnings = self.notes
+        self.call: dict[str, Any] = {}
         self._columns = columns
 
     @cached_property
@@ -402,7 +406,7 @@ class Result:
         data = {**self.data, "scored": [_record(scored) for scored in self.scored]}
         for table in self._tidy(lambda tidy: tidy.json):
             data[table.name] = table.records()
-        return {**data, "schema": SCHEMA, "measures": self._measures.records()}
+        return {**data, "call": self.call, "schema": SCHEMA, "measures": self._measures.records()}
 
     def _tidy(self, is_selected: Callable[[Tidy], bool]) -> list[Table]:
         return [tidy.table(self.scored, self.report.places) for tidy in self.report.tidy if is_selected(tidy)]
@@ -509,6 +513,7 @@ class Result:
 
 def with_warnings(evaluate: Callable[Given, Evaluated]) -> Callable[Given, Evaluated]:
     """Return an evaluation whose result holds each of its warnings, and that raises each as a Python warning, once."""
+    signature = inspect.signature(evaluate)
 
     @wraps(evaluate)
     def call(*args: Given.args, **kwargs: Given.kwargs) -> Evaluated:
@@ -526,12 +531,60 @@ def with_warnings(evaluate: Callable[Given, Evaluated]) -> Callable[Given, Evalu
                     warnings.warn_explicit(record.message, record.category, record.filename, record.lineno)
             for text, category in texts.items():
                 warn_caller(text, category)
+        result.call = stated_call(signature, signature.bind(*args, **kwargs).arguments)
         result.warnings = (*texts, *(note for note in result.notes if note not in texts))
         for text in result.warnings[len(texts) :]:
             warn_caller(text, ResultWarning)
         return result
 
     return call
+
+
+def stated_call(signature: inspect.Signature, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments of an evaluation as JSON states them, without defaults: of a file its name alone.
+
+    Examples
+    --------
+    >>> def evaluate(truth, detections, variant="clean", task=None): ...
+    >>> arguments = {"truth": Path("data/val.json"), "detections": {"t1": Path("t1.json")}, "variant": "all"}
+    >>> call = stated_call(inspect.signature(evaluate), arguments)
+    >>> call["truth"], call["detections"], call["variant"]
+    ({'file': 'val.json'}, {'t1': {'file': 't1.json'}}, 'all')
+    """
+    defaults = {name: parameter.default for name, parameter in signature.parameters.items()}
+    return {
+        name: _stated(Path(value) if name == "manifest" and isinstance(value, str) and Path(value).exists() else value)
+        for name, value in arguments.items()
+        if value is not defaults[name] and value not in ((), {}) and value != defaults[name]
+    }
+
+
+def _stated(value: Any) -> Any:
+    """Return an argument as JSON states it; of an object in memory its class."""
+    if isinstance(value, Path):
+        return {"file": value.name}
+    if isinstance(value, Mapping):
+        return {str(key): _stated(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_stated(each) for each in value]
+    if is_options(type(value)):
+        usual = {each.name: each.default for each in fields(value)}
+        stated = {name: getattr(value, name) for name in usual if getattr(value, name) != usual[name]}
+        return {name: _stated(each) for name, each in stated.items()}
+    if isinstance(value, bool | int | float | str | None):
+        return value
+    header = getattr(value, "header", None)
+    return f"{header.name}@{header.version}" if header else {"file": f"({type(value).__name__})"}
+
+
+def is_options(kind: Any) -> bool:
+    """Return whether a class is a record of options: a dataclass of keywords alone."""
+    return is_dataclass(kind) and all(field.kw_only for field in fields(kind))
+
+
+def is_file_entry(value: Any) -> bool:
+    """Return whether a value of `stated_call` stands for a file."""
+    return isinstance(value, dict) and [*value] == ["file"] and isinstance(value["file"], str)
 
 
 def schema_text() -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 import curation
 from curation.benchmarks.findmeifyoucan.evaluation import OodOptions
@@ -102,6 +103,22 @@ def test_the_table_and_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "cut off" in shown.err
     assert main(["leaderboard", str(path), "--metric", "AWI@0.3", "--out", str(page)]) == 0
     assert page.read_text().startswith("<!doctype html>")
+
+
+def test_the_file_of_a_model_on_the_hub(tmp_path: Path, shell: Shell) -> None:
+    hub = pytest.importorskip("huggingface_hub")
+    path = write_rows(tmp_path / "rows.jsonl", row_data("ours", 0.125), row_data("theirs", 0.5))
+    words = ("leaderboard", path, "--dataset", "me/parts@0a1b", "--format", "hub")
+    assert "ours, theirs" in shell.err(*words)
+    entries = hub.parse_eval_result_entries(yaml.safe_load(shell.out(*words, "--method", "ours")))
+    assert {(entry.dataset_id, entry.dataset_revision) for entry in entries} == {("me/parts", "0a1b")}
+    assert 0.125 in [entry.value for entry in entries]
+    assert all("sha256:" in entry.notes for entry in entries)
+    out = tmp_path / "ours.yaml"
+    shell.out("leaderboard", path, "--dataset", "me/parts", "--method", "theirs", "--out", out)
+    assert len(yaml.safe_load(out.read_text())) == len(entries)
+    assert "go together" in shell.err("leaderboard", path, "--format", "hub")
+    assert "no repository" in shell.err("leaderboard", path, "--format", "hub", "--dataset", "me", "--method", "ours")
 
 
 SCORES = ("msp", "energy", "gen", "knn", "mahalanobis", "ddu", "ash_s", "dice", "react", "dice_react", "vim", "lard")

@@ -1,22 +1,36 @@
-"""``curation verify``: a manifest against its digests, its sources, a rebuild, or a list that authors published."""
+"""``curation verify``: a manifest against digests, sources, a rebuild or an authors' list; a result, scored again."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import Annotated
 
+from curation.benchmarks.rescoring import ResultVerification
 from curation.benchmarks.verification import Verification, verify
 from curation.cli.output import Amount, Answer, Line, Table, counted_examples
 from curation.manifest.verify import Finding
 
+_SHOWN = 20
+"""Differences of a result that are printed without --all."""
 
-def run(made: Annotated[Verification, verify], /, *, amount: Amount) -> Answer:
-    """Check a manifest against its digests, its sources, or an authors' list.
+
+def run(made: Annotated[Verification | ResultVerification, verify], /, *, amount: Amount) -> Answer:
+    """Check a manifest against its digests, its sources, or an authors' list; or a results.json by scoring again.
 
     Failures and notes are told, or with ``--all`` every finding. Exit status 0: none is a failure; 1: one is; 2: a
     file cannot be read, or the command is wrong.
     """
-    return Answer(made.as_data(), _lines(made, amount), int(not made.ok))
+    lines = _result_lines(made, amount) if isinstance(made, ResultVerification) else _lines(made, amount)
+    return Answer(made.as_data(), lines, int(not made.ok))
+
+
+def _result_lines(made: ResultVerification, amount: Amount) -> list[Line]:
+    if made.ok or amount.quiet:
+        return [made.verdict]
+    rows = made.differences if amount.all else made.differences[:_SHOWN]
+    more = len(made.differences) - len(rows)
+    note = [f"and {more} more: --all prints every one"] * bool(more)
+    return [Table(made.file, ("where", "in the file", "now"), rows), *note, made.verdict]
 
 
 def _lines(made: Verification, amount: Amount) -> list[Line]:
