@@ -75,12 +75,19 @@ def section(name: str, members: list[Manifest]) -> str:
     return "\n".join([*lines, ""])
 
 
+def digests() -> str:
+    """Return the digest of each version of each manifest, by name."""
+    folders = manifest_folders([ROOT / "manifests"])
+    lines = [f"{name} {load_manifest(name).digest}" for name in sorted(folders)]
+    title = "## Digests\n\nA published manifest is never edited: a fix is a new version, and both stay.\n\n"
+    return title + "\n".join(["```text", *lines, "```"])
+
+
 def page() -> str:
     """Return the page with the tables as they should be."""
     families = groupby(manifests(), key=lambda manifest: manifest.header.name.partition("/")[0])
-    return with_tables(
-        PAGE, BEGIN, "\n".join(section(name, list(members)) for name, members in families).rstrip() + "\n"
-    )
+    sections = [section(name, list(members)) for name, members in families]
+    return with_tables(PAGE, BEGIN, "\n".join([*sections, digests()]) + "\n")
 
 
 if __name__ == "__main__":
