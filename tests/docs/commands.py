@@ -7,6 +7,9 @@ from collections.abc import Iterator
 
 from curation.cli import whole_parser
 
+_MOST_ON_A_PAGE = 10
+_FOUND_LATE = "---\nsearch:\n  boost: 0.2\n---\n\n"
+"""A page of options is found after the page that explains the measure."""
 _MARK = re.compile(r"([*\[\]_`])")
 
 
@@ -31,20 +34,24 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
         yield from (f"    * {_plain(key)}" for key in keys)
 
 
-def _sections(parser: argparse.ArgumentParser, level: int) -> Iterator[str]:
-    """Yield the lines of a command, then of those below it."""
+def _sections(parser: argparse.ArgumentParser, level: int, apart: bool = False) -> Iterator[str]:
+    """Yield the lines of a command, then of those below it, or links to their own pages where these are `apart`."""
     below = _below(parser)
     yield from (f"{'#' * level} {parser.prog}", "", _plain(parser.description or ""), "")
     if not below:
         usage = " ".join(parser.format_usage().split()).removeprefix("usage: ")
         yield from ("```text", *_wrapped(usage), "```", "", *_options(parser), "")
-    for one in below.values():
-        yield from _sections(one, level + 1)
+    for name, one in below.items():
+        if apart:
+            page, summary = f"{parser.prog.split()[-1]}-{name}.md", _plain(one.description or "").splitlines()[0]
+            yield f"* [`{one.prog}`]({page}): {summary}"
+        else:
+            yield from _sections(one, level + 1)
 
 
 def _wrapped(usage: str, width: int = 75) -> Iterator[str]:
     line = ""
-    for part in re.findall(r"\[[^\]]*\](?: \.\.\.\])?|\S+", usage):
+    for part in re.findall(r"(?:\[(?:[^\[\]]|\[[^\]]*\])*\]|[^\s\[\]])+", usage):
         if line and len(line) + len(part) + 1 > width:
             yield line
             line = "   "
@@ -53,5 +60,11 @@ def _wrapped(usage: str, width: int = 75) -> Iterator[str]:
 
 
 def pages() -> dict[str, str]:
-    """Return the page of each verb, by verb."""
-    return {verb: "\n".join(_sections(parser, 1)) for verb, parser in _below(whole_parser()).items()}
+    """Return the page of each verb, by verb; each benchmark that is evaluated has one of its own."""
+    made = {}
+    for verb, parser in _below(whole_parser()).items():
+        below = _below(parser)
+        apart = len(below) > _MOST_ON_A_PAGE
+        made[verb] = "\n".join(_sections(parser, 1, apart))
+        made |= {f"{verb}-{name}": _FOUND_LATE + "\n".join(_sections(one, 1)) for name, one in below.items() if apart}
+    return made

@@ -42,6 +42,7 @@ def on_files(files: Files, config: Any) -> Files:
     files.append(File.generated(config, "api.md", content=_reference()))
     for verb, content in commands.pages().items():
         files.append(File.generated(config, f"commands/{verb}.md", content=content))
+    files.append(File.generated(config, "llms.txt", content="\n".join(_for_language_models(config))))
     return files
 
 
@@ -77,12 +78,34 @@ def _notebook(files: Files, config: Any, path: Path) -> Iterator[str]:
         yield f"```python\n{source}\n```\n"
         for place, output in enumerate(cell.get("outputs", ())):
             data = output.get("data", {})
-            if "image/png" in data:
-                name = f"notebooks/{path.stem}-{number}-{place}.png"
-                files.append(File.generated(config, name, content=base64.b64decode(data["image/png"])))
+            kind = next((kind for kind in ("image/png", "image/jpeg") if kind in data), "")
+            if kind:
+                name = f"notebooks/{path.stem}-{number}-{place}.{kind.removeprefix('image/')}"
+                files.append(File.generated(config, name, content=base64.b64decode(data[kind])))
                 yield f"![What the cell above draws]({Path(name).name})\n"
+            elif "text/html" in data:
+                # A blank line would end the HTML amid the table.
+                lines = filter(str.strip, "".join(data["text/html"]).splitlines())
+                yield "\n".join(['<div class="output">', *lines, "</div>", ""])
+            elif "text/markdown" in data:
+                yield "".join(data["text/markdown"]) + "\n"
             elif text := "".join(data.get("text/plain", output.get("text", ""))).rstrip():
                 yield f"````text\n{text}\n````\n"
+
+
+def _for_language_models(config: Any) -> Iterator[str]:
+    """Yield the lines of ``llms.txt`` (llmstxt.org): name, summary, and a link to each page of docs/ with its title."""
+    yield from (f"# {config['site_name']}", "", f"> {config['site_description']}", "")
+    for section in config["nav"]:
+        for title, entries in section.items():
+            names = [name for name in (entries if isinstance(entries, list) else [entries]) if isinstance(name, str)]
+            pages = [ROOT / "docs" / name for name in names if (ROOT / "docs" / name).is_file()]
+            if pages:
+                yield from (f"## {title}", "")
+                for page in pages:
+                    heading = page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+                    yield f"- [{heading}]({page.stem}.html)"
+                yield ""
 
 
 def _reference() -> str:

@@ -1,6 +1,7 @@
 """The documentation site builds strictly, holds every page, and a stranger finds in it what he asks for."""
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -9,6 +10,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 import yaml
@@ -84,3 +86,17 @@ def test_a_stranger_finds_by_search(site: str, browser_page: Any) -> None:
         if folder := os.environ.get("CURATION_SCREENSHOTS"):
             browser_page.wait_for_timeout(500)
             browser_page.screenshot(path=str(Path(folder) / f"search-{asked}.png"))
+
+
+@pytest.mark.slow
+def test_notebooks_show_tables_and_photos_and_models_find_the_pages(site: str) -> None:
+    def text(name: str) -> str:
+        with urlopen(f"{site}/{name}") as answer:  # noqa: S310
+            return str(answer.read().decode())
+
+    notebooks = [text(f"notebooks/{path.stem}.html") for path in (ROOT / "notebooks").glob("*.ipynb")]
+    assert not [page for page in notebooks if "IPython.core.display" in page]
+    assert any('<div class="output">' in page for page in notebooks)
+    listed = re.findall(r"\((\w+\.html)\)", text("llms.txt"))
+    assert {"own_benchmark.html", "review.html"} <= {*listed}
+    assert all(text(name).startswith("<!doctype html>") for name in listed)
