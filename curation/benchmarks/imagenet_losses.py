@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from curation.core.errors import MissingExtraError, UsageError
+from curation.core.errors import MissingExtraError, UsageError, install_command
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -184,7 +184,5 @@ def _torch() -> ModuleType:
     try:
         import torch
     except ImportError:
-        raise MissingExtraError(
-            "The losses need torch, which is not installed", hint="pip install 'curation[clip]'"
-        ) from None
+        raise MissingExtraError("The losses need torch, which is not installed", hint=install_command("clip")) from None
     return torch

@@ -43,8 +43,7 @@ RETIRED: Mapping[str, str] = {
     "without related": "--without NAME=LIST, with a list of the images of related classes",
     "rai-template": "leave it out: publish names the statements that are missing, and --rai FILE states them",
     "set unknown_id": "leave it out: unknown is -1, or beside indices with tasks the number of classes",
-    "engine": "leave it out: hotcoco computes COCO AP where it is installed (pip install 'curation[fast]'), else "
-    "pycocotools",
+    "engine": "leave it out: hotcoco computes COCO AP where it is installed (pip install hotcoco), else pycocotools",
     "synset-map": "leave it out, and name the related categories by --near NAME=A,B",
     "only-proposed": "leave it out: images without a proposal come last",
     "lines": "leave it out: decisions apply to manifests, and `curation export` writes the parts of one",

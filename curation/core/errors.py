@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import sys
 import warnings
+from importlib.metadata import requires
 from typing import Any
 
 _PACKAGE = __name__.partition(".")[0]
@@ -84,7 +87,17 @@ class MissingFileError(CurationError):
 
 
 class MissingExtraError(CurationError):
-    """An optional package is needed and not installed."""
+    """An optional package is needed and not installed; see `install_command` for its hint."""
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs the packages of an extra, by their own names.
+
+    They are named one by one: where this package came from a checkout or a wheel, no index has it.
+    """
+    marker = re.compile(rf"extra == ['\"]{re.escape(extra)}['\"]")
+    needed = [text.partition(";")[0].strip() for text in requires(_PACKAGE) or () if marker.search(text)]
+    return f"pip install {shlex.join(needed)}"
 
 
 class OverwriteError(CurationError):

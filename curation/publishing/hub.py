@@ -14,7 +14,14 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from curation.core.arguments import checked
-from curation.core.errors import CurationError, MissingExtraError, PublicationMismatchError, PublishError, UsageError
+from curation.core.errors import (
+    CurationError,
+    MissingExtraError,
+    PublicationMismatchError,
+    PublishError,
+    UsageError,
+    install_command,
+)
 from curation.core.files import read_bytes
 from curation.core.writing import publishing_folder
 from curation.manifest.header import DIGEST, VERSION
@@ -62,7 +69,7 @@ class HubRepository:
             from huggingface_hub import HfApi
         except ImportError:
             raise MissingExtraError(
-                "Publishing and pulling need huggingface_hub", hint="pip install 'curation[publish]'"
+                "Publishing and pulling need huggingface_hub", hint=install_command("publish")
             ) from None
         self.api = HfApi(endpoint=self.endpoint, library_name="curation")
 

@@ -23,7 +23,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from curation.core.errors import CurationError, CurationWarning, DamagedFileError, MissingExtraError, MissingFileError
+from curation.core.errors import (
+    CurationError,
+    CurationWarning,
+    DamagedFileError,
+    MissingExtraError,
+    MissingFileError,
+    install_command,
+)
 from curation.core.files import files_below, missing_path, open_binary
 from curation.core.tables import grouped
 from curation.core.wording import counted, examples
@@ -254,9 +261,7 @@ def size_of_photo(path: Path, error: type[CurationError] = DamagedFileError) -> 
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError:
-        raise MissingExtraError(
-            "Reading the size of photos needs Pillow", hint="pip install 'curation[photos]'"
-        ) from None
+        raise MissingExtraError("Reading the size of photos needs Pillow", hint=install_command("photos")) from None
     # Only the header is read, so a photo that would unpack to gigabytes does no harm.
     limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
     quiet = warnings.catch_warnings(action="ignore")
@@ -314,7 +319,7 @@ def decode_photo(data: bytes) -> Image:
     try:
         from PIL import Image
     except ImportError:
-        raise MissingExtraError("Reading photos needs Pillow", hint="pip install 'curation[photos]'") from None
+        raise MissingExtraError("Reading photos needs Pillow", hint=install_command("photos")) from None
     try:
         with Image.open(io.BytesIO(data)) as photo:
             width, height = photo.size

@@ -24,7 +24,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from curation.core.engines.shards import Block, Entry, Shards, Step, begin, finish, finished_entry, write_shard
-from curation.core.errors import CurationError, EngineError, MissingExtraError, UsageError
+from curation.core.errors import CurationError, EngineError, MissingExtraError, UsageError, install_command
 from curation.core.writing import locked, make_folder
 
 EngineName = Literal["local", "ray"]
@@ -310,7 +310,7 @@ def _ray(workers: int | None) -> Iterator[Any]:
     try:
         import ray
     except ImportError:
-        raise MissingExtraError("The engine ray is not installed", hint="pip install 'curation[ray]'") from None
+        raise MissingExtraError("The engine ray is not installed", hint=install_command("ray")) from None
     is_connected = ray.is_initialized()
     if not is_connected:
         address = os.environ.get("RAY_ADDRESS")

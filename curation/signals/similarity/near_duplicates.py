@@ -23,7 +23,7 @@ import numpy.typing as npt
 from curation.core.arguments import Workers, checked
 from curation.core.engines.running import run_step
 from curation.core.engines.shards import Step
-from curation.core.errors import CurationWarning, MissingExtraError, UsageError
+from curation.core.errors import CurationWarning, MissingExtraError, UsageError, install_command
 from curation.core.wording import counted
 from curation.signals.similarity.neighbors import Pairs
 from curation.sources.corpus import corpus_blocks, listed_blocks, photo_data
@@ -143,9 +143,7 @@ def _phash() -> Callable[[Any], Any]:
         import imagehash
         from PIL import Image as Image
     except ImportError:
-        raise MissingExtraError(
-            "Comparing photos needs Pillow and ImageHash", hint="pip install 'curation[photos]'"
-        ) from None
+        raise MissingExtraError("Comparing photos needs Pillow and ImageHash", hint=install_command("photos")) from None
     phash: Callable[[Any], Any] = imagehash.phash
     return phash
 

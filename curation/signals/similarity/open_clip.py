@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from curation.core.canonical import sha256_of_bytes, sha256_of_file
-from curation.core.errors import EncoderError, MissingExtraError, MissingFileError
+from curation.core.errors import EncoderError, MissingExtraError, MissingFileError, install_command
 from curation.core.files import read_bytes
 from curation.core.json_text import decode_json
 from curation.signals.similarity.embeddings import EncoderIdentity, Vectors
@@ -294,7 +294,7 @@ def import_open_clip() -> Any:
     except ImportError:
         raise MissingExtraError(
             "Encoding with CLIP needs torch, torchvision and open_clip",
-            hint="pip install 'curation[clip]'; or --encoder colour, which needs neither",
+            hint=f"{install_command('clip')}; or --encoder colour, which needs neither",
         ) from None
     return open_clip
 

