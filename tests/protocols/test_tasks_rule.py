@@ -171,6 +171,20 @@ def test_a_wrong_file_is_one_error_that_names_line_and_key(
     assert all(word in str(caught.value) for word in words), caught.value
 
 
+def test_a_first_source_needs_a_second_task(tmp_path: Path) -> None:
+    """Its images are those of the first task, or come before those of later tasks."""
+    draw(tmp_path)
+    file = FILE.replace("test = {", 'first = { as = "first-test", dataset = "other" }\ntest = {')
+    one_task = file.replace('[[classes.tasks]]\nname = "t2"\nclasses = ["nut"]\n', "").replace("[expect]", "[other]")
+    (tmp_path / "mine.toml").write_text(
+        one_task.partition("[other]")[0].replace('["bolt", "gear"]', '["bolt", "gear", "nut"]')
+    )
+    sources = {name: tmp_path / f"{name}.json" for name in ("train", "test")} | {"first": tmp_path / "test.json"}
+    with pytest.raises(CurationError, match="inconsistent") as caught:
+        curation.build(tmp_path / "mine.toml", sources=sources)
+    assert "second task" in str(caught.value)
+
+
 def test_followed_hints_build(tmp_path: Path) -> None:
     """The number that an error about validation images names, and the table of aliases, are what helps."""
     draw(tmp_path)

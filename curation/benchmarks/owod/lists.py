@@ -68,7 +68,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
             "The published validation list is not given",
             where="--set val=published",
             expected=f"--source {split.val_list}=all_task_val.txt",
-            hint="it is the authors' own file, drawn without a stated seed: nobody can make it again",
+            hint="it is the authors' own file, drawn without a stated seed: it cannot be drawn again",
         )
     if is_listed and not is_published:
         raise ProtocolError(

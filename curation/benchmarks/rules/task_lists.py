@@ -611,7 +611,7 @@ def _nearest(name: str, names: list[str]) -> list[str]:
 
 
 def _hint_for(strangers: list[str], names: list[str]) -> str:
-    """Return what to do about classes that no task of a user's file names: it has a place for each of them."""
+    """Return the keys of the file in which classes that no task names can be stated."""
     pairs = [(known, other) for other in strangers[:20] for known in _nearest(other, names)]
     same = [pair for pair in pairs if pair[0].casefold() == pair[1].casefold()]
     rows = "; ".join(f"{_quoted(known)} = [{_quoted(other)}]" for known, other in (same or pairs)[:5])

@@ -123,6 +123,8 @@ def _problems(file: BenchmarkFile) -> Iterator[tuple[str, str, str]]:
         yield "[sources]", f"{expected} (beside train: first-train, first-test, val-list)", sources[:200]
     if not split.tasks:
         yield "tasks", "at least one task", "none"
+    if len(split.tasks) == 1 and {"first-train", "first-test"} & {*roles}:
+        yield "[sources]", "a second task, beside first-train and first-test", "one task"
     for task in split.tasks:
         if not re.fullmatch(PART_NAME, f"{task.name}-finetune") or not re.fullmatch(PART_NAME, task.name):
             yield "tasks: name", "up to 55 lower-case letters and digits, such as t1", repr(task.name[:80])
