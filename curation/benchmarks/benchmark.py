@@ -67,8 +67,10 @@ def fact(room: str, key: str, kind: type[Kind]) -> Kind:
 
 
 def declared_slots(room: str) -> tuple[SourceSlot, ...]:
-    """Return the sources that the file of a benchmark declares, in its tables ``[sources.NAME]``."""
-    tables = msgspec.convert(benchmark_facts(room).get("sources", {}), dict[str, SourceTable])
+    """Return the sources that the file of a benchmark declares, in its tables ``[sources.NAME]`` and those of cases."""
+    facts = benchmark_facts(room)
+    listed = [table.get("sources", {}) for table in (facts, *facts.get("cases", {}).values())]
+    tables = msgspec.convert({name: table for each in listed for name, table in each.items()}, dict[str, SourceTable])
     return tuple(
         SourceSlot(name, table.dataset, table.part, table.required, table.meaning, table.usual_part)
         for name, table in tables.items()
@@ -270,9 +272,6 @@ class Benchmark:
         sources that are available.
     choose_slots : callable or None
         ``choose_slots(parameters)``: the sources that these parameters need, where they are not always `slots`.
-    task_settings : callable or None
-        ``task_settings(path)``: the parameters that a file of ``--tasks`` stands for, as texts by name. None where no
-        task file is taken.
     recorded_decisions : callable or None
         ``recorded_decisions(path, allow_conflicts)``: a file of ``--decisions`` as the parameter ``decisions`` holds
         it, and what contradicts itself in it, in words. None where no decisions are replayed.
@@ -301,7 +300,6 @@ class Benchmark:
     build: Deferred[Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest] | None] = Deferred(None)
     declare: Deferred[Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest] | None] = Deferred(None)
     choose_slots: Deferred[Callable[[Mapping[str, Any]], tuple[SourceSlot, ...]] | None] = Deferred(None)
-    task_settings: Deferred[Callable[[Path], dict[str, str]] | None] = Deferred(None)
     recorded_decisions: Deferred[Callable[[Path, bool], tuple[str, tuple[str, ...]]] | None] = Deferred(None)
     recipes: Deferred[Mapping[str, Callable[[], Header]]] = Deferred({})
     formats: Deferred[tuple[Format, ...]] = Deferred(())

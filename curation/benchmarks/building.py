@@ -42,7 +42,6 @@ def build(
     sources: Sources | None = None,
     *,
     parameters: Annotated[Mapping[str, Annotated[Setting, str]] | None, "--set KEY=VALUE"] = None,
-    tasks: Path | None = None,
     decisions: Path | None = None,
     allow_conflicts: bool = False,
     name: str = "",
@@ -63,8 +62,6 @@ def build(
         ``curation list BENCHMARK`` names those of a benchmark
     parameters : mapping of str to str
         a parameter of the benchmark
-    tasks : Path or str, optional
-        TOML or JSON: your own tasks in the earlier form (owod)
     decisions : Path or str, optional
         recorded decisions to replay: jsonl, csv, or the authors' manual_selection (findmeifyoucan)
     allow_conflicts : bool
@@ -114,11 +111,11 @@ def build(
     is_file = toml.suffix.lower() == ".toml"
     rule = rule_of(str(benchmark)) if is_file else ""
     if rule:
-        if settings or tasks or declare:
+        if settings or declare:
             raise UsageError(
                 "A benchmark file holds its own parameters",
                 where=str(benchmark),
-                expected="no --set, --tasks or --header-only",
+                expected="no --set or --header-only",
                 hint="write them into [parameters] of the file",
             )
         known, settings = find_benchmark(rule), {"file": read_benchmark_file(str(benchmark))}
@@ -131,7 +128,7 @@ def build(
             listed = build_lists(str(benchmark), folder, opened)
             return _in_words(remembering(listed, opened, images, reading), name, version, notes, source_notes or {})
     elif is_file:
-        if settings or tasks or decisions or declare or set(sources or {}) != {LISTS}:
+        if settings or decisions or declare or set(sources or {}) != {LISTS}:
             raise UsageError(
                 "A benchmark of published lists is built of these alone",
                 where=str(benchmark),
@@ -144,15 +141,13 @@ def build(
     declared = None
     if known is None:
         declared = _header_only(benchmark)
-        if settings or tasks or declare or name or version:
+        if settings or declare or name or version:
             raise UsageError(
                 "A header-only manifest has its own parameters, name and version",
                 where=_target_name(benchmark),
                 hint=f"curation build {declared.header.rule.protocol} … for other ones",
             )
         known = find_benchmark(declared.header.rule.protocol)
-    if tasks is not None:
-        settings = _task_settings(known, settings, tasks) | settings
     replayed = "" if decisions is None else _replayed(known, settings, decisions, allow_conflicts)
     if declared is not None:
         opened = _opened(known, sources, parameters_of(declared.header), _target_name(benchmark), reading)
@@ -308,17 +303,6 @@ def _header_only(benchmark: str | Path | Manifest) -> Manifest:
     return declared
 
 
-def _task_settings(protocol: Benchmark, settings: Mapping[str, str], path: Path) -> dict[str, str]:
-    if protocol.task_settings is None:
-        raise UsageError("The benchmark takes no task file", where=f"--tasks {path}", hint="curation build owod …")
-    if replaced := sorted({"split", "tasks"} & set(settings)):
-        raise UsageError("--tasks FILE replaces this parameter", where=f"--set {replaced[0]}")
-    # A size asked for wins over a file without validation lists.
-    return {
-        key: text for key, text in protocol.task_settings(path).items() if key != "val" or "val_size" not in settings
-    }
-
-
 def _replayed(protocol: Benchmark, settings: Mapping[str, str], path: Path, allow_conflicts: bool) -> str:
     """Return recorded decisions as the parameter of the benchmark holds them; contradictory ones are a warning."""
     where = f"--decisions {path}"
@@ -347,14 +331,11 @@ def _opened(
     from curation.publishing.formats.coco import disagreeing_ids
 
     slots = protocol.slots_for(parameters)
-    has_task_file = protocol.task_settings is not None and not parameters.get("tasks")
-    hint = (
-        f"curation list {protocol.name}" + "; your own tasks: a file that `curation init tasks` writes" * has_task_file
-    )
+    is_packaged = protocol.rule and protocol.name not in RULES
+    hint = f"curation list {protocol.name}" + f"; your own data: `curation init {protocol.rule}`" * bool(is_packaged)
     sources = open_slots(raw_sources or {}, slots, reading or Reading(), hint=hint)
     needed = [slot for slot in slots if slot.part or not declared]
-    tasks = " --tasks FILE" if parameters.get("tasks") else ""
-    require_slots(needed, sources, f"curation build {target}{tasks}", "--out DIR")
+    require_slots(needed, sources, f"curation build {target}", "--out DIR")
     for text in disagreeing_ids(sources):
         warnings.warn(text, CurationWarning, stacklevel=4)
     return sources

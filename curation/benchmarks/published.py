@@ -29,7 +29,7 @@ from curation.benchmarks.parts import (
     unread_entry,
     voc_classes,
 )
-from curation.benchmarks.rules.benchmark_file import ListedPart
+from curation.benchmarks.rules.benchmark_file import ListedPart, entries_by_role
 from curation.core.errors import ProtocolError
 from curation.core.reading import read_declaration
 from curation.manifest.header import (
@@ -129,56 +129,30 @@ class PublishedLists(_Lists, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     pinned: dict[str, tuple[int, str]] = {}
 
 
-def drafts(
-    room: str, *, aliases: Mapping[str, str] | None = None, exhaustive: Mapping[str, tuple[str, ...]] | None = None
-) -> dict[str, Callable[[], Header]]:
+def drafts(room: str, aliases: Mapping[str, str] | None = None) -> dict[str, Callable[[], Header]]:
     """Return the drafts of all published lists of a room, by the name of the manifest that they make.
 
     Parameters
     ----------
     room : str
         Package of the room.
-    aliases, exhaustive : mapping
-        See `task_classes` and `draft`.
+    aliases : mapping of str to str, optional
+        Another name of a class of the tasks.
     """
     facts = benchmark_facts(room)
     return {
-        lists["name"]: partial(_draft_with_tasks, facts, key, aliases or {}, exhaustive)
+        lists["name"]: partial(_draft_with_tasks, facts, key, aliases or {})
         for key, lists in facts["published"].items()
     }
 
 
-def _draft_with_tasks(
-    facts: Mapping[str, Any],
-    key: str,
-    aliases: Mapping[str, str],
-    exhaustive: Mapping[str, tuple[str, ...]] | None = None,
-) -> Header:
-    tasks = tasks_in(facts).get(facts["published"][key].get("tasks", ""), ())
-    classes = task_classes(tasks, aliases) if tasks else ()
-    return draft(facts, key, classes=classes, tasks=tasks, exhaustive=exhaustive)
-
-
-def declared_tasks(room: str) -> dict[str, tuple[TaskEntry, ...]]:
-    """Return the tasks of each table ``[tasks.KEY]`` of a room's facts, with the classes that they introduce."""
-    return tasks_in(benchmark_facts(room))
-
-
-def tasks_in(facts: Mapping[str, Any]) -> dict[str, tuple[TaskEntry, ...]]:
-    """Return the tasks of each table ``[tasks.KEY]`` of some facts, with the classes that they introduce."""
-    return {
-        key: tuple(TaskEntry(name=name, introduced=tuple(names)) for name, names in tasks.items())
-        for key, tasks in facts.get("tasks", {}).items()
-    }
-
-
-def task_classes(tasks: tuple[TaskEntry, ...], aliases: Mapping[str, str]) -> tuple[ClassEntry, ...]:
-    """Return the classes of some tasks, all known, indexed from 0 in task order, with another name where one has it."""
-    names = [name for task in tasks for name in task.introduced]
-    return tuple(
-        ClassEntry(name=name, role="known", index=index, aliases=(aliases[name],) if name in aliases else ())
-        for index, name in enumerate(names)
-    )
+def _draft_with_tasks(facts: Mapping[str, Any], key: str, aliases: Mapping[str, str]) -> Header:
+    """Return the draft of published lists whose tasks, if any, are those of a table ``[tasks.KEY]``."""
+    introduced = facts.get("tasks", {}).get(facts["published"][key].get("tasks", ""), {})
+    tasks = tuple(TaskEntry(name=name, introduced=tuple(names)) for name, names in introduced.items())
+    known = [name for task in tasks for name in task.introduced]
+    classes = entries_by_role({"known": known}, {name: (alias,) for name, alias in aliases.items()})
+    return draft(facts, key, classes=classes, tasks=tasks)
 
 
 class ClassTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

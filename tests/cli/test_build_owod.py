@@ -1,4 +1,4 @@
-"""A user's own data through the whole house: task file, build, verify, show, audit, export, evaluate."""
+"""A user's own data through every command: benchmark file, build, verify, show, export, evaluate."""
 
 import json
 import random
@@ -12,26 +12,33 @@ from curation.manifest.manifest import read_manifest
 from tests.evaluation.open_world_rows import of_result
 
 TASKS = """
+rule = "tasks"
 name = "mylab/shapes"
 title = "Shapes, circle to star"
-dataset = "shapes"
-ignored = ["blob"]
-exhaustive = true
 
-[[tasks]]
+[sources]
+train = { dataset = "shapes", exhaustive = true }
+test = { dataset = "shapes", exhaustive = true }
+
+[parameters]
+validation = 10
+exemplars = 5
+
+[classes]
+ignored = ["blob"]
+aliases = { circle = ["disc"] }
+
+[[classes.tasks]]
 name = "t1"
 classes = ["circle", "square"]
 
-[[tasks]]
+[[classes.tasks]]
 name = "t2"
 classes = ["triangle"]
 
-[[tasks]]
+[[classes.tasks]]
 name = "t3"
 classes = ["star"]
-
-[aliases]
-circle = ["disc"]
 """
 NAMES = ("star", "disc", "square", "triangle", "blob")
 
@@ -75,12 +82,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 SOURCES = ["--source", "train=train.json", "--source", "test=test.json"]
-SETTINGS = ["--set", "val_size=10", "--set", "exemplars=5"]
-BUILD = ["build", "owod", "--tasks", "tasks.toml", *SOURCES, *SETTINGS, "--out", "m"]
 
 
-def test_from_task_file_to_scores(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(BUILD) == 0
+def test_from_benchmark_file_to_scores(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["build", "tasks.toml", *SOURCES, "--out", "m"]) == 0
     manifest = read_manifest(folder / "m")
     assert manifest.header.name == "mylab/shapes"
     assert [part.name for part in manifest.header.parts] == [
@@ -113,16 +118,19 @@ def test_from_task_file_to_scores(folder: Path, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
-        (["--set", "split=custom"], "--tasks"),
-        (["--tasks", "tasks.toml", "--set", "split=reowod"], "replaces this parameter"),
-        (["--tasks", "none.toml"], "does not exist"),
-        (["--tasks", "tasks.toml", "--source", "coco-train2017=train.json"], "No such source"),
+        (["owod", "--set", "split=custom"], "m-owodb"),
+        (["owod"], "curation init tasks"),
+        (["tasks.toml", "--set", "split=reowod"], "holds its own parameters"),
+        (["none.toml"], "does not exist"),
+        (["tasks.toml", "--source", "coco-train2017=train.json"], "No such source"),
+        (["earlier.toml"], "[[classes.tasks]]"),
     ],
 )
 def test_slips_on_the_command_line(
-    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
-    assert main(["build", "owod", *arguments, "--source", "test=test.json", "--out", "m"]) != 0
-    assert told in capsys.readouterr().err
+    (folder / "earlier.toml").write_text('name = "mylab/shapes"\n[[tasks]]\nname = "t1"\nclasses = ["circle"]\n')
+    assert main(["build", *arguments, "--source", "test=test.json", "--out", "m"]) != 0
+    assert message in capsys.readouterr().err

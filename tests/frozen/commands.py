@@ -126,21 +126,24 @@ def average_precision(folder: Path) -> Iterator[str]:
     yield "leaderboard rows.jsonl --json"
 
 
-EARLIER = """name = "mylab/shapes"
-dataset = "shapes"
-exhaustive = true
+TASKS = """rule = "tasks"
+name = "mylab/shapes"
+parameters = { validation = 10, exemplars = 5, salt = "owod" }
+[sources]
+train = { dataset = "shapes", exhaustive = true }
+test = { dataset = "shapes", exhaustive = true }
+[classes]
 tasks = [{ name = "t1", classes = ["circle", "square"] }, { name = "t2", classes = ["triangle"] },
          { name = "t3", classes = ["star"] }]
 """
-"""A task file of the earlier form, which is still read."""
 
 
 def open_world(folder: Path) -> Iterator[str]:
     """Build an open-world benchmark of one's own, export its views, and score them in every variant."""
     shapes(folder)
-    (folder / "tasks.toml").write_text(EARLIER)
+    (folder / "tasks.toml").write_text(TASKS)
     sources = "--source train=train.json --source test=test.json"
-    yield f"build owod --tasks tasks.toml {sources} --set val_size=10 --set exemplars=5 --out m"
+    yield f"build tasks.toml {sources} --out m"
     yield f"export m --part *-test --each --format coco {sources} --out views"
     for task in ("t1", "t2", "t3"):
         write_results(folder / f"views/{task}-test.json", folder / f"{task}.json")

@@ -38,18 +38,18 @@ from tests.sources.test_voc import an_object, document
 from tests.sources.test_voc import write as write_voc
 
 Coco = dict[str, Any]
-TASKS = """name = "my/own"
-validation = 0
-exemplars = 0
-[[tasks]]
+TASKS = """rule = "tasks"
+name = "my/own"
+parameters = { exemplars = 0 }
+[sources]
+train = { dataset = "own_train" }
+test = { dataset = "own_test" }
+[[classes.tasks]]
 name = "t1"
 classes = ["a"]
-[[tasks]]
+[[classes.tasks]]
 name = "t2"
 classes = ["b"]
-[datasets]
-train = "own_train"
-test = "own_test"
 """
 
 
@@ -187,10 +187,7 @@ def test_init_and_build_refuse_proof_and_name_the_images(folder: Path, shell: Sh
     write(folder / "test.json", test)
     (folder / "tasks.toml").write_text(TASKS)
     given = ("--source", "train=train.json", "--source", "test=test.json")
-    for words in (
-        ("init", "tasks", *given, "--out", "new.toml"),
-        ("build", "owod", "--tasks", "tasks.toml", *given, "--out", "m"),
-    ):
+    for words in (("init", "tasks", *given, "--out", "new.toml"), ("build", "tasks.toml", *given, "--out", "m")):
         told = shell.err(*words)
         assert f"{count} images are in" in told
         assert "try: " in told
@@ -204,7 +201,7 @@ def test_init_and_build_refuse_proof_and_name_the_images(folder: Path, shell: Sh
         boxes = [one for one in test["annotations"] if one["image_id"] in ids]
         write(folder / "test.json", {**test, "images": left, "annotations": boxes})
         shell.out("init", "tasks", *given, "--out", "new.toml")
-        shell.out("build", "owod", "--tasks", "tasks.toml", *given, "--out", "m")
+        shell.out("build", "tasks.toml", *given, "--out", "m")
         assert "verified" in shell.out("verify", "m")
 
 
@@ -408,9 +405,8 @@ def told() -> Iterator[list[str]]:
 def ruled(folder: Path, paths: dict[str, Path]) -> Manifest:
     """Return the manifest that the rule makes, without the check at its door."""
     (folder / "tasks.toml").write_text(TASKS)
-    rule = find_benchmark("owod")
-    assert rule.task_settings is not None
-    values = read_parameters(rule, rule.task_settings(folder / "tasks.toml"))
+    rule = find_benchmark("tasks")
+    values = read_parameters(rule, {"file": str(folder / "tasks.toml")})
     sources = open_slots(paths, rule.slots_for(values), Reading())
     made = rule.make(sources, values)
     slots = [slot for slot in made.slots if slot.name in sources]
@@ -472,7 +468,7 @@ def test_any_overlap_of_two_roles_is_refused_or_told_by_every_command(
     with told() as by_init:
         start_benchmark("tasks", source=paths, n_tasks=2)
     with told() as by_build:
-        curation.build("owod", paths, tasks=folder / "tasks.toml")
+        curation.build(folder / "tasks.toml", paths)
     by_verify = [one.found for one in curation.verify(made).findings if one.check == "disjoint"]
     by_audit = reported(made)
     spoken = {"init": by_init, "build": by_build, "verify": by_verify, "audit": by_audit}

@@ -168,7 +168,7 @@ def test_m_owodb_mixes_voc_and_coco(sources: dict[str, Source], tmp_path: Path) 
         for slot in ("voc2007-test", "voc2007-trainval", "voc2012-trainval")
     }
     # The same file stands for three parts; VOC2007's two share ids, which is refused.
-    with pytest.raises(ProtocolError, match="same id"):
+    with pytest.raises(ProtocolError, match="two purposes"):
         built({**sources, **voc}, split="m-owodb")
     sources = {"coco-val2017": sources["coco-val2017"]}
     voc = {"voc2007-test": voc["voc2007-test"]}
@@ -212,8 +212,8 @@ def test_a_declared_manifest_refuses_other_data(sources: dict[str, Source]) -> N
         ({"exemplars": "many"}, "whole number"),
         ({"crowd": "no"}, "ignore"),
         ({"salt": ""}, "salt"),
-        ({"tasks": "[]"}, "task file"),
-        ({"split": "custom"}, "--tasks FILE"),
+        ({"tasks": "[]"}, "one value"),
+        ({"split": "custom"}, "m-owodb"),
         ({"val_size": "100000"}, "at most"),
     ],
 )

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -19,12 +20,20 @@ from tests.real_files import real_files
 
 BENCHMARK = find_benchmark("owod")
 
+RULE = find_benchmark("tasks")
+
 FIRST = [task.introduced[0] for task in TASKS["m-owodb"]]
 """One class of each task: airplane, truck, frisbee, bed."""
 
 
 def built(sources: dict[str, Source], **settings: str) -> Manifest:
     return BENCHMARK.build(sources, read_parameters(BENCHMARK, {"val_size": "2", "exemplars": "3", **settings}))
+
+
+def extended(folder: Path, split: str, sources: dict[str, Source], parameters: str = "") -> Manifest:
+    """Return what a user's file builds that extends a published split."""
+    (folder / "mine.toml").write_text(f'extends = "owod/{split}"\nname = "mylab/open"\n[parameters]\n{parameters}')
+    return RULE.make(sources, read_parameters(RULE, {"file": str(folder / "mine.toml")}))
 
 
 @pytest.fixture
@@ -101,6 +110,39 @@ def test_exemplars_of_m_owodb_s_first_classes_are_images_of_voc(mixed: dict[str,
         assert "airplane" not in part.selection.partition("Fewer:")[2]
 
 
+@pytest.mark.parametrize("split", ["reowod", "m-owodb", "published list"])
+@pytest.mark.parametrize("order", ["sorted", "annotation"])
+def test_a_file_that_extends_a_split_has_its_parts(
+    mixed: dict[str, Source], coco: dict[str, Source], tmp_path: Path, split: str, order: str
+) -> None:
+    settings = {"order": order, "test_order": order, "crowd": "ignore", "repeats": "keep"}
+    parameters = "".join(f'{key} = "{value}"\n' for key, value in settings.items()) + "exemplars = 3\n"
+    sources = mixed
+    if split != "m-owodb":
+        sources = coco
+        parameters += "validation = 2\n"
+    if split == "published list":
+        sources = {**coco, "val-list": val_list(coco["coco-train2017"], [100, 200, 300, 400])}
+        settings["val"], split = "published", "reowod"
+    ours, theirs = built(sources, split=split, **settings), extended(tmp_path, split, sources, parameters)
+    assert theirs.lists == ours.lists
+    assert (theirs.header.classes, theirs.header.tasks) == (ours.header.classes, ours.header.tasks)
+    # The sentences differ: the package's name the script of the authors.
+    words = [[msgspec.structs.replace(part, selection="") for part in each.header.parts] for each in (ours, theirs)]
+    assert words[0] == words[1]
+    assert (theirs.header.paper, theirs.header.name, theirs.header.rule.protocol) == (None, "mylab/open", "tasks")
+
+
+def test_one_training_source_of_several_is_refused_for_a_user_s_file_too(
+    mixed: dict[str, Source], tmp_path: Path
+) -> None:
+    del mixed["voc2012-trainval"]
+    for build in (lambda: built(mixed, split="m-owodb"), lambda: extended(tmp_path, "m-owodb", mixed)):
+        with pytest.raises(ProtocolError, match="Some training sources") as caught:
+            build()
+        assert "--source voc2012-trainval=PATH" in str(caught.value)
+
+
 def _exact(shared: Path, draw: Draw, members: list[set[str]], tasks: tuple[TaskEntry, ...]) -> Source:
     """Return train2017 as far as it decides the lists: its images in annotation order, one class of each task shown."""
     order = shared / "data/coco/annotated_ids_in_annotation_order_train_then_val.txt"
@@ -115,7 +157,7 @@ def _exact(shared: Path, draw: Draw, members: list[set[str]], tasks: tuple[TaskE
 
 @real_files("owod_lists")
 @pytest.mark.parametrize("split", ["reowod", "s-owodb"])
-def check_a_declared_manifest_is_completed_and_proven(shared: Path, split: str) -> None:
+def check_a_declared_manifest_is_completed_and_proven(shared: Path, split: str, tmp_path: Path) -> None:
     """From ORE's selections of tasks 2 to 4, the order of annotations and the published validation list come RE-OWOD's
     training lists, byte for byte; of task 1 no selection is published, its own list stands in."""
     published = shared / "data/owod/published"
@@ -144,3 +186,5 @@ def check_a_declared_manifest_is_completed_and_proven(shared: Path, split: str) 
         assert ours == lines(f"{folder}/t{task}_train.txt")
     if split == "reowod":
         assert [image[5:] for task in (1, 2, 3, 4) for image in manifest.ids(f"t{task}-val")] == val
+    theirs = extended(tmp_path, split, sources, 'order = "annotation"')
+    assert theirs.lists == manifest.lists

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.owod.splits import SPLITS
+from curation.benchmarks.owod.splits import PUBLISHED
 from curation.benchmarks.registry import find_benchmark
 from curation.core.canonical import sha256_of_lines
 from curation.manifest.manifest import Manifest, read_manifest
@@ -92,7 +92,7 @@ def check_training_lists_are_selection_less_validation(shared: Path, reowod: Man
         selection = published(shared, f"ore/t{task}_train.txt")
         left = [one for one in selection if one not in held_out]
         assert left == published(shared, f"reowod/t{task}_train.txt")
-        assert sha256_of_lines(left) == SPLITS["reowod"].digests[f"t{task}-train"]
+        assert sha256_of_lines(left) == PUBLISHED["reowod"].digests[f"t{task}-train"]
     first = set(published(shared, "reowod/t1_train.txt"))
     assert set(reowod.lists["t1-train"]) <= first
 

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.benchmarks.owod.lists import listed_validation
 from curation.benchmarks.parts import show_classes
-from curation.benchmarks.rules.task_lists import exemplars, hash_ranks, hash_validation
+from curation.benchmarks.rules.task_lists import exemplars, hash_ranks, hash_validation, listed_validation
 from curation.core.errors import ProtocolError
 from curation.manifest.header import ClassEntry
 from curation.sources.source import Source

@@ -102,21 +102,6 @@ def test_lists_are_those_of_a_plain_selection(tmp_path: Path, seed: int) -> None
     assert header.figures[0].obtained == 4
 
 
-def test_a_task_file_of_the_earlier_form_gives_the_same_lists(tmp_path: Path) -> None:
-    """One selection behind both forms; their salts differ by default."""
-    draw(tmp_path)
-    earlier = FILE.replace('rule = "tasks"\n', 'dataset = "parts"\n').replace("[[classes.tasks]]", "[[tasks]]")
-    earlier = earlier[: earlier.index("[expect]")].replace("[classes.aliases]\nbolt", "aliases.bolt")
-    for table in ("[sources]", "[parameters]", "[classes]", 'train = { dataset = "parts", exhaustive = true }',
-                  'test = { dataset = "parts" }'):  # fmt: skip
-        earlier = earlier.replace(f"{table}\n", "")
-    (tmp_path / "earlier.toml").write_text(earlier)
-    sources = {part: tmp_path / f"{part}.json" for part in ("train", "test")}
-    made = curation.build("owod", sources=sources, tasks=tmp_path / "earlier.toml", salt="mylab/parts")
-    assert made.lists == build(tmp_path).lists
-    assert made.header.classes == build(tmp_path).header.classes
-
-
 def test_spelling_does_not_change_the_digest_and_a_rebuild_is_equal(tmp_path: Path) -> None:
     """Another order of keys, a list in a file and a group are the same file; what is stored rebuilds the manifest."""
     draw(tmp_path)
@@ -148,7 +133,7 @@ def test_spelling_does_not_change_the_digest_and_a_rebuild_is_equal(tmp_path: Pa
         ("exemplars = 6", "exemplars = 2.5", ["line 8", "exemplars"]),
         ("[classes]\n", '[classes]\nknown = ["bolt"]\n', ["[classes] known", "[[classes.tasks]]"]),
         ("[classes]\n", '[classes]\nnegative = ["bolt"]\n', ["[classes] negative"]),
-        ("[expect]", "[views.train]\n[expect]", ["[views]"]),
+        ("[expect]", "[views.training]\n[expect]", ["[views]", "train, known, test"]),
         ('name = "t2"', 'name = "t1"', ["t1 twice"]),
         ('name = "t2"', 'name = "T 2"', ["name"]),
         ('name = "t2"', f'name = "{"t" * 60}"', ["up to 55"]),
@@ -163,6 +148,10 @@ def test_spelling_does_not_change_the_digest_and_a_rebuild_is_equal(tmp_path: Pa
         ('[classes.aliases]\nbolt = ["Bolt"]\n', "", ['"bolt" = ["Bolt"]']),
         ("train = {", 'train = { as = "training", ', ["[sources]", "train as training"]),
         ("test = {", 'val = { as = "train", required = false }\ntest = {', ["[sources]"]),
+        ("train = {", 'train = { as = "first-train", ', ["[sources]", "beside train"]),
+        ('name = "t1"', 'name = "t/1"', ["name"]),
+        ('["nut"]', '[" nut"]', ["without outer blanks"]),
+        ('"parts" }', '"Parts!" }', ["a to z"]),
         ("exhaustive = true", "exhaustive = 1", ["line 4", "exhaustive"]),
         ("exhaustive = true", "exhaustiv = true", ["line 4", "did you mean exhaustive?"]),
         ("[[classes.tasks]]", "[[tasks]]", ["tasks", "classes"]),
@@ -180,6 +169,20 @@ def test_a_wrong_file_is_one_error_that_names_line_and_key(
     with pytest.raises(CurationError) as caught:
         build(tmp_path)
     assert all(word in str(caught.value) for word in words), caught.value
+
+
+def test_a_first_source_needs_a_second_task(tmp_path: Path) -> None:
+    """Its images are those of the first task, or come before those of later tasks."""
+    draw(tmp_path)
+    file = FILE.replace("test = {", 'first = { as = "first-test", dataset = "other" }\ntest = {')
+    one_task = file.replace('[[classes.tasks]]\nname = "t2"\nclasses = ["nut"]\n', "").replace("[expect]", "[other]")
+    (tmp_path / "mine.toml").write_text(
+        one_task.partition("[other]")[0].replace('["bolt", "gear"]', '["bolt", "gear", "nut"]')
+    )
+    sources = {name: tmp_path / f"{name}.json" for name in ("train", "test")} | {"first": tmp_path / "test.json"}
+    with pytest.raises(CurationError, match="inconsistent") as caught:
+        curation.build(tmp_path / "mine.toml", sources=sources)
+    assert "second task" in str(caught.value)
 
 
 def test_followed_hints_build(tmp_path: Path) -> None:

@@ -244,11 +244,13 @@ def test_detections_are_scored_against_rows_and_a_benchmark_is_built_of_them(tmp
     data = shell.data("evaluate", "coco", "--truth", folder, "--detections", tmp_path / "d.json", "--json")
     assert [row["value"] for row in data["measures"] if row["measure"] == "AP50"] == [pytest.approx(100)]
     tasks = "".join(
-        f'[[tasks]]\nname = "t{number}"\nclasses = ["{name}"]\n' for number, name in ((1, "cat"), (2, "dog"))
+        f'[[classes.tasks]]\nname = "t{number}"\nclasses = ["{name}"]\n' for number, name in ((1, "cat"), (2, "dog"))
     )
-    (tmp_path / "tasks.toml").write_text(f'name = "mylab/pets"\ndataset = "pets"\nvalidation = 0\n{tasks}')
-    words = ("--tasks", tmp_path / "tasks.toml", "--source", f"train={folder}", "--source", f"test={folder}")
-    shell.out("build", "owod", *words, "--out", tmp_path / "m")
+    (tmp_path / "tasks.toml").write_text(
+        f'rule = "tasks"\nname = "mylab/pets"\n[sources]\ntrain = {{}}\ntest = {{}}\n{tasks}'
+    )
+    words = (tmp_path / "tasks.toml", "--source", f"train={folder}", "--source", f"test={folder}")
+    shell.out("build", *words, "--out", tmp_path / "m")
     built = curation.load(str(tmp_path / "m"))
     # An image without a box shows no class, and is in no list.
     assert {part: built.ids(f"t1-{part}") for part in ("train", "test")} == {

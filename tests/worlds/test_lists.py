@@ -54,6 +54,20 @@ def test_lists_are_what_loops_select(name: str, paths: dict[str, Path], tmp_path
     assert photos.told(ours) == committed("photos")[name]
 
 
+@pytest.mark.parametrize("split", SPLITS)
+def test_a_file_that_extends_a_split_has_its_lists(split: str, paths: dict[str, Path], tmp_path: Path) -> None:
+    """A user's own file on the same sources: the lists that loops select."""
+    size = photos.VAL_SIZE if SPLITS[split].validation == "hash" else 0
+    (tmp_path / "mine.toml").write_text(
+        f'extends = "owod/{split}"\nname = "mylab/{split}"\n'
+        f"[parameters]\nvalidation = {size}\nexemplars = {photos.EXEMPLARS}\n"
+    )
+    words = [f"--source={slot}={paths[file]}" for slot, file in COMMANDS[split][1].items()]
+    assert main(["build", str(tmp_path / "mine.toml"), *words, "--out", str(tmp_path / "m")]) == 0
+    ours = {path.stem: path.read_text().split() for path in (tmp_path / "m" / "ids").iterdir()}
+    assert ours == photos.LISTS[split]()
+
+
 def test_every_split_and_order_is_in_the_world() -> None:
     assert set(SPLITS) <= set(photos.LISTS)
     expected = committed("photos")

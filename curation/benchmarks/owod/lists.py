@@ -4,11 +4,9 @@ Classes become known task by task. In task t a detector is trained on images of 
 with these alone; it is finetuned on exemplars of all classes known by then, validated on known labels, and tested on
 images where everything is labelled: known classes by name, all others as *unknown* (section 3).
 
-Splits: ``reowod`` (the published lists), ``table2`` (the paper's Table 2 read literally), ``m-owodb`` (ORE),
-``s-owodb`` (OW-DETR), and your own (``--tasks FILE``).
-
-Selection is that of RE-OWOD's scripts ``create_t{1..4}_imageset.py``, which the rule ``tasks`` takes over
-(`curation.benchmarks.rules.task_lists`): in the order of the annotation file, crowd regions included.
+Splits: ``reowod`` (the published lists), ``table2`` (the paper's Table 2 read literally), ``m-owodb`` (ORE) and
+``s-owodb`` (OW-DETR), the cases of ``owod.toml``. Selection is that of RE-OWOD's scripts ``create_t{1..4}_imageset.py``
+in the order of the annotation file, crowd regions included: the rule ``tasks``.
 """
 
 from __future__ import annotations
@@ -16,22 +14,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from curation.benchmarks.benchmark import fact
 from curation.benchmarks.owod.splits import (
-    COCO_TRAIN,
-    COCO_VAL,
     OFFICIAL_IMAGES,
     PAPERS,
-    VAL_LIST,
-    Split,
-    check_given,
+    PUBLISHED,
+    SPLITS,
+    PublishedSplit,
+    exhaustive_classes,
     split_of,
 )
-from curation.benchmarks.parts import Part, Shown, compared, manifest_of, rule_note, show_classes, source_entry
+from curation.benchmarks.parts import Part, compared, manifest_of, show_classes, source_entry, unread_entry
 from curation.benchmarks.rules.task_lists import (
-    Given,
+    TaskSplit,
     note_on_presence,
     note_on_unannotated,
     rules_in_words,
@@ -40,16 +34,14 @@ from curation.benchmarks.rules.task_lists import (
     unannotated,
 )
 from curation.core.errors import ProtocolError, UsageError
-from curation.manifest.header import Figure, PartEntry, TaskEntry
+from curation.manifest.header import Figure, PartEntry, PartRole, SourceEntry, TaskEntry
 from curation.manifest.manifest import Manifest
-from curation.sources.source import Int64s, Source
+from curation.sources.source import Source
 
-ALGORITHM_VERSION = 1
 _UNANNOTATED = {
-    COCO_TRAIN: (1_021, "118,287 images of train2017 less 117,266 annotated ones"),
-    COCO_VAL: (48, 'paper: "48 incompletely labeled images"; they are those of val2017 without annotation'),
+    "coco-train2017": (1_021, "118,287 images of train2017 less 117,266 annotated ones"),
+    "coco-val2017": (48, 'paper: "48 incompletely labeled images"; they are those of val2017 without annotation'),
 }
-_OF_SPLITS = fact(__package__, "notes", dict[str, str])
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
@@ -64,53 +56,39 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
 
     Raises
     ------
-    ProtocolError
-        A source shows a class that the benchmark does not name, or none that it does; two sources share ids; a
-        validation list is unavailable.
-    PresenceOnlyError
-        The test source has no boxes.
+    UsageError, ProtocolError
+        The validation list is not given, or not asked for.
+    ProtocolError, PresenceOnlyError
+        See `task_parts`.
     """
-    split = split_of(parameters)
-    inputs = Given(split, sources, split.resolved(parameters))
-    check_given(split, sources, parameters)
-    parts, selected, evidence = task_parts(inputs, _published_validation)
-    return manifest_of(
-        parts,
-        name=split.manifest_name(sources),
-        title=split.title,
-        paper=split.paper,
-        taxonomy="OWOD",
-        classes=split.classes,
-        sources=tuple(
-            source_entry(slot, sources[slot], exhaustive=split.exhaustive(slot))
-            for slot in (*split.slots, VAL_LIST)
-            if slot in sources
-        ),
-        protocol="owod",
-        algorithm_version=ALGORITHM_VERSION,
-        parameters={**parameters, "train_evidence": evidence},
-        figures=_figures(split, inputs, parts, selected),
-        notes=tuple(_notes_of(split, inputs, parts)),
-        tasks=split.tasks,
-    )
-
-
-def _published_validation(
-    inputs: Given, catalog: Shown, selections: Sequence[Int64s], tasks: Sequence[TaskEntry]
-) -> list[Int64s]:
-    """Return the validation lists of the authors' own file."""
-    if (listed := inputs.sources.get(VAL_LIST)) is None:
+    split = split_of(parameters, sources)
+    is_published, is_listed = split.validation == "published", split.val_list in sources
+    if is_published and split.train in sources and not is_listed:
         raise UsageError(
             "The published validation list is not given",
             where="--set val=published",
-            expected=f"--source {VAL_LIST}=all_task_val.txt",
-            hint="it is the authors' own file, drawn without a stated seed: nobody can make it again",
+            expected=f"--source {split.val_list}=all_task_val.txt",
+            hint="it is the authors' own file, drawn without a stated seed: it cannot be drawn again",
         )
-    segments = listed_validation(listed, catalog.source, len(selections))
-    # A table of presence misses classes: of it the images cannot be asked for.
-    if catalog.source.objects is not None:
-        check_segments(listed, segments, selections, [task.name for task in tasks], catalog.source)
-    return segments
+    if is_listed and not is_published:
+        raise ProtocolError(
+            "A validation list is given and not asked for",
+            where=f"--source {split.val_list}",
+            found=f"--set val={parameters['val']}",
+            hint="--set val=published",
+        )
+    parts, selected, evidence = task_parts(split)
+    published = PUBLISHED[parameters["split"]]
+    return _manifest(
+        split,
+        published,
+        parts,
+        name=_manifest_name(split),
+        sources=tuple(_source(split, slot) for slot in (*split.slots, split.val_list) if slot in sources),
+        parameters={**parameters, "train_evidence": evidence},
+        figures=_figures(split, published, parts, selected),
+        notes=_notes_of(split, published, parts),
+    )
 
 
 def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
@@ -126,49 +104,97 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     parameters : mapping
         Their ``split`` counts; the order of the training lists is that of the published ones.
     """
-    split = split_of(parameters)
-    if not split.sizes:
+    published = PUBLISHED[parameters["split"]]
+    if not published.sizes:
         raise UsageError(
             "Only a published split can be declared",
             where=f"--set split={parameters['split']}",
             expected="reowod, m-owodb or s-owodb",
         )
-    published = {
-        **parameters,
-        "order": "annotation",
-        "test_order": "sorted",
-        "val": "published" if split.has_validation else "none",
-        "repeats": "keep",
-    }
-    inputs = Given(split, sources, published)
-    tested = {part.entry.task: part for part in tested_parts(inputs)}
+    usual = SPLITS[parameters["split"]].validation
+    fixed = {"order": "annotation", "test_order": "sorted", "val": "published" if usual == "hash" else "none"}
+    parameters = {**parameters, **fixed, "repeats": "keep"}
+    split = split_of(parameters, sources)
+    tested = {part.entry.task: part for part in tested_parts(split)}
     parts: list[Part | PartEntry] = []
     for number, task in enumerate(split.tasks, start=1):
-        parts += split.declared_parts(task, number, rules_in_words(inputs, task, number))
+        rules = rules_in_words(split, task, number)
+        parts += [_declared_part(split, published, task, role, rule) for role, rule in rules.items()]
         parts.append(tested[task.name])
-    return manifest_of(
+    return _manifest(
+        split,
+        published,
         parts,
-        name=f"owod/{split.name}",
-        title=split.title,
-        paper=split.paper,
-        taxonomy="OWOD",
+        name=split.file.name,
         origin="declared",
-        classes=split.classes,
-        sources=tuple(split.declared_source(slot, sources) for slot in (*split.slots, VAL_LIST)),
-        protocol="owod",
-        algorithm_version=ALGORITHM_VERSION,
-        parameters={**published, "train_evidence": "boxes"},
-        figures=_figures(split, inputs, list(tested.values())),
+        sources=tuple(_source(split, slot) for slot in (*split.slots, split.val_list)),
+        parameters={**parameters, "train_evidence": "boxes"},
+        figures=_figures(split, published, list(tested.values())),
         notes=(
             "Lists of images of train2017 need instances_train2017.json: `curation build` completes and checks them.",
-            *_notes_of(split, inputs, list(tested.values())),
+            *_notes_of(split, published, list(tested.values())),
         ),
+    )
+
+
+def _manifest(split: TaskSplit, published: PublishedSplit, parts: Sequence[Part | PartEntry], **facts: Any) -> Manifest:
+    """Return the manifest of some parts; `facts` are further fields of its header."""
+    return manifest_of(
+        parts,
+        title=published.title,
+        paper=PAPERS[published.paper],
+        taxonomy="OWOD",
+        classes=split.classes,
+        protocol="owod",
+        algorithm_version=1,
         tasks=split.tasks,
+        **facts,
+    )
+
+
+def _manifest_name(split: TaskSplit) -> str:
+    """Return the name of the manifest; only the official files give a published benchmark's name."""
+    sources = split.sources
+    name = split.file.name
+    if split.train not in sources:
+        name += "-test"
+    elif sources[split.train].objects is None:
+        return f"{name}-approximate"
+    official = all(len(sources[slot].images) == size for slot, size in OFFICIAL_IMAGES.items() if slot in sources)
+    return name if official else f"{name}-custom"
+
+
+def _source(split: TaskSplit, slot: str) -> SourceEntry:
+    """Return the record of a source, read or not."""
+    exhaustive = exhaustive_classes(slot)
+    if slot in split.sources:
+        return source_entry(slot, split.sources[slot], exhaustive=exhaustive)
+    file = "all_task_val.txt of the authors, " if slot == split.val_list else ""
+    table = split.file.sources[slot]
+    return unread_entry(slot, table.dataset, table.part, note=f"{file}from your own disk", exhaustive=exhaustive)
+
+
+def _declared_part(
+    split: TaskSplit, published: PublishedSplit, task: TaskEntry, role: PartRole, rule: str
+) -> PartEntry:
+    """Return a training part of a published split, pinned where the published lists pin it."""
+    name = f"{task.name}-{role}"
+    first = split.first_train if task == split.tasks[0] else ()
+    return PartEntry(
+        name=name,
+        role=role,
+        sources=first or (split.train_slots if role == "finetune" else (split.train,)),
+        selection=rule,
+        view=split.view(role),
+        order="listed",
+        images=published.sizes[name] if name in published.digests else None,
+        sha256=published.digests.get(name),
+        task=task.name,
     )
 
 
 def _figures(
-    split: Split, inputs: Given, parts: Sequence[Part], selected: Mapping[str, int] | None = None
+    split: TaskSplit, published: PublishedSplit, parts: Sequence[Part], selected: Mapping[str, int] | None = None
 ) -> tuple[Figure, ...]:
     """Return the published figures with what was obtained and why it differs.
 
@@ -178,13 +204,13 @@ def _figures(
         Images that each task selects before validation images are taken out; None for a declared split, whose other
         figures are met on completion.
     """
-    sources = inputs.sources
+    sources = split.sources
     obtained = {part.entry.name: len(part.ids) for part in parts}
     if split.first_test in sources:
         catalog = show_classes(sources[split.test], split.classes)
         added = [
             len(sources[split.first_test].images),
-            *(len(catalog.of(inputs.labels(task))) for task in split.tasks[1:]),
+            *(len(catalog.of(split.labels(task))) for task in split.tasks[1:]),
         ]
         obtained |= {f"{task.name}-test-selection": size for task, size in zip(split.tasks, added, strict=True)}
     obtained |= {f"{task}-selection": size for task, size in (selected or {}).items()}
@@ -193,14 +219,14 @@ def _figures(
             name=f"{name}.images",
             paper=size,
             obtained=obtained.get(name),
-            place=split.place,
+            place=published.place,
             explanation="to be computed from the training source"
             if name not in obtained
             else ""
             if selected is None or obtained[name] == size
-            else _reason(inputs, name),
+            else _reason(split, name),
         )
-        for name, size in split.sizes.items()
+        for name, size in published.sizes.items()
         if name in obtained or selected is None
     ]
     for slot, (size, where) in _UNANNOTATED.items():
@@ -211,75 +237,30 @@ def _figures(
     return tuple(figures)
 
 
-def _reason(inputs: Given, name: str) -> str:
+def _reason(split: TaskSplit, name: str) -> str:
     """Return why a list has another size than the published one."""
-    parameters, train = inputs.parameters, inputs.sources.get(inputs.split.train)
+    train, official = split.sources.get(split.train), OFFICIAL_IMAGES["coco-train2017"]
     if "test" in name:
-        return "another test file" if parameters["repeats"] == "keep" else "another test file, or each image once"
+        return "another test file" + ("" if split.settings.repeats == "keep" else ", or each image once")
     if train is not None and train.objects is None:
         return "the table misses classes that are painted over by another, so that images are missing; none is extra"
-    if train is not None and len(train.images) != OFFICIAL_IMAGES[COCO_TRAIN]:
-        return f"the training file holds {len(train.images)} images, not {OFFICIAL_IMAGES[COCO_TRAIN]}"
+    if train is not None and len(train.images) != official:
+        return f"the training file holds {len(train.images)} images, not {official}"
     if name.endswith("-val"):
-        return f"--set val_size={parameters['val_size']}"
+        return f"--set val_size={split.settings.validation}"
     return "other images are set apart for validation than the authors' own (--set val=published takes theirs)"
 
 
-def _notes_of(split: Split, inputs: Given, parts: Sequence[Part]) -> Iterator[str]:
-    """Yield what a reader of the manifest must know."""
-    yield from note_on_presence(inputs)
-    if split.stated is not None:
-        yield rule_note("tasks", PAPERS["reowod"])
-    elif split.train in inputs.sources and not split.first_train and inputs.parameters["val"] == "hash":
+def _notes_of(split: TaskSplit, published: PublishedSplit, parts: Sequence[Part]) -> Iterator[str]:
+    """Yield the notes for readers of the manifest."""
+    yield from note_on_presence(split)
+    if split.train in split.sources and not split.first_train and split.validation == "hash":
         yield (
             "The validation lists are this project's (hash rank): the authors' random ones have no stated seed. With "
             "others taken out, the training lists are others too; --set val=published takes the authors'."
         )
-    yield from note_on_unannotated(inputs)
+    yield from note_on_unannotated(split)
     if any(part.entry.repeats for part in parts):
         yield "The test list names images again, as published: an evaluation has to say what it does about that."
-    yield from (text for name, text in _OF_SPLITS.items() if name == split.name)
-
-
-def listed_validation(listed: Source, source: Source, n_tasks: int) -> list[Int64s]:
-    """Return the validation lists of a published file: equally many consecutive lines for each task.
-
-    Raises
-    ------
-    ProtocolError
-        An image of the list is not in the source, or the lines cannot be shared out evenly.
-    """
-    positions_of = {native: position for position, native in enumerate(source.images.native.tolist())}
-    natives = listed.images.native.tolist()
-    missing = [native for native in natives if native not in positions_of]
-    if missing or not natives or len(natives) % n_tasks:
-        raise ProtocolError(
-            "The validation list does not belong to this training source"
-            if missing
-            else "The validation list cannot be shared out among the tasks",
-            where=listed.files[0].name,
-            expected=f"images of {source.files[0].name}" if missing else f"a multiple of {n_tasks} lines",
-            found=f"{len(missing)} others, the first {missing[0]}" if missing else f"{len(natives)} lines",
-        )
-    positions = np.array([positions_of[native] for native in natives], np.int64)
-    return np.split(positions, n_tasks)
-
-
-def check_segments(
-    listed: Source, segments: Sequence[Int64s], selections: Sequence[Int64s], names: Sequence[str], source: Source
-) -> None:
-    """Raise `ProtocolError` unless each task's lines of a validation list lie in its selection.
-
-    A list in another order of tasks, or of another benchmark, has the right images and wrong lines.
-    """
-    for segment, selection, name in zip(segments, selections, names, strict=True):
-        outside = np.flatnonzero(~np.isin(segment, selection))
-        if len(outside):
-            first = source.images.native[segment[outside[0]]]
-            raise ProtocolError(
-                f"{len(outside)} images of the validation list show no class of their task",
-                where=f"{listed.files[0].name}: the lines of task {name}",
-                expected=f"images with an annotation of a class that {name} introduces",
-                found=f"{first} and others" if len(outside) > 1 else str(first),
-                hint="is the list of another split, or does --set crowd=ignore leave its images out?",
-            )
+    if published.note:
+        yield published.note

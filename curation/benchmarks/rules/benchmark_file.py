@@ -59,8 +59,11 @@ ClassNames = tuple[ClassName, ...]
 _DEEPEST = 50
 _PAGE = "docs/own_benchmark.md shows a file of each rule"
 _STORED, _UNREADABLE = "rule.parameters: file", "The benchmark file in the manifest cannot be read"
-_EARLIER = {"tasks": "owod --tasks ", "pools": "findmeifyoucan --set pair="}
-"""Options of `build` that read files of earlier forms, by a table that only they have."""
+_EARLIER = {
+    "tasks": 'a task file of an earlier form: it needs rule = "tasks", [sources] and [[classes.tasks]]',
+    "pools": "a file of an earlier form: curation build findmeifyoucan --set pair={path}",
+}
+"""Hints for files of earlier forms, by a table that only they have."""
 _OWN = ("name", "paper", "expect", "published", "cases")
 """Keys that a file has itself: they are not inherited."""
 Parameters = TypeVar("Parameters", bound=msgspec.Struct)
@@ -428,9 +431,7 @@ def rule_of(text: str) -> str:
     rule = tables.get("rule", "")
     if rule not in RULES and (rule or "published" not in tables):
         hints = [f'rule = "{near}"' for near in get_close_matches(str(rule), RULES, cutoff=0.4)]
-        hints += [
-            f"a file of an earlier form: curation build {at}{path}" for key, at in _EARLIER.items() if key in tables
-        ]
+        hints += [hint.format(path=path) for key, hint in _EARLIER.items() if key in tables]
         raise ProtocolError(
             "The benchmark file names no rule",
             where=str(path),
@@ -615,6 +616,11 @@ def _packaged(target: str) -> dict[str, Any]:
         return {}
     keys = {field.encode_name for field in msgspec.structs.fields(BenchmarkFile)}
     return _over({key: each for key, each in tables.items() if key in keys}, cases.get(case, {}))
+
+
+def packaged_file(target: str) -> BenchmarkFile:
+    """Return a benchmark of this package, or its case, as a file: ``elephant``, ``owod/m-owodb``."""
+    return msgspec.convert(_packaged(target) | {"name": target}, BenchmarkFile)
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

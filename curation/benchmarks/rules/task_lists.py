@@ -1,6 +1,6 @@
 """The lists of tasks: training, finetuning, validation and test images of classes that become known one after another.
 
-An image takes the place of its first annotation, and a task selects it if any of its annotations, the smallest boxes
+An image has the position of its first annotation, and a task selects it if any of its annotations, the smallest boxes
 included, is of a class that the task introduces. An image without annotation is never selected.
 """
 
@@ -8,142 +8,228 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Literal
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 
-from curation.benchmarks.benchmark import fact
+from curation.benchmarks.benchmark import MOST_IMAGES, fact
 from curation.benchmarks.parts import Part, Selection, Shown, all_images, hash_rank, make_part, show_classes
 from curation.benchmarks.roles import require_disjoint_sources
+from curation.benchmarks.rules.benchmark_file import BenchmarkFile, entries_by_role
 from curation.core.errors import ProtocolError
 from curation.core.wording import examples
 from curation.manifest.header import ClassEntry, LabelView, PartRole, TaskEntry, roles_at
 from curation.manifest.views import class_positions
 from curation.sources.source import Int64s, Source
 
-if TYPE_CHECKING:
-    from curation.benchmarks.rules.benchmark_file import BenchmarkFile
-
 _PAPER = "curation.benchmarks.owod"
-TRAIN_VIEW, KNOWN_VIEW, TEST_VIEW = fact(_PAPER, "views", dict[str, LabelView]).values()
-RULES = fact(_PAPER, "rules", dict[str, str])
-"""The rules of the lists in words."""
+VIEWS = fact(_PAPER, "views", dict[str, LabelView])
+"""Label views of training parts, of finetuning and validation parts (``known``), and of test parts."""
+_WORDS, _PAPER_WORDS = (fact(_PAPER, table, dict[str, str]) for table in ("words", "paper_words"))
 PUBLISHED_SIZES = 1000, 50
 """Validation images a task, and exemplars a class, of the published benchmarks."""
-SIZE_SETTING = "--set val_size={0}, or --set val=none; in a task file validation = {0}"
+_SIZE_SETTING = "validation = {0} in [parameters]"
 _LISTED = 100
 """Images without annotation are named one by one up to this number."""
+_Images = Annotated[int, Meta(ge=0, le=MOST_IMAGES)]
+
+
+class TaskParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[parameters]`` of the rule.
+
+    Attributes
+    ----------
+    validation : int
+        Images of each validation list; 0 for no such lists.
+    exemplars : int
+        Images of every known class in the finetuning lists, where there are so many; 0 for no such lists.
+    order, test_order : {"sorted", "annotation"}
+        Order of the training and of the test lists: by id, or by the first annotation of an image.
+    crowd : {"select", "ignore"}
+        Whether an image is selected for a crowd region alone.
+    repeats : {"drop", "keep"}
+        With a source ``first-test``: an image with classes of several tasks is listed once, or once for each.
+    salt : str
+        Of the hash ranks; by default the name of the benchmark.
+    """
+
+    validation: _Images = 0
+    exemplars: _Images = 50
+    order: Literal["sorted", "annotation"] = "sorted"
+    test_order: Literal["sorted", "annotation"] = "sorted"
+    crowd: Literal["select", "ignore"] = "select"
+    repeats: Literal["drop", "keep"] = "drop"
+    salt: Annotated[str, Meta(max_length=100)] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSplit:
-    """Classes by task, and the sources that the lists are selected from.
+    """A benchmark file of tasks, with the sources that are open.
 
     Attributes
     ----------
+    file : BenchmarkFile
+    settings : TaskParameters
     tasks : tuple of TaskEntry
     classes : tuple of ClassEntry
+        Those of the tasks are known, with indices from 0.
+    sources : mapping of str to Source
+        The open ones.
     train, test : str
-        Names of the sources of training and of test lists; `train` is empty where there is none.
+        Names of the sources of training and of test lists; empty where there is none.
     first_train : tuple of str
         Sources that are wholly the training list of task 1.
     first_test : str
         Source that comes first in the test list, as a whole; then the test list takes the images of each later task
         in turn, instead of every annotated image.
-    stated : BenchmarkFile or None
-        A user's own file.
+    val_list : str
+        Source that lists validation images, equally many a task.
+    validation : {"hash", "published", "none"}
+        Where validation images come from: the hash rank, the source `val_list`, or nowhere.
+    is_packaged : bool
+        Whether the file is one of this package.
     """
 
+    file: BenchmarkFile
+    settings: TaskParameters
     tasks: tuple[TaskEntry, ...]
     classes: tuple[ClassEntry, ...]
+    sources: Mapping[str, Source]
     train: str
     test: str
-    first_train: tuple[str, ...] = ()
-    first_test: str = ""
-    stated: BenchmarkFile | None = None
+    first_train: tuple[str, ...]
+    first_test: str
+    val_list: str
+    validation: Literal["hash", "published", "none"]
+    is_packaged: bool
+
+    @property
+    def train_slots(self) -> tuple[str, ...]:
+        """Names of all sources of training images, in order."""
+        return (*self.first_train, self.train) if self.train else ()
 
     @property
     def slots(self) -> tuple[str, ...]:
         """Names of all sources of images, in order."""
-        return tuple(filter(None, (*self.first_train, self.train, self.first_test, self.test)))
+        return tuple(filter(None, (*self.train_slots, self.first_test, self.test)))
 
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What a build has to work with.
-
-    Attributes
-    ----------
-    split : TaskSplit
-    sources : mapping of str to Source
-    parameters : mapping
-        ``order``, ``test_order``, ``crowd``, ``val``, ``val_size``, ``exemplars``, ``repeats`` and ``salt``, as
-        ``owod.toml`` declares them.
-    size_setting : str
-        Where the user states another number of validation images.
-    """
-
-    split: TaskSplit
-    sources: Mapping[str, Source]
-    parameters: Mapping[str, Any]
-    size_setting: str = SIZE_SETTING
-
-    def listed(self, role: PartRole = "train") -> bool:
-        """Return whether the order of a part is that of the annotations."""
-        by_annotation = self.parameters["test_order" if role == "test" else "order"] == "annotation"
-        return bool(by_annotation and (role != "val" or self.parameters["val"] == "published"))
+    @property
+    def size_hint(self) -> str:
+        """Text with ``{0}`` that says how to choose another number of validation images."""
+        return "--set val_size={0}, or --set val=none" if self.is_packaged else _SIZE_SETTING
 
     def labels(self, task: TaskEntry) -> list[int]:
         """Return the positions of the classes that a task introduces."""
-        position = {entry.name: index for index, entry in enumerate(self.split.classes)}
+        position = {entry.name: index for index, entry in enumerate(self.classes)}
         return [position[name] for name in task.introduced]
 
     def show(self, slot: str) -> Shown:
         """Return what the images of a source show, crowd regions as the parameters say."""
-        crowd = self.parameters["crowd"] == "select"
-        return show_classes(self.sources[slot], self.split.classes, crowd=crowd)
+        return show_classes(self.sources[slot], self.classes, crowd=self.settings.crowd == "select")
 
-    def whole(self, slot: str) -> Selection:
+    def all_of(self, slot: str) -> Selection:
         """Return all images of a source."""
         return Selection(slot, self.sources[slot], all_images(self.sources[slot]))
 
-    def part(self, task: TaskEntry, role: PartRole, selected: Sequence[Selection], view: LabelView, rule: str) -> Part:
+    def view(self, role: PartRole) -> LabelView:
+        """Return the label view of the parts of a role."""
+        name = role if role in {"train", "test"} else "known"
+        return self.file.views.get(name, VIEWS[name])
+
+    def part(self, task: TaskEntry, role: PartRole, selected: Sequence[Selection], rule: str) -> Part:
         """Return a part of a task, its list in the order that the parameters say."""
         return make_part(
             f"{task.name}-{role}",
             role,
             selected,
-            roles_at(self.split.classes, self.split.tasks, task.name),
-            view=view,
+            roles_at(self.classes, self.tasks, task.name),
+            view=self.view(role),
             rule=rule,
-            order="listed" if self.listed(role) else "code_point",
+            order="listed" if self.is_listed(role) else "code_point",
             task=task.name,
         )
 
+    def is_listed(self, role: PartRole) -> bool:
+        """Return whether the images of a part are in the order of the annotations, or of a published list."""
+        order = self.settings.test_order if role == "test" else self.settings.order
+        return order == "annotation" and (role != "val" or self.validation == "published")
 
-Published = Callable[[Given, Shown, Sequence[Int64s], Sequence[TaskEntry]], list[Int64s]]
-"""Returns the validation images of each task that a published list names, in a source, from what each task selects."""
+    def salt(self, purpose: str) -> str:
+        """Return the salt of the hash ranks for ``finetune`` or ``val``."""
+        return f"{self.settings.salt or self.file.name}/{purpose}/"
+
+    def words(self, name: str, role: PartRole = "train", **values: object) -> str:
+        """Return a sentence of ``[words]`` on the selection of a part."""
+        words = _WORDS | (_PAPER_WORDS if self.is_packaged else {})
+        order = "in the order of their first annotation" if self.is_listed(role) else "sorted by id"
+        return words[name].format(order=order, **values)
 
 
-def task_parts(inputs: Given, published: Published | None = None) -> tuple[list[Part], dict[str, int], str]:
+def split_of_file(file: BenchmarkFile, sources: Mapping[str, Source] = {}, *, is_packaged: bool = False) -> TaskSplit:
+    """Return tasks, classes and sources of a benchmark file."""
+    classes = file.classes
+    tasks = tuple(TaskEntry(name=task.name, introduced=classes.leaves(task.classes)) for task in classes.tasks)
+    roles: dict[str, list[str]] = {}
+    for name in file.sources:
+        roles.setdefault(file.role(name), []).append(name)
+    train, test, first_test, val_list = (
+        roles.get(role, [""])[0] for role in ("train", "test", "first-test", "val-list")
+    )
+    settings = file.parameters_as(TaskParameters)
+    return TaskSplit(
+        file=file,
+        settings=settings,
+        tasks=tasks,
+        classes=entries_by_role(
+            {
+                "known": [name for task in tasks for name in task.introduced],
+                "unknown": classes.of("unknown"),
+                "ignored": classes.of("ignored"),
+            },
+            classes.aliases,
+        ),
+        sources=sources,
+        train=train,
+        test=test,
+        first_train=tuple(roles.get("first-train", ())),
+        first_test=first_test,
+        val_list=val_list,
+        validation="published" if val_list in sources else "hash" if settings.validation else "none",
+        is_packaged=is_packaged,
+    )
+
+
+def task_parts(split: TaskSplit) -> tuple[list[Part], dict[str, int], str]:
     """Return all parts in the order of the tasks, how many images each task selects, and by which evidence.
 
     Raises
     ------
     ProtocolError
-        A source shows a class that the benchmark does not name, or none that it does; two sources share ids; a task
-        has no training image left.
+        Some training sources are given without the others; a source shows a class that the benchmark does not name,
+        or none that it does; two sources share ids; a task has no training image left; the validation list does not
+        fit.
     PresenceOnlyError
         The test source has no boxes.
     """
-    split, sources = inputs.split, inputs.sources
+    sources = split.sources
+    missing = [slot for slot in split.train_slots if slot not in sources]
+    if missing and len(missing) < len(split.train_slots):
+        raise ProtocolError(
+            "Some training sources are given and others are not",
+            where=f"benchmark {split.file.name}",
+            expected=" ".join(f"--source {slot}=PATH" for slot in missing),
+            found=", ".join(slot for slot in split.train_slots if slot in sources),
+            hint="give all of them, or none for the test lists alone",
+        )
     for slot in split.slots:
         if slot in sources:
-            check_source(split, slot, sources)
-    training, selected = _training(inputs, published) if split.train in sources else ({}, {})
-    tested = tested_parts(inputs)
+            check_source(split, slot)
+    training, selected = _training(split) if split.train in sources else ({}, {})
+    tested = tested_parts(split)
     parts = [
         part
         for task in split.tasks
@@ -154,15 +240,14 @@ def task_parts(inputs: Given, published: Published | None = None) -> tuple[list[
     return parts, selected, evidence
 
 
-def _training(inputs: Given, published: Published | None) -> tuple[dict[str, list[Part]], dict[str, int]]:
+def _training(split: TaskSplit) -> tuple[dict[str, list[Part]], dict[str, int]]:
     """Return the training, finetuning and validation parts by task, and how many images each task selects."""
-    split = inputs.split
-    catalog = inputs.show(split.train)
+    catalog = split.show(split.train)
     # M-OWODB's first classes are learnt from VOC: exemplars of them are there, COCO's images show some by chance.
-    first = [inputs.show(slot) for slot in split.first_train]
-    ranks = hash_ranks([*first, catalog], _salt(inputs, "finetune"))
+    catalogs = [*map(split.show, split.first_train), catalog]
+    ranks = hash_ranks(catalogs, split.salt("finetune"))
     later_tasks = split.tasks[1:] if split.first_train else split.tasks
-    selections = [catalog.of(inputs.labels(task)) for task in later_tasks]
+    selections = [catalog.of(split.labels(task)) for task in later_tasks]
     for task, selection in zip(later_tasks, selections, strict=True):
         if not len(selection):
             raise ProtocolError(
@@ -171,139 +256,136 @@ def _training(inputs: Given, published: Published | None) -> tuple[dict[str, lis
                 expected=f"an annotation of one of {', '.join(task.introduced)[:200]}",
                 found="none",
             )
-    validation = _validation(inputs, catalog, selections, later_tasks, published)
+    validation = _validation(split, catalog, selections, later_tasks)
     held_out = np.zeros(len(catalog.source.images), np.bool_)
     for positions in validation:
         held_out[positions] = True
     trained = [selection[~held_out[selection]] for selection in selections]
-    for task, kept in zip(later_tasks, trained, strict=True):
-        if split.stated and not len(kept):
+    for task, remaining in zip(later_tasks, trained, strict=True):
+        if not len(remaining):
             raise ProtocolError(
                 "The validation lists take every training image of a task",
                 where=f"source {split.train}: task {task.name}",
                 expected="an image that is left to train on",
                 found=f"{int(held_out.sum())} validation images",
-                hint=inputs.size_setting.format(fitting_validation([len(selection) for selection in selections])),
+                hint=split.size_hint.format(fitting_validation([len(selection) for selection in selections])),
             )
     parts: dict[str, list[Part]] = {}
     for number, task in enumerate(split.tasks, start=1):
-        rules, made = rules_in_words(inputs, task, number), parts.setdefault(task.name, [])
-        if split.first_train and number == 1:
+        rules, parts_of_task = rules_in_words(split, task, number), parts.setdefault(task.name, [])
+        if task not in later_tasks:
             # M-OWODB: VOC2007 and VOC2012 trainval are taken whole.
-            selected = [inputs.whole(slot) for slot in split.first_train]
-            made.append(inputs.part(task, "train", selected, TRAIN_VIEW, rules["train"]))
+            parts_of_task.append(split.part(task, "train", [*map(split.all_of, split.first_train)], rules["train"]))
             continue
         index = later_tasks.index(task)
         selected = [Selection(split.train, catalog.source, trained[index])]
-        made.append(inputs.part(task, "train", selected, TRAIN_VIEW, rules["train"]))
+        parts_of_task.append(split.part(task, "train", selected, rules["train"]))
         if "finetune" in rules:
-            every = [*first, catalog]
-            made.append(_finetuning(inputs, task, every, trained[: index + 1], ranks, rules["finetune"]))
+            parts_of_task.append(_finetuning(split, task, catalogs, trained[: index + 1], ranks, rules["finetune"]))
         if validation:
-            rule = _val_rule(inputs, task, index + 1, len(validation[index]))
+            rule = _val_rule(split, task, index + 1, len(validation[index]))
             selected = [Selection(split.train, catalog.source, validation[index])]
-            made.append(inputs.part(task, "val", selected, KNOWN_VIEW, rule))
+            parts_of_task.append(split.part(task, "val", selected, rule))
     sizes = {task.name: len(selection) for task, selection in zip(later_tasks, selections, strict=True)}
     return parts, sizes
 
 
 def _validation(
-    inputs: Given, catalog: Shown, selections: Sequence[Int64s], tasks: Sequence[TaskEntry], published: Published | None
+    split: TaskSplit, catalog: Shown, selections: Sequence[Int64s], tasks: Sequence[TaskEntry]
 ) -> list[Int64s]:
-    if inputs.parameters["val"] == "hash":
-        (rank,) = hash_ranks([catalog], _salt(inputs, "val"))
-        size = inputs.parameters["val_size"]
-        return hash_validation(selections, rank, size=size, setting=inputs.size_setting)
-    if published is not None and inputs.parameters["val"] == "published":
-        return published(inputs, catalog, selections, tasks)
-    return []
+    """Return the validation images of each task; no list where the benchmark has none."""
+    if split.validation == "none":
+        return []
+    if split.validation == "hash":
+        (rank,) = hash_ranks([catalog], split.salt("val"))
+        return hash_validation(selections, rank, size=split.settings.validation, setting=split.size_hint)
+    listed = split.sources[split.val_list]
+    segments = listed_validation(listed, catalog.source, len(selections))
+    for segment, selection, task in zip(segments, selections, tasks, strict=True):
+        outside = segment[~np.isin(segment, selection)]
+        # A list in another order of tasks, or of another benchmark, has the right images and wrong lines. A table of
+        # presence misses classes, so that nothing follows from it.
+        if len(outside) and catalog.source.objects is not None:
+            first = catalog.source.images.native[outside[0]]
+            raise ProtocolError(
+                f"{len(outside)} images of the validation list show no class of their task",
+                where=f"{listed.files[0].name}: the lines of task {task.name}",
+                expected=f"images with an annotation of a class that {task.name} introduces",
+                found=f"{first} and others" if len(outside) > 1 else str(first),
+                hint="is the list of another split, or does crowd=ignore leave its images out?",
+            )
+    return segments
 
 
 def _finetuning(
-    inputs: Given,
+    split: TaskSplit,
     task: TaskEntry,
     catalogs: Sequence[Shown],
     trained: Sequence[Int64s],
     ranks: Sequence[Int64s],
     rule: str,
 ) -> Part:
-    """Return the finetuning part of a task: exemplars of all classes known by then, chosen from what was kept."""
-    split, size = inputs.split, inputs.parameters["exemplars"]
-    known = [label for earlier in split.tasks[: split.tasks.index(task) + 1] for label in inputs.labels(earlier)]
+    """Return the finetuning part of a task: exemplars of all classes known by then, from its training images."""
+    size = split.settings.exemplars
+    known = [label for earlier in split.tasks[: split.tasks.index(task) + 1] for label in split.labels(earlier)]
     *first, catalog = catalogs
     union = np.zeros(len(catalog.source.images), np.bool_)
     union[np.concatenate(trained)] = True
     pools = [*((pool, pool.order) for pool in first), (catalog, catalog.order[union[catalog.order]])]
-    chosen, held = exemplars(pools, known, ranks, size=size)
-    short = ", ".join(f"{split.classes[label].name} {n}" for label, n in sorted(held.items()) if n < size)
-    slots = (*split.first_train, split.train)
+    chosen, counts = exemplars(pools, known, ranks, size=size)
+    short = ", ".join(f"{split.classes[label].name} {n}" for label, n in sorted(counts.items()) if n < size)
     selected = [
-        Selection(slot, pool.source, positions) for slot, pool, positions in zip(slots, catalogs, chosen, strict=True)
+        Selection(slot, pool.source, positions)
+        for slot, pool, positions in zip(split.train_slots, catalogs, chosen, strict=True)
     ]
-    return inputs.part(task, "finetune", selected, KNOWN_VIEW, rule + (f" Fewer: {short}." if short else ""))
+    return split.part(task, "finetune", selected, rule + (f" Fewer: {short}." if short else ""))
 
 
-def tested_parts(inputs: Given) -> list[Part]:
+def tested_parts(split: TaskSplit) -> list[Part]:
     """Return the test part of each task: one list, and each task's own view of it."""
-    split = inputs.split
-    source = inputs.sources[split.test]
+    source = split.sources[split.test]
     source.require_objects("A test part")
     if not split.first_test:
-        catalog = show_classes(source, split.classes)
-        rule = RULES["test"].format(order=_order(inputs, "test"))
-        selected = [Selection(split.test, source, catalog.order)]
-        return [inputs.part(task, "test", selected, TEST_VIEW, rule) for task in split.tasks]
-    if split.first_test not in inputs.sources:
+        selected = [Selection(split.test, source, show_classes(source, split.classes).order)]
+        return [split.part(task, "test", selected, split.words("test", "test")) for task in split.tasks]
+    if split.first_test not in split.sources:
         return []
-    catalog = inputs.show(split.test)
-    keep = inputs.parameters["repeats"] == "keep"
-    later = np.concatenate([catalog.of(inputs.labels(task)) for task in split.tasks[1:]])
+    catalog = split.show(split.test)
+    keep = split.settings.repeats == "keep"
+    later = np.concatenate([catalog.of(split.labels(task)) for task in split.tasks[1:]])
     if not keep:
         later = later[np.sort(np.unique(later, return_index=True)[1])]
-    mixed = [inputs.whole(split.first_test), Selection(split.test, source, later)]
+    mixed = [split.all_of(split.first_test), Selection(split.test, source, later)]
     repeats = ": an image with classes of several tasks stands once for each" if keep else ", each image once"
-    rule = RULES["mixed_test"].format(
-        first=split.first_test, second=split.test, repeats=repeats, order=_order(inputs, "test")
-    )
-    return [inputs.part(task, "test", mixed, TEST_VIEW, rule) for task in split.tasks]
+    rule = split.words("mixed_test", "test", first=split.first_test, second=split.test, repeats=repeats)
+    return [split.part(task, "test", mixed, rule) for task in split.tasks]
 
 
-def rules_in_words(inputs: Given, task: TaskEntry, number: int) -> dict[PartRole, str]:
+def rules_in_words(split: TaskSplit, task: TaskEntry, number: int) -> dict[PartRole, str]:
     """Return the rule of each training part of a task in words, before any list is available."""
-    split, parameters = inputs.split, inputs.parameters
     if split.first_train and number == 1:
-        return {"train": RULES["first_train"].format(sources=" and ".join(split.first_train))}
-    validation = parameters["val"]
+        return {"train": split.words("first_train", sources=" and ".join(split.first_train))}
+    has_validation = split.validation != "none"
     rules: dict[PartRole, str] = {
-        "train": RULES["train"].format(
+        "train": split.words(
+            "train",
             task=task.name,
-            script="" if split.stated else f" (create_t{number}_imageset.py)",
-            crowd=", crowd regions included" if parameters["crowd"] == "select" else ", crowd regions apart",
-            less=", less the validation images of all tasks" if validation != "none" else "",
-            order=_order(inputs),
+            number=number,
+            crowd=", crowd regions included" if split.settings.crowd == "select" else ", crowd regions apart",
+            less=", less the validation images of all tasks" if has_validation else "",
         )
     }
-    if number > 1 and parameters["exemplars"]:
-        salt = _salt(inputs, "finetune")
-        rules["finetune"] = RULES["finetune"].format(size=parameters["exemplars"], task=task.name, salt=salt)
-    if validation != "none":
-        rules["val"] = _val_rule(inputs, task, number, 1000)
+    if number > 1 and split.settings.exemplars:
+        size, salt = split.settings.exemplars, split.salt("finetune")
+        rules["finetune"] = split.words("finetune", size=size, task=task.name, salt=salt)
+    if has_validation:
+        rules["val"] = _val_rule(split, task, number, 1000)
     return rules
 
 
-def _val_rule(inputs: Given, task: TaskEntry, number: int, size: int) -> str:
-    first, last = (number - 1) * size + 1, number * size
-    kind = inputs.parameters["val"]
-    rule = RULES["val_listed" if inputs.split.stated and kind == "published" else f"val_{kind}"]
-    return rule.format(size=size, task=task.name, salt=_salt(inputs, "val"), first=first, last=last)
-
-
-def _salt(inputs: Given, purpose: str) -> str:
-    return f"{inputs.parameters['salt']}/{purpose}/"
-
-
-def _order(inputs: Given, role: PartRole = "train") -> str:
-    return "in the order of their first annotation" if inputs.listed(role) else "sorted by id"
+def _val_rule(split: TaskSplit, task: TaskEntry, number: int, size: int) -> str:
+    first, last, salt = (number - 1) * size + 1, number * size, split.salt("val")
+    return split.words(f"val_{split.validation}", size=size, task=task.name, salt=salt, first=first, last=last)
 
 
 def unannotated(source: Source) -> Int64s:
@@ -311,9 +393,9 @@ def unannotated(source: Source) -> Int64s:
     return np.flatnonzero(np.bincount(source.class_pairs()[0], minlength=len(source.images)) == 0)
 
 
-def note_on_presence(inputs: Given) -> Iterator[str]:
+def note_on_presence(split: TaskSplit) -> Iterator[str]:
     """Yield that the training lists are approximate, where their source has no boxes."""
-    train = inputs.sources.get(inputs.split.train)
+    train = split.sources.get(split.train)
     if train is not None and train.objects is None:
         yield (
             "APPROXIMATE: the training lists come from a table of image and class, not from the annotations. An image "
@@ -321,9 +403,9 @@ def note_on_presence(inputs: Given) -> Iterator[str]:
         )
 
 
-def note_on_unannotated(inputs: Given) -> Iterator[str]:
+def note_on_unannotated(split: TaskSplit) -> Iterator[str]:
     """Yield which test images carry no annotation, where they are few."""
-    split, test = inputs.split, inputs.sources[inputs.split.test]
+    test = split.sources[split.test]
     without = unannotated(test)
     if not split.first_test and 0 < len(without) <= _LISTED:
         ids = ", ".join(sorted(test.images.native[without].tolist()))
@@ -334,7 +416,7 @@ def note_on_unannotated(inputs: Given) -> Iterator[str]:
 
 
 def hash_ranks(sources: Sequence[Shown], salt: str) -> list[Int64s]:
-    """Return, for each source, the place of its annotated images in the order of ``sha256(salt + id)`` of them all.
+    """Return, for each source, the rank of its annotated images, by ``sha256(salt + id)`` of those of all sources.
 
     One array a source, shape (n,); images without annotation come last.
     """
@@ -343,9 +425,9 @@ def hash_ranks(sources: Sequence[Shown], salt: str) -> list[Int64s]:
     positions[hash_rank(ids, salt)] = np.arange(len(ids))
     ranks = []
     ends = np.cumsum([len(catalog.order) for catalog in sources])[:-1]
-    for catalog, mine in zip(sources, np.split(positions, ends), strict=True):
+    for catalog, numbers in zip(sources, np.split(positions, ends), strict=True):
         rank = np.full(len(catalog.source.images), len(ids), np.int64)
-        rank[catalog.order] = mine
+        rank[catalog.order] = numbers
         ranks.append(rank)
     return ranks
 
@@ -357,7 +439,7 @@ def fitting_validation(sizes: Sequence[int]) -> int:
 
 
 def hash_validation(
-    selections: Sequence[Int64s], rank: Int64s, *, size: int, setting: str = SIZE_SETTING
+    selections: Sequence[Int64s], rank: Int64s, *, size: int, setting: str = _SIZE_SETTING
 ) -> list[Int64s]:
     """Return a validation list a task: the first `size` of its selection by hash rank that no earlier task has taken.
 
@@ -369,23 +451,47 @@ def hash_validation(
     ProtocolError
         A task has fewer images left than asked for.
     """
-    taken = np.zeros(len(rank), np.bool_)
+    is_used = np.zeros(len(rank), np.bool_)
     chosen = []
     fits = fitting_validation([len(selection) for selection in selections])
     for number, selection in enumerate(selections, start=1):
-        left = selection[~taken[selection]]
-        if len(left) < size:
+        available = selection[~is_used[selection]]
+        if len(available) < size:
             raise ProtocolError(
                 "A task has too few images for its validation list",
                 where=f"task {number}: validation images",
-                expected=f"at most {len(left)}",
+                expected=f"at most {len(available)}",
                 found=str(size),
                 hint=setting.format(fits),
             )
-        ranked = left[np.argsort(rank[left], kind="stable")]
+        ranked = available[np.argsort(rank[available], kind="stable")]
         chosen.append(ranked[:size])
-        taken[ranked[:size]] = True
+        is_used[ranked[:size]] = True
     return chosen
+
+
+def listed_validation(listed: Source, source: Source, n_tasks: int) -> list[Int64s]:
+    """Return the validation lists of a published file: equally many consecutive lines for each task.
+
+    Raises
+    ------
+    ProtocolError
+        An image of the list is not in the source, or the lines cannot be shared out evenly.
+    """
+    positions_of = {native: position for position, native in enumerate(source.images.native.tolist())}
+    natives = listed.images.native.tolist()
+    missing = [native for native in natives if native not in positions_of]
+    if missing or not natives or len(natives) % n_tasks:
+        raise ProtocolError(
+            "The validation list does not belong to this training source"
+            if missing
+            else "The validation list cannot be shared out among the tasks",
+            where=listed.files[0].name,
+            expected=f"images of {source.files[0].name}" if missing else f"a multiple of {n_tasks} lines",
+            found=f"{len(missing)} others, the first {missing[0]}" if missing else f"{len(natives)} lines",
+        )
+    positions = np.array([positions_of[native] for native in natives], np.int64)
+    return np.split(positions, n_tasks)
 
 
 def exemplars(
@@ -412,23 +518,23 @@ def exemplars(
         Images among them by label.
     """
     rank = np.concatenate([ranks_of[images] for ranks_of, (_, images) in zip(ranks, pools, strict=True)])
-    by_label = _places_by_label(pools, labels)
-    taken = np.zeros(len(rank), np.bool_)
+    by_label = _numbers_by_label(pools, labels)
+    is_used = np.zeros(len(rank), np.bool_)
     for label in sorted(labels, key=lambda candidate: (len(by_label[candidate]), candidate)):
         candidates = by_label[label]
-        lacking = size - int(taken[candidates].sum())
+        lacking = size - int(is_used[candidates].sum())
         if lacking > 0:
-            free = candidates[~taken[candidates]]
-            # Ranks are distinct, and a set is wanted: sorting all of them would be in vain.
+            free = candidates[~is_used[candidates]]
+            # Ranks are distinct, and their order does not matter: no sort is needed.
             lowest = np.argpartition(rank[free], lacking - 1)[:lacking] if lacking < len(free) else slice(None)
-            taken[free[lowest]] = True
+            is_used[free[lowest]] = True
     ends = np.cumsum([len(images) for _, images in pools])[:-1]
-    chosen = [images[mine] for (_, images), mine in zip(pools, np.split(taken, ends), strict=True)]
-    return chosen, {label: int(taken[by_label[label]].sum()) for label in labels}
+    selected = [images[chosen] for (_, images), chosen in zip(pools, np.split(is_used, ends), strict=True)]
+    return selected, {label: int(is_used[by_label[label]].sum()) for label in labels}
 
 
-def _places_by_label(pools: Sequence[tuple[Shown, Int64s]], labels: Sequence[int]) -> dict[int, Int64s]:
-    """Return for each label the places, in the pools one after the other, of the images that show it."""
+def _numbers_by_label(pools: Sequence[tuple[Shown, Int64s]], labels: Sequence[int]) -> dict[int, Int64s]:
+    """Return for each label the numbers, through all pools in order, of the images that show it."""
     by_label: dict[int, list[Int64s]] = {label: [np.empty(0, np.int64)] for label in labels}
     start = 0
     for catalog, images in pools:
@@ -441,9 +547,9 @@ def _places_by_label(pools: Sequence[tuple[Shown, Int64s]], labels: Sequence[int
     return {label: np.concatenate(several) for label, several in by_label.items()}
 
 
-def check_source(split: TaskSplit, slot: str, sources: Mapping[str, Source]) -> None:
-    """Raise `ProtocolError` unless a source's classes are the benchmark's and its ids its own."""
-    source, stated = sources[slot], split.stated
+def check_source(split: TaskSplit, slot: str) -> None:
+    """Raise `ProtocolError` unless a source's classes are the benchmark's and no other source has its ids."""
+    source, sources = split.sources[slot], split.sources
     positions = class_positions(split.classes, source)
     used = np.flatnonzero(np.bincount(source.class_pairs()[1]))
     strangers = [source.categories.names[category] for category in used.tolist() if positions[category] < 0]
@@ -453,13 +559,13 @@ def check_source(split: TaskSplit, slot: str, sources: Mapping[str, Source]) -> 
         raise ProtocolError(
             "A source shows classes that the benchmark does not name",
             where=where,
-            expected="classes of a task, or listed as unknown or ignored in the file"
-            if stated
-            else f"the {len(names)} classes of the split",
+            expected=f"the {len(names)} classes of the split"
+            if split.is_packaged
+            else "classes of a task, or listed as unknown or ignored in the file",
             found=examples([repr(name[:40]) for name in strangers], 5),
-            hint=_hint_for(strangers, names)
-            if stated
-            else "is it another file? Data of your own: `curation init tasks`",
+            hint="is it another file? Data of your own: `curation init tasks`"
+            if split.is_packaged
+            else _hint_for(strangers, names),
         )
     if not len(used):
         raise ProtocolError(
@@ -469,9 +575,9 @@ def check_source(split: TaskSplit, slot: str, sources: Mapping[str, Source]) -> 
             found=f"{len(source.images)} images and no object",
             hint="give the annotation file itself: a list of ids, or a file without annotations, has no classes",
         )
-    opened = [sources[use] for use in split.slots if use in sources]
+    opened = [sources[name] for name in split.slots if name in sources]
     seen = {index for each in opened for index in class_positions(split.classes, each).tolist()}
-    absent = names if stated is None else stated.classes.absent
+    absent = names if split.is_packaged else split.file.classes.absent
     if missing := [name for index, name in enumerate(names) if index not in seen and name not in absent]:
         offered = list(dict.fromkeys(name for each in opened for name in each.categories.names))
         near = _nearest(missing[0], offered)
@@ -487,17 +593,14 @@ def check_source(split: TaskSplit, slot: str, sources: Mapping[str, Source]) -> 
             continue
         shared = set(source.images.native.tolist()).intersection(sources[other].images.native.tolist())
         if shared:
-            if stated:
-                require_disjoint_sources({name: sources[name] for name in (other, slot)})
+            require_disjoint_sources({name: sources[name] for name in (other, slot)})
             raise ProtocolError(
                 "Two sources have images of the same id",
                 where=f"sources {other} and {slot}",
                 expected="each id names one image",
                 found=f"{len(shared)} ids in both, the first {min(shared)}",
                 hint=f'if they are different images: dataset = "{source.dataset[:24]}_{slot[:7]}" for {slot} in the '
-                "file; else remove them from one of the two files"
-                if stated
-                else None,
+                "file; else remove them from one of the two files",
             )
 
 
@@ -508,7 +611,7 @@ def _nearest(name: str, names: list[str]) -> list[str]:
 
 
 def _hint_for(strangers: list[str], names: list[str]) -> str:
-    """Return what to do about classes that no task of a user's file names: it has a place for each of them."""
+    """Return the keys of the file in which classes that no task names can be stated."""
     pairs = [(known, other) for other in strangers[:20] for known in _nearest(other, names)]
     same = [pair for pair in pairs if pair[0].casefold() == pair[1].casefold()]
     rows = "; ".join(f"{_quoted(known)} = [{_quoted(other)}]" for known, other in (same or pairs)[:5])

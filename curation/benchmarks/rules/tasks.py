@@ -10,13 +10,11 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Any
 
-import msgspec
 import numpy as np
-from msgspec import Meta
 
-from curation.benchmarks.benchmark import MOST_IMAGES, fact
+from curation.benchmarks.benchmark import fact
 from curation.benchmarks.parts import images_with, manifest_of_file
 from curation.benchmarks.rules.benchmark_file import BenchmarkFile, stated_in
 from curation.benchmarks.rules.starting import (
@@ -34,50 +32,24 @@ from curation.benchmarks.rules.starting import (
 )
 from curation.benchmarks.rules.task_lists import (
     PUBLISHED_SIZES,
-    Given,
-    TaskSplit,
+    VIEWS,
+    TaskParameters,
     fitting_validation,
     note_on_presence,
     note_on_unannotated,
+    split_of_file,
     task_parts,
 )
 from curation.core.errors import CurationError, CurationWarning, ProtocolError, UsageError
 from curation.core.tables import printable
-from curation.manifest.header import NAME, PART_NAME, ClassEntry, ClassRole, Header, Paper, TaskEntry
+from curation.manifest.header import NAME, PART_NAME, Header, Paper
 from curation.manifest.manifest import Manifest
 from curation.sources.datasets import namespace_of
 from curation.sources.source import Source
 
-_Images = Annotated[int, Meta(ge=0, le=MOST_IMAGES)]
-
-
-class TaskParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``[parameters]`` of the rule.
-
-    Attributes
-    ----------
-    validation : int
-        Images of each validation list; 0 for no such lists.
-    exemplars : int
-        Images of every known class in the finetuning lists, where there are so many; 0 for no such lists.
-    order, test_order : {"sorted", "annotation"}
-        Order of the training and of the test lists: by id, or by the first annotation of an image.
-    crowd : {"select", "ignore"}
-        Whether an image is selected for a crowd region alone.
-    salt : str
-        Of the hash ranks; by default the name of the benchmark.
-    """
-
-    validation: _Images = 0
-    exemplars: _Images = 50
-    order: Literal["sorted", "annotation"] = "sorted"
-    test_order: Literal["sorted", "annotation"] = "sorted"
-    crowd: Literal["select", "ignore"] = "select"
-    salt: Annotated[str, Meta(max_length=100)] = ""
-
-
 PARAMETERS = TaskParameters
 USUAL_SOURCES = ("train", "test")
+_ROLES = {*USUAL_SOURCES, "first-train", "first-test", "val-list"}
 PARTS = fact("curation.benchmarks.owod", "benchmark", dict[str, Any])["parts"]
 PAPER = fact("curation.benchmarks.owod", "papers", dict[str, Paper])["reowod"]
 
@@ -88,7 +60,9 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     Parameters
     ----------
     sources : mapping of str to Source
-        One in the role ``test``, with boxes, and one in the role ``train`` for all lists but the test's.
+        One in the role ``test``, with boxes, and one in the role ``train`` for all lists but the test's. Roles of
+        further ones, as in M-OWODB: ``first-train`` (all training images of task 1), ``first-test`` (whole, before the
+        test images of the later tasks), ``val-list`` (ids of validation images, equally many a task).
     parameters : mapping
         ``file``: the benchmark file as `read_benchmark_file` returns it.
 
@@ -97,28 +71,22 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     ProtocolError
         The file does not hold together, or the sources do not fit it (see `task_parts`).
     """
-    stated = stated_in(parameters["file"])
-    check_tasks(stated, "the benchmark file")
-    settings = stated.parameters_as(TaskParameters)
-    split = split_of_file(stated)
+    file = stated_in(parameters["file"])
+    check_tasks(file, "the benchmark file")
+    split = split_of_file(file, sources)
     if split.test not in sources:
         raise UsageError("The test source is not given", expected=f"--source {split.test}=PATH")
-    chosen = {"val": "hash" if settings.validation else "none", "val_size": settings.validation, "repeats": "drop"}
-    chosen |= {"salt": settings.salt or stated.name} | {
-        name: getattr(settings, name) for name in ("order", "test_order", "crowd", "exemplars")
-    }
-    inputs = Given(split, sources, chosen, size_setting="validation = {0} in [parameters]")
-    parts, _, evidence = task_parts(inputs)
+    parts, _, evidence = task_parts(split)
     return manifest_of_file(
-        stated,
+        file,
         parts,
-        {slot: sources[slot] for slot in split.slots if slot in sources},
+        {slot: sources[slot] for slot in (*split.slots, split.val_list) if slot in sources},
         split.classes,
-        {**parameters, "exemplars": settings.exemplars, "train_evidence": evidence},
+        {**parameters, "exemplars": split.settings.exemplars, "train_evidence": evidence},
         taxonomy="OWOD",
         algorithm_version=1,
         after=PAPER,
-        notes=(*note_on_presence(inputs), *note_on_unannotated(inputs)),
+        notes=(*note_on_presence(split), *note_on_unannotated(split)),
         tasks=split.tasks,
     )
 
@@ -128,53 +96,35 @@ def score_words(header: Header) -> tuple[str, ...]:
     return "--task", header.tasks[0].name, "--detections", "FILE"
 
 
-def split_of_file(stated: BenchmarkFile) -> TaskSplit:
-    """Return the tasks, classes and sources of a benchmark file: classes of tasks are known, with indices from 0."""
-    tasks = tuple(
-        TaskEntry(name=task.name, introduced=stated.classes.leaves(task.classes)) for task in stated.classes.tasks
-    )
-    roles: dict[ClassRole, Sequence[str]] = {
-        "known": [name for task in tasks for name in task.introduced],
-        "unknown": stated.classes.of("unknown"),
-        "ignored": stated.classes.of("ignored"),
-    }
-    classes = tuple(
-        ClassEntry(
-            name=name, role=role, index=place if role == "known" else -1, aliases=stated.classes.aliases.get(name, ())
-        )
-        for role, names in roles.items()
-        for place, name in enumerate(names)
-    )
-    by_role = {stated.role(name): name for name in stated.sources}
-    return TaskSplit(
-        tasks=tasks, classes=classes, train=by_role.get("train", ""), test=by_role.get("test", ""), stated=stated
-    )
-
-
-def check_tasks(stated: BenchmarkFile, where: str) -> None:
-    """Raise `ProtocolError` for the first thing in a file of tasks that does not hold together."""
-    for field, expected, value in _problems(stated):
+def check_tasks(file: BenchmarkFile, where: str) -> None:
+    """Raise `ProtocolError` for the first inconsistency in a file of tasks."""
+    for field, expected, value in _problems(file):
         raise ProtocolError(
             "The file of tasks is inconsistent", where=f"{where}: {field}", expected=expected, found=value
         )
 
 
-def _problems(stated: BenchmarkFile) -> Iterator[tuple[str, str, str]]:
-    """Yield the field of each thing that does not hold together, what was expected and what was found."""
-    split, classes = split_of_file(stated), stated.classes
-    if not re.fullmatch(NAME, stated.name):
-        yield "name", "lower-case words joined by -, at most one /", repr(stated.name[:80])
+def _problems(file: BenchmarkFile) -> Iterator[tuple[str, str, str]]:
+    """Yield the field of each inconsistency, what is expected there, and what the file has."""
+    split, classes = split_of_file(file), file.classes
+    if not re.fullmatch(NAME, file.name):
+        yield "name", "lower-case words joined by -, at most one /", repr(file.name[:80])
     for role in ("known", "negative"):
         if getattr(classes, role):
             yield f"[classes] {role}", "known classes in [[classes.tasks]], others in unknown or ignored", role
-    if stated.views:
-        yield "[views]", "none: the rule states which labels each part shows", ", ".join(stated.views)[:80]
-    roles = Counter(map(stated.role, stated.sources))
-    if set(roles) - {"train", "test"} or max(roles.values()) > 1 or not split.test:
-        found = ", ".join(f"{name} as {stated.role(name)}" for name in stated.sources)
-        yield "[sources]", 'test, and train or none; or others with as = "test" and as = "train"', found[:200]
+    if other_views := sorted({*file.views} - {*VIEWS}):
+        yield "[views]", f"{', '.join(VIEWS)}: the labels of training, finetuning and test", ", ".join(other_views)[:80]
+    roles = Counter(map(file.role, file.sources))
+    several = [role for role, count in roles.items() if count > 1 and role != "first-train"]
+    has_training = "train" in roles or not {"first-train", "val-list"} & {*roles}
+    if {*roles} - _ROLES or several or not split.test or not has_training:
+        sources = ", ".join(f"{name} as {file.role(name)}" for name in file.sources)
+        expected = 'test, and train or none; or others with as = "test" and as = "train"'
+        yield "[sources]", f"{expected} (beside train: first-train, first-test, val-list)", sources[:200]
     if not split.tasks:
         yield "tasks", "at least one task", "none"
+    if len(split.tasks) == 1 and {"first-train", "first-test"} & {*roles}:
+        yield "[sources]", "a second task, beside first-train and first-test", "one task"
     for task in split.tasks:
         if not re.fullmatch(PART_NAME, f"{task.name}-finetune") or not re.fullmatch(PART_NAME, task.name):
             yield "tasks: name", "up to 55 lower-case letters and digits, such as t1", repr(task.name[:80])
@@ -184,8 +134,7 @@ def _problems(stated: BenchmarkFile) -> Iterator[tuple[str, str, str]]:
     for field, others in (("aliases", [*classes.aliases]), ("absent", classes.absent)):
         for name in sorted(set(others) - set(names)):
             yield field, "names of classes of the file", repr(name[:80])
-    spelled = [*names, *(alias for aliases in classes.aliases.values() for alias in aliases)]
-    for name in spelled:
+    for name in [*names, *(alias for aliases in classes.aliases.values() for alias in aliases)]:
         if not is_usable(name):
             yield "classes", NAMES_ARE, repr(name[:80])
     # Folded, so that BipolarForcepsDown and BipolarForcepsDOwn are one class (a slip of a published benchmark).
@@ -196,11 +145,11 @@ def _problems(stated: BenchmarkFile) -> Iterator[tuple[str, str, str]]:
     ):
         if repeated := [name for name, count in counts.items() if count > 1]:
             yield field, "each once, whatever its case", f"{repeated[0]:.80} twice"
-    for source in stated.sources:
+    for source in file.sources:
         try:
-            namespace_of(stated.dataset(source))
+            namespace_of(file.dataset(source))
         except CurationError as error:
-            yield f"dataset of {source}", error.expected or "a lower-case word", repr(stated.dataset(source)[:80])
+            yield f"dataset of {source}", error.expected or "a lower-case word", repr(file.dataset(source)[:80])
 
 
 def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
