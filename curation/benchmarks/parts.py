@@ -372,18 +372,11 @@ def _salted(ids: Sequence[str], salt: str) -> list[bytes]:
     return [(salt + image).encode() for image in ids]
 
 
-KNOWN_OF_VOC = tuple(COCO_NAMES_OF_VOC.items())
-"""VOC name and COCO name of VOC's 20 classes, in VOC's order."""
-UNKNOWN_TO_VOC = tuple(sorted({name for _, name, _ in COCO_CATEGORIES} - set(COCO_NAMES_OF_VOC.values())))
-"""The 60 COCO classes that VOC lacks. They have no category id: their objects become unknown, -1."""
-
-
-def voc_classes(coco: Source | None = None) -> tuple[ClassEntry, ...]:
-    """Return VOC's 20 classes as known ones with ids 1 to 20, then every other class of COCO as unknown, by name."""
-    voc_names = {name for pair in KNOWN_OF_VOC for name in pair}
-    others = {*UNKNOWN_TO_VOC, *(coco.categories.names if coco is not None else ())} - voc_names
-    aliases = {voc: (name,) for voc, name in KNOWN_OF_VOC if voc != name}
-    return entries_by_role({"known": [voc for voc, _ in KNOWN_OF_VOC], "unknown": sorted(others)}, aliases, 1)
+def voc_classes() -> tuple[ClassEntry, ...]:
+    """Return VOC's 20 classes as known ones with ids 1 to 20, then the 60 other classes of COCO as unknown, by name."""
+    others = {name for _, name, _ in COCO_CATEGORIES}.difference(COCO_NAMES_OF_VOC.values())
+    aliases = {voc: (coco,) for voc, coco in COCO_NAMES_OF_VOC.items() if voc != coco}
+    return entries_by_role({"known": COCO_NAMES_OF_VOC, "unknown": sorted(others)}, aliases, 1)
 
 
 def used_classes(benchmark: BenchmarkFile, sources: Iterable[Source]) -> tuple[str, ...]:

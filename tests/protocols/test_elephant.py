@@ -9,20 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curation.benchmarks.benchmark import declared_parameters
-from curation.benchmarks.elephant.lists import FIGURES, TRAINING_FIGURES, build, level_count
-from curation.benchmarks.parts import KNOWN_OF_VOC as KNOWN
-from curation.benchmarks.parts import UNKNOWN_TO_VOC as UNKNOWN
+from curation.benchmarks.elephant.lists import FILE, build, level_count
 from curation.benchmarks.parts import voc_classes as class_entries
 from curation.benchmarks.registry import find_benchmark
 from curation.core.errors import PresenceOnlyError, ProtocolError
 from curation.manifest.manifest import Manifest
 from curation.manifest.validation import check_header, check_lists
 from curation.manifest.verify import verify_lists, verify_sources
-from curation.sources.datasets import COCO_CATEGORIES
+from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC
 from curation.sources.source import Source
 from tests.real_files import real_files
 
 BENCHMARK = find_benchmark("elephant")
+KNOWN = tuple(COCO_NAMES_OF_VOC.items())
+UNKNOWN = {name for _, name, _ in COCO_CATEGORIES} - set(COCO_NAMES_OF_VOC.values())
 
 Draw = Callable[..., Source]
 CLOSED = {1: ["cat"], 2: ["dog", "aeroplane"], 4: ["person"], 9: ["cat"], 12: []}
@@ -240,19 +240,21 @@ read_ratios, read_orders = (one.read for one in PARAMETERS[:2])
 
 
 def test_figures_add_up() -> None:
-    closed = {name: number for name, (number, _) in FIGURES["closed"].items()}
-    assert closed["closed.boxes"] == closed["closed.non_difficult_boxes"] + closed["closed.difficult_boxes"]
-    wild = {name: number for name, (number, _) in FIGURES["wilderness"].items()}
-    assert wild["wilderness.images"] == wild["wilderness.annotated_images"] + wild["wilderness.unannotated_images"]
-    assert wild["coco.images"] - wild["coco.annotated_images"] == wild["wilderness.unannotated_images"]
-    assert wild["wr1.images"] == closed["closed.images"]
+    counts = {name: figure.value for name, figure in FILE.expect.items()}
+    assert counts["closed.boxes"] == counts["closed.non_difficult_boxes"] + counts["closed.difficult_boxes"]
+    assert (
+        counts["wilderness.images"] == counts["wilderness.annotated_images"] + counts["wilderness.unannotated_images"]
+    )
+    assert counts["coco.images"] - counts["coco.annotated_images"] == counts["wilderness.unannotated_images"]
+    assert counts["wr1.images"] == counts["closed.images"]
     # VOC2007 trainval has 5,011 images and 15,662 objects; VOC2012 trainval 11,540 and 31,561.
-    assert [sum(column) for column in zip(*list(TRAINING_FIGURES.values())[:2], strict=True)][:2] == [5011, 15662]
-    assert [sum(column) for column in zip(*list(TRAINING_FIGURES.values())[2:], strict=True)][:2] == [11540, 31561]
+    for year, images, boxes in (("2007", 5011, 15662), ("2012", 11540, 31561)):
+        assert counts[f"voc{year}-train.images"] + counts[f"voc{year}-val.images"] == images
+        assert counts[f"voc{year}-train.boxes"] + counts[f"voc{year}-val.boxes"] == boxes
 
 
 def test_the_paper_has_47_levels() -> None:
-    assert level_count(4952, 23008) == FIGURES["wilderness"]["wilderness.levels"][0]
+    assert level_count(4952, 23008) == FILE.expect["wilderness.levels"].value
 
 
 @given(st.integers(1, 500), st.integers(0, 3000))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -46,9 +46,6 @@ from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import positions_of
 from curation.sources.source import Source
-
-if TYPE_CHECKING:
-    pass
 
 Variant = Literal["paper", "official", "all"]
 VARIANTS: dict[str, str] = {

@@ -617,6 +617,11 @@ def _packaged(target: str) -> dict[str, Any]:
     return _over({key: each for key, each in tables.items() if key in keys}, cases.get(case, {}))
 
 
+def packaged_file(name: str) -> BenchmarkFile:
+    """Return the benchmark file of a benchmark of this package."""
+    return msgspec.convert({"name": name} | _packaged(name), BenchmarkFile)
+
+
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """Return tables with the keys of others laid over them, key by key."""
     laid = dict(below)
