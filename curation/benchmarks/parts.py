@@ -64,15 +64,16 @@ class Part:
     ids: tuple[str, ...]
 
     @property
-    def boxes(self) -> int | None:
-        """Objects of all roles; None from a presence-only source."""
-        counts = self.entry.boxes
-        return sum(counts.get(role, 0) for role in ROLES) if counts else None
-
-    @property
-    def non_crowd_boxes(self) -> int | None:
-        """Objects other than crowd regions; None from a presence-only source."""
-        return None if self.boxes is None else self.boxes - self.entry.boxes["crowd"]
+    def counts(self) -> dict[str, int | None]:
+        """Counts that ``[expect]`` may state, as in ``"closed.images"``; None where the part does not know them."""
+        images, annotated, by_role = self.entry.images, self.entry.annotated_images, self.entry.boxes
+        bare = None if images is None or annotated is None else images - annotated
+        boxes = sum(by_role.get(role, 0) for role in ROLES)
+        crowd, difficult = (by_role.get(flag, 0) for flag in ("crowd", "difficult"))
+        names = ("boxes", "non_crowd_boxes", "difficult_boxes", "non_difficult_boxes")
+        box_counts = (boxes, boxes - crowd, difficult, boxes - difficult) if by_role else (None,) * 4
+        counts = {"images": images, "annotated_images": annotated, "unannotated_images": bare}
+        return {**counts, **dict(zip(names, box_counts, strict=True))}
 
 
 def make_part(
@@ -433,10 +434,6 @@ def require_images(made: Iterable[Part], hints: Mapping[str, str] = {}) -> None:
             )
 
 
-COUNTS = ("images", "annotated_images", "boxes", "non_crowd_boxes")
-"""What ``[expect]`` may state of a part, as in ``"closed.images"``."""
-
-
 def manifest_of_file(
     stated: BenchmarkFile,
     made: Sequence[Part],
@@ -499,14 +496,13 @@ def manifest_of_file(
 def figure_of(name: str, expected: Expected, parts: Mapping[str, Part]) -> Figure:
     """Return what was obtained beside a figure that a benchmark file expects; refuse one that there is not."""
     part, _, count = name.rpartition(".")
-    if part not in parts or count not in COUNTS:
+    counts = parts[part].counts if part in parts else {}
+    if count not in counts:
+        names = next(iter(parts.values())).counts
         raise ProtocolError(
             "The benchmark file expects a figure that there is not",
             where=f"[expect] {name}"[:200],
-            expected=f"PART.COUNT of {', '.join(parts)} and {', '.join(COUNTS)}"[:300],
+            expected=f"PART.COUNT of {', '.join(parts)} and {', '.join(names)}"[:300],
         )
-    made = parts[part]
-    obtained = getattr(made.entry, count) if count in ("images", "annotated_images") else getattr(made, count)
-    return compared(
-        name, obtained, expected.value, expected.place or "the benchmark file", expected.because or "other data"
-    )
+    place, because = expected.place or "the benchmark file", expected.because or "other data"
+    return compared(name, counts[count], expected.value, place, because)

@@ -250,8 +250,8 @@ def _sources(
     truth: Mapping[str, Truth] | Truth, manifest: Manifest | None, part_of: Mapping[str, str], reading: Reading
 ) -> dict[str, Source]:
     """Return the truth: the files that are given, else the sources that the manifest remembers."""
-    wanted = PARTS if manifest is None else ()
-    files: dict[str, Any] = inputs.by_name(truth, "--truth", "part", tuple(part_of), wanted=wanted)
+    needed = PARTS if manifest is None else ()
+    files: dict[str, Any] = inputs.by_name(truth, "--truth", "part", tuple(part_of), wanted=needed)
     sources = {}
     if manifest is not None and len(part_of) > len(PARTS):
         # Ids are those of the manifest's own datasets.
@@ -285,7 +285,7 @@ def _lists(
     # An image that no source holds is missed where the first one is read.
     owners = np.maximum(number, 0)
     ids = np.array(wilderness, object)
-    return {"closed": closed} | {name: tuple(ids[owners == place].tolist()) for place, name in enumerate(names)}
+    return {"closed": closed} | {name: tuple(ids[owners == position].tolist()) for position, name in enumerate(names)}
 
 
 def _wilderness(

@@ -21,14 +21,14 @@ from curation.benchmarks.parts import Part, compared, manifest_of, source_entry,
 from curation.benchmarks.rules import wilderness
 from curation.benchmarks.rules.benchmark_file import class_entries, decimal_text, packaged_file
 from curation.core.errors import UsageError
-from curation.manifest.header import ClassEntry, Figure, LabelView, Paper, PartEntry, Supersedes
+from curation.manifest.header import ClassEntry, Figure, LabelView, PartEntry, Supersedes
 from curation.manifest.manifest import Manifest
 from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.source import Source
 
 FILE = packaged_file("elephant")
-"""The paper's file, in the form of a user's."""
-PAPER = fact(__package__, "paper", Paper)
+"""The paper's file: what ``extends = "elephant"`` inherits, and the figures."""
+PAPER = wilderness.PAPER
 CLOSED, COCO, *TRAINING = FILE.sources
 WORDS: Mapping[str, str] = {**wilderness.WORDS, **fact(__package__, "words", dict[str, str])}
 ORDER_SUFFIX = fact(__package__, "order_suffixes", dict[str, str])
@@ -151,7 +151,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
         )
         for order in parameters["orders"]
     ]
-    obtained = {**_closed_counts(closed), "wr1.images": ratio_parts[0].images}
+    obtained = {**_counts({"closed": closed}), "wr1.images": ratio_parts[0].images}
     figures = [
         compared(name, obtained.get(name), figure.value, figure.place, _DIFFERS.get(subject, _DIFFERS["declared"]))
         for name, figure in FILE.expect.items()
@@ -181,44 +181,30 @@ def level_count(closed: int, wilderness: int) -> int:
 
 def _figures(made: Mapping[str, Part], sources: Mapping[str, Source]) -> list[Figure]:
     """Return every figure of the paper that these sources bear on, with what was obtained and why it differs."""
-    coco, entry, wr1 = sources[COCO], made["wilderness"].entry, made.get("wr1")
-    images, annotated = entry.images or 0, entry.annotated_images or 0
-    obtained: dict[str, int | None] = {
-        **_closed_counts(made["closed"]),
+    coco = sources[COCO]
+    obtained = _counts(made)
+    images = obtained["wilderness.images"] or 0
+    obtained |= {
         "coco.images": len(coco.images),
         "coco.annotated_images": int(np.count_nonzero(np.bincount(coco.class_pairs()[0]))),
-        "wilderness.images": images,
-        "wilderness.annotated_images": annotated,
-        "wilderness.unannotated_images": images - annotated,
         "wilderness.levels": level_count(len(made["closed"].ids), images),
-        "wr1.images": wr1.entry.images if wr1 else None,
-        "wr1.non_crowd_boxes": wr1.non_crowd_boxes if wr1 else None,
+        "val2017.images": len(coco.images),
+        "val2017.wilderness_images": images,
     }
-    if coco.part == "val2017":
-        obtained |= {"val2017.images": len(coco.images), "val2017.wilderness_images": images}
-    for name in (name for name in TRAINING if name in made):
-        objects, category_names = sources[name].require_objects("A training part"), sources[name].categories.names
-        is_person = np.array([category == "person" for category in category_names], bool)[objects.category]
-        counts = (len(made[name].ids), len(objects), int(is_person.sum()))
-        obtained |= {
-            f"{name}.{kind}": count for kind, count in zip(("images", "boxes", "persons"), counts, strict=True)
-        }
-
+    training = [name for name in TRAINING if name in made]
+    for name in training:
+        objects, names = sources[name].require_objects("A training part"), sources[name].categories.names
+        obtained[f"{name}.persons"] = int((objects.category == names.index("person")).sum()) if "person" in names else 0
+    subjects = ["closed", COCO, "wilderness", "wr1", *["val2017"] * (coco.part == "val2017"), *training]
     return [
-        compared(name, obtained[name], figure.value, figure.place, _reason(name, obtained[name], coco))
+        compared(name, obtained.get(name), figure.value, figure.place, _reason(name, obtained.get(name), coco))
         for name, figure in FILE.expect.items()
-        if name in obtained
+        if name.partition(".")[0] in subjects
     ]
 
 
-def _closed_counts(part: Part) -> dict[str, int | None]:
-    boxes, difficult = part.boxes or 0, part.entry.boxes["difficult"]
-    return {
-        "closed.images": part.entry.images,
-        "closed.boxes": boxes,
-        "closed.non_difficult_boxes": boxes - difficult,
-        "closed.difficult_boxes": difficult,
-    }
+def _counts(made: Mapping[str, Part]) -> dict[str, int | None]:
+    return {f"{name}.{kind}": count for name, part in made.items() for kind, count in part.counts.items()}
 
 
 def _reason(name: str, obtained: int | None, coco: Source) -> str:

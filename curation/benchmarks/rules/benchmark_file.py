@@ -617,9 +617,9 @@ def _packaged(target: str) -> dict[str, Any]:
     return _over({key: each for key, each in tables.items() if key in keys}, cases.get(case, {}))
 
 
-def packaged_file(name: str) -> BenchmarkFile:
-    """Return the benchmark file of a benchmark of this package."""
-    return msgspec.convert({"name": name} | _packaged(name), BenchmarkFile)
+def packaged_file(target: str) -> BenchmarkFile:
+    """Return a benchmark of this package, or its case, as a file: ``elephant``, ``owod/m-owodb``."""
+    return msgspec.convert(_packaged(target) | {"name": target}, BenchmarkFile)
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

@@ -87,7 +87,7 @@ class WildernessParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
         Wilderness ratios: images of a part over images of the closed part.
     orders : tuple of {"hash", "id", "cpython_set", "cpython_set_as_listed"}
         Orders of the wilderness images: parts of the first are called ``wrRATIO``, of others ``wrRATIO-ORDER``.
-        CPython's set order is that of the Elephant paper's notebook (`curation.benchmarks.rules.set_order`).
+        The set of CPython gives the order of the Elephant paper's notebook.
     salt : str
         Of the hash order; by default the name of the benchmark.
     strangers : {"refuse", "leave-out", "keep"}
@@ -142,8 +142,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     roles = [benchmark.role(name) for name in sources]
     if roles.count(CLOSED) != 1 or not {*roles} - {CLOSED, TRAIN}:
         expected = '[sources.NAME] with as = "closed", or [sources.closed]; and another table'
-        given = [f"{name} as {role}" for name, role in zip(sources, roles, strict=True)]
-        raise wrong_sources("wilderness", _NEED, expected, given)
+        raise wrong_sources("wilderness", _NEED, expected, map(" as ".join, zip(sources, roles, strict=True)))
     known = benchmark.classes.of("known")
     require_named(benchmark, "aliases", known)
     classes = class_entries(benchmark, used_classes(benchmark, sources.values()))
@@ -273,7 +272,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     Raises
     ------
     UsageError
-        There is no source in the role ``closed``, or no other.
+        The source ``closed`` or a searched source is missing.
     """
     if CLOSED not in sources or not {*sources} - {CLOSED, TRAIN}:
         raise wrong_sources("wilderness", _NEED, "--source closed=PATH --source wild=PATH", sources, UsageError)
