@@ -182,9 +182,8 @@ def parts_of(
     view = benchmark.views.get("test", LabelView())
     [closed_name] = [name for name in sources if benchmark.role(name) == CLOSED]
     closed = closed_part(closed_name, sources[closed_name], classes, view, settings.strangers, words["closed"])
-    shows, rule = ((), words["wilderness"])
-    if settings.unannotated == "leave-out":
-        shows, rule = ROLES, rule.replace("are in.", "are left out.")
+    shows: Sequence[str] = ROLES if settings.unannotated == "leave-out" else ()
+    rule = words["wilderness"].replace("are in.", "are left out.") if shows else words["wilderness"]
     selected = [
         Selection(name, source, showing(source, classes, shows, ["known"]))
         for name, source in sources.items()
