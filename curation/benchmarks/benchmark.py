@@ -154,31 +154,6 @@ def declared_parameters(room: str) -> tuple[Parameter, ...]:
     )
 
 
-def several(name: str, read: Callable[[str], Any], expected: str) -> Callable[[str], tuple[Any, ...]]:
-    """Return the reader of a parameter of different values, with commas between them.
-
-    Parameters
-    ----------
-    read : callable
-        Parses a word; returns None if it is invalid.
-    """
-
-    def read_all(text: str) -> tuple[Any, ...]:
-        words = [word.strip() for word in text.split(",")]
-        values = tuple(map(read, words))
-        for index, value in enumerate(values):
-            if value is None or value in values[:index]:
-                raise ProtocolError(
-                    f"One of the {name} is unusable, or appears twice",
-                    where=f"--set {name}",
-                    expected=expected,
-                    found=repr(words[index][:40]),
-                )
-        return values
-
-    return read_all
-
-
 def read_declared(text: str, record: type[Record], name: str, missing: str, expected: str) -> tuple[Record, str]:
     """Return the declaration in the value of a parameter (JSON, or a TOML or JSON file) and its place for messages.
 

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.benchmarks.benchmark import declared_parameters
 from curation.benchmarks.elephant.lists import FILE, build, level_count
 from curation.benchmarks.parts import voc_classes as class_entries
 from curation.benchmarks.registry import find_benchmark
+from curation.benchmarks.rules.benchmark_file import decimal_text
+from curation.benchmarks.rules.wilderness import WildernessParameters
 from curation.core.errors import PresenceOnlyError, ProtocolError
 from curation.manifest.manifest import Manifest
 from curation.manifest.validation import check_header, check_lists
@@ -235,8 +236,25 @@ def test_as_many_images_as_the_official_part_are_no_evidence_alone(draw: Draw) -
         assert build({"voc2007-test": closed, "coco": coco}, parameters()).header.name == name
 
 
-PARAMETERS = declared_parameters("curation.benchmarks.elephant")
-read_ratios, read_orders = (one.read for one in PARAMETERS[:2])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *(("ratios", text) for text in ("", "0", "x", "-1", "inf", "nan", "1,1.00", "1e-999999999", "1e9", "1" * 30)),
+        *(("orders", text) for text in ("", "cpython", "hash,hash", "hash,")),
+    ],
+)
+def test_parameters_that_the_rule_refuses(name: str, text: str) -> None:
+    """They are read as in a benchmark file: a wrong, a repeated and an endless value are one error."""
+    with pytest.raises(ProtocolError, match=f"One of the {name}"):
+        parameters(**{name: text})
+
+
+def test_defaults_are_those_of_the_file() -> None:
+    """``extends`` inherits what ``build`` takes; every spelling of a ratio is one."""
+    rule = FILE.parameters_as(WildernessParameters)
+    expected = {"ratios": tuple(map(decimal_text, rule.ratios)), "orders": rule.orders, "salt": rule.salt}
+    assert parameters() == expected
+    assert parameters(ratios=" 1.00 , 0.50,10")["ratios"] == ("1", "0.5", "10")
 
 
 def test_figures_add_up() -> None:

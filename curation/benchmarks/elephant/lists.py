@@ -11,16 +11,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from curation.benchmarks.benchmark import benchmark_facts, declared_parameters, fact, several
+from curation.benchmarks.benchmark import benchmark_facts, declared_parameters, fact
 from curation.benchmarks.parts import Part, compared, manifest_of, source_entry, unread_entry
 from curation.benchmarks.rules import wilderness
 from curation.benchmarks.rules.benchmark_file import class_entries, decimal_text, packaged_file
-from curation.core.errors import UsageError
+from curation.core.errors import ProtocolError, UsageError
 from curation.manifest.header import ClassEntry, Figure, LabelView, PartEntry, Supersedes
 from curation.manifest.manifest import Manifest
 from curation.sources.datasets import COCO_CATEGORIES
@@ -37,16 +38,22 @@ OFFICIAL_FIGURES = fact(__package__, "official", dict[str, tuple[str, ...]])
 _DIFFERS = fact(__package__, "differs", dict[str, str])
 
 
-def _ratio(word: str) -> str | None:
-    """Return a positive decimal number in its shortest form."""
-    is_decimal = re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6})?", word)
-    return decimal_text(Decimal(word)) if is_decimal and Decimal(word) else None
+def _read(name: str, expected: str, text: str) -> tuple[str, ...]:
+    """Return different values, with commas between them, as the rule reads them from a file."""
+    words = [word.strip() for word in text.split(",")]
+    try:
+        values = getattr(msgspec.convert({name: words}, wilderness.PARAMETERS, strict=False), name)
+    except msgspec.ValidationError:
+        values = ()
+    texts = tuple(decimal_text(value) if isinstance(value, Decimal) else value for value in values)
+    if not texts or len({*texts}) < len(texts):
+        message = f"One of the {name} is unusable, or appears twice"
+        raise ProtocolError(message, where=f"--set {name}", expected=expected, found=repr(text[:80]))
+    return texts
 
 
-read_ratios = several("ratios", _ratio, "positive decimal numbers, for example 0.5,1.0,2")
-read_orders = several(
-    "orders", lambda word: word if word in wilderness.ORDERS else None, f"some of {', '.join(wilderness.ORDERS)}"
-)
+read_ratios = partial(_read, "ratios", "positive decimal numbers, for example 0.5,1.0,2")
+read_orders = partial(_read, "orders", f"some of {', '.join(wilderness.ORDERS)}")
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:

@@ -107,9 +107,12 @@ class WildernessParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
     levels: Literal["hash", "id"] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a ratio that no list can have."""
-        if not all(ratio.is_finite() and 0 < ratio <= 1_000_000 for ratio in self.ratios):
-            raise ValueError("ratios are positive decimals of at most 1000000")
+        """Refuse a ratio that no list can have, or whose digits would fill the name of a part."""
+        if not all(
+            ratio.is_finite() and Decimal("1e-6") <= ratio <= 1_000_000 and len(ratio.as_tuple().digits) <= 20
+            for ratio in self.ratios
+        ):
+            raise ValueError("ratios are positive decimals from 0.000001 to 1000000, of at most 20 digits")
 
 
 PARAMETERS = WildernessParameters
