@@ -382,11 +382,8 @@ def evaluate_elephant(
     bootstrap: dict[str, Any] = {"intervals": []}
     if options.bootstrap:
         bootstrap = wilderness_intervals(
-            closed,
-            scene.inside,
+            scene,
             matches,
-            wilderness,
-            scene.outside,
             levels=dict(zip(levels.names, levels.images.tolist(), strict=True)),
             recalls_tenths=options.tenths,
             replicates=options.bootstrap,
