@@ -67,8 +67,12 @@ def fact(room: str, key: str, kind: type[Kind]) -> Kind:
 
 
 def declared_slots(room: str) -> tuple[SourceSlot, ...]:
-    """Return the sources that the file of a benchmark declares, in its tables ``[sources.NAME]``."""
-    tables = msgspec.convert(benchmark_facts(room).get("sources", {}), dict[str, SourceTable])
+    """Return the sources that the file of a benchmark declares, in its tables ``[sources.NAME]`` and those of cases."""
+    facts, listed = benchmark_facts(room), dict[str, Any]()
+    for table in (facts, *facts.get("cases", {}).values()):
+        # A case may change keys of a source that the file declares.
+        listed |= {name: each for name, each in table.get("sources", {}).items() if name not in listed}
+    tables = msgspec.convert(listed, dict[str, SourceTable])
     return tuple(
         SourceSlot(name, table.dataset, table.part, table.required, table.meaning, table.usual_part)
         for name, table in tables.items()
