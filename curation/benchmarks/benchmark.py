@@ -68,9 +68,11 @@ def fact(room: str, key: str, kind: type[Kind]) -> Kind:
 
 def declared_slots(room: str) -> tuple[SourceSlot, ...]:
     """Return the sources that the file of a benchmark declares, in its tables ``[sources.NAME]`` and those of cases."""
-    facts = benchmark_facts(room)
-    listed = [table.get("sources", {}) for table in (facts, *facts.get("cases", {}).values())]
-    tables = msgspec.convert({name: table for each in listed for name, table in each.items()}, dict[str, SourceTable])
+    facts, listed = benchmark_facts(room), dict[str, Any]()
+    for table in (facts, *facts.get("cases", {}).values()):
+        # A case may change keys of a source that the file declares.
+        listed |= {name: each for name, each in table.get("sources", {}).items() if name not in listed}
+    tables = msgspec.convert(listed, dict[str, SourceTable])
     return tuple(
         SourceSlot(name, table.dataset, table.part, table.required, table.meaning, table.usual_part)
         for name, table in tables.items()
@@ -154,31 +156,6 @@ def declared_parameters(room: str) -> tuple[Parameter, ...]:
         msgspec.structs.replace(param, reader=within(room, param.reader)) if param.reader else param
         for param in read_declared
     )
-
-
-def several(name: str, read: Callable[[str], Any], expected: str) -> Callable[[str], tuple[Any, ...]]:
-    """Return the reader of a parameter of different values, with commas between them.
-
-    Parameters
-    ----------
-    read : callable
-        Parses a word; returns None if it is invalid.
-    """
-
-    def read_all(text: str) -> tuple[Any, ...]:
-        words = [word.strip() for word in text.split(",")]
-        values = tuple(map(read, words))
-        for index, value in enumerate(values):
-            if value is None or value in values[:index]:
-                raise ProtocolError(
-                    f"One of the {name} is unusable, or appears twice",
-                    where=f"--set {name}",
-                    expected=expected,
-                    found=repr(words[index][:40]),
-                )
-        return values
-
-    return read_all
 
 
 def read_declared(text: str, record: type[Record], name: str, missing: str, expected: str) -> tuple[Record, str]:

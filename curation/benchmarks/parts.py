@@ -64,15 +64,16 @@ class Part:
     ids: tuple[str, ...]
 
     @property
-    def boxes(self) -> int | None:
-        """Objects of all roles; None from a presence-only source."""
-        counts = self.entry.boxes
-        return sum(counts.get(role, 0) for role in ROLES) if counts else None
-
-    @property
-    def non_crowd_boxes(self) -> int | None:
-        """Objects other than crowd regions; None from a presence-only source."""
-        return None if self.boxes is None else self.boxes - self.entry.boxes["crowd"]
+    def counts(self) -> dict[str, int | None]:
+        """Counts that ``[expect]`` may state, as in ``"closed.images"``; None where the part does not know them."""
+        images, annotated, by_role = self.entry.images, self.entry.annotated_images, self.entry.boxes
+        bare = None if images is None or annotated is None else images - annotated
+        boxes = sum(by_role.get(role, 0) for role in ROLES)
+        crowd, difficult = (by_role.get(flag, 0) for flag in ("crowd", "difficult"))
+        names = ("boxes", "non_crowd_boxes", "difficult_boxes", "non_difficult_boxes")
+        box_counts = (boxes, boxes - crowd, difficult, boxes - difficult) if by_role else (None,) * 4
+        counts = {"images": images, "annotated_images": annotated, "unannotated_images": bare}
+        return {**counts, **dict(zip(names, box_counts, strict=True))}
 
 
 def make_part(
@@ -372,18 +373,11 @@ def _salted(ids: Sequence[str], salt: str) -> list[bytes]:
     return [(salt + image).encode() for image in ids]
 
 
-KNOWN_OF_VOC = tuple(COCO_NAMES_OF_VOC.items())
-"""VOC name and COCO name of VOC's 20 classes, in VOC's order."""
-UNKNOWN_TO_VOC = tuple(sorted({name for _, name, _ in COCO_CATEGORIES} - set(COCO_NAMES_OF_VOC.values())))
-"""The 60 COCO classes that VOC lacks. They have no category id: their objects become unknown, -1."""
-
-
-def voc_classes(coco: Source | None = None) -> tuple[ClassEntry, ...]:
-    """Return VOC's 20 classes as known ones with ids 1 to 20, then every other class of COCO as unknown, by name."""
-    voc_names = {name for pair in KNOWN_OF_VOC for name in pair}
-    others = {*UNKNOWN_TO_VOC, *(coco.categories.names if coco is not None else ())} - voc_names
-    aliases = {voc: (name,) for voc, name in KNOWN_OF_VOC if voc != name}
-    return entries_by_role({"known": [voc for voc, _ in KNOWN_OF_VOC], "unknown": sorted(others)}, aliases, 1)
+def voc_classes() -> tuple[ClassEntry, ...]:
+    """Return VOC's 20 classes as known ones with ids 1 to 20, then the 60 other classes of COCO as unknown, by name."""
+    others = {name for _, name, _ in COCO_CATEGORIES}.difference(COCO_NAMES_OF_VOC.values())
+    aliases = {voc: (coco,) for voc, coco in COCO_NAMES_OF_VOC.items() if voc != coco}
+    return entries_by_role({"known": COCO_NAMES_OF_VOC, "unknown": sorted(others)}, aliases, 1)
 
 
 def used_classes(benchmark: BenchmarkFile, sources: Iterable[Source]) -> tuple[str, ...]:
@@ -438,10 +432,6 @@ def require_images(made: Iterable[Part], hints: Mapping[str, str] = {}) -> None:
                 expected=part.entry.selection,
                 hint=hints.get(part.entry.name),
             )
-
-
-COUNTS = ("images", "annotated_images", "boxes", "non_crowd_boxes")
-"""What ``[expect]`` may state of a part, as in ``"closed.images"``."""
 
 
 def manifest_of_file(
@@ -506,14 +496,13 @@ def manifest_of_file(
 def figure_of(name: str, expected: Expected, parts: Mapping[str, Part]) -> Figure:
     """Return what was obtained beside a figure that a benchmark file expects; refuse one that there is not."""
     part, _, count = name.rpartition(".")
-    if part not in parts or count not in COUNTS:
+    counts = parts[part].counts if part in parts else {}
+    if count not in counts:
+        names = next(iter(parts.values())).counts
         raise ProtocolError(
             "The benchmark file expects a figure that there is not",
             where=f"[expect] {name}"[:200],
-            expected=f"PART.COUNT of {', '.join(parts)} and {', '.join(COUNTS)}"[:300],
+            expected=f"PART.COUNT of {', '.join(parts)} and {', '.join(names)}"[:300],
         )
-    made = parts[part]
-    obtained = getattr(made.entry, count) if count in ("images", "annotated_images") else getattr(made, count)
-    return compared(
-        name, obtained, expected.value, expected.place or "the benchmark file", expected.because or "other data"
-    )
+    place, because = expected.place or "the benchmark file", expected.because or "other data"
+    return compared(name, counts[count], expected.value, place, because)

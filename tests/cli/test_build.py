@@ -81,7 +81,8 @@ def test_missing_and_swapped_sources(
     assert main(["build", "elephant", *swapped, *out, "--json"]) == 2
     captured = capsys.readouterr()
     assert json.loads(captured.out)["error"] == "ProtocolError"
-    assert "other way round" in captured.err
+    assert "source voc2007-test" in captured.err
+    assert "are the sources exchanged?" in captured.err
     assert not (tmp_path / "m").exists()
 
 

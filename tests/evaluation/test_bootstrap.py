@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from curation.benchmarks.elephant import bootstrap
+from curation.evaluation.matching import Matches
 from curation.evaluation.open_set import READINGS
-from curation.evaluation.problem import Detections, GroundTruth
+from curation.evaluation.problem import Detections, GroundTruth, Scene
 from curation.evaluation.resample import draw_units
 from tests.evaluation import elephant_rows
 from tests.evaluation.worlds import detections_of_rows, match, truth_of_rows
@@ -21,8 +22,11 @@ SQUARE = [0.0, 0.0, 10.0, 10.0]
 LEVELS = {"0.0": 0, "0.5": 4, "1.0": 8, "1.4": 11}
 
 
-def wilderness_intervals(*parts: Any, **options: Any) -> dict[str, Any]:
-    return elephant_rows.bootstrap(bootstrap.wilderness_intervals(*parts, **options))
+def wilderness_intervals(
+    closed: GroundTruth, inside: Detections, matches: Matches, wild: GroundTruth, outside: Detections, **options: Any
+) -> dict[str, Any]:
+    scene = Scene(closed, inside, wild, outside)
+    return elephant_rows.bootstrap(bootstrap.wilderness_intervals(scene, matches, **options))
 
 
 def random_part(rng: np.random.Generator, n_images: int, *, wild: bool) -> tuple[GroundTruth, Detections]:

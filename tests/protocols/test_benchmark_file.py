@@ -69,7 +69,7 @@ def test_a_file_extends_the_file_that_a_manifest_holds(tmp_path: Path, monkeypat
     assert stored("mine.toml") == base | {"name": "mylab/mine", "parameters": {**base["parameters"], "salt": "x"}}
     made = curation.build("mine.toml", {"images": "a.json"})
     assert made.parts == ("a", "b")
-    (tmp_path / "mine.toml").write_text('extends = "elephant/val2017"\nname = "mylab/mine"\n')
+    (tmp_path / "mine.toml").write_text('extends = "elephant/train2017"\nname = "mylab/mine"\n')
     with pytest.raises(CurationError, match="holds no benchmark file"):
         stored("mine.toml")
 

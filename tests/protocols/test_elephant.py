@@ -8,21 +8,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.benchmarks.benchmark import declared_parameters
-from curation.benchmarks.elephant.lists import FIGURES, TRAINING_FIGURES, build, level_count
-from curation.benchmarks.parts import KNOWN_OF_VOC as KNOWN
-from curation.benchmarks.parts import UNKNOWN_TO_VOC as UNKNOWN
+from curation.benchmarks.elephant.lists import FILE, build, level_count
 from curation.benchmarks.parts import voc_classes as class_entries
 from curation.benchmarks.registry import find_benchmark
+from curation.benchmarks.rules.benchmark_file import decimal_text
+from curation.benchmarks.rules.wilderness import WildernessParameters
 from curation.core.errors import PresenceOnlyError, ProtocolError
 from curation.manifest.manifest import Manifest
 from curation.manifest.validation import check_header, check_lists
 from curation.manifest.verify import verify_lists, verify_sources
-from curation.sources.datasets import COCO_CATEGORIES
+from curation.sources.datasets import COCO_CATEGORIES, COCO_NAMES_OF_VOC
 from curation.sources.source import Source
 from tests.real_files import real_files
 
 BENCHMARK = find_benchmark("elephant")
+KNOWN = tuple(COCO_NAMES_OF_VOC.items())
+UNKNOWN = {name for _, name, _ in COCO_CATEGORIES} - set(COCO_NAMES_OF_VOC.values())
 
 Draw = Callable[..., Source]
 CLOSED = {1: ["cat"], 2: ["dog", "aeroplane"], 4: ["person"], 9: ["cat"], 12: []}
@@ -235,24 +236,43 @@ def test_as_many_images_as_the_official_part_are_no_evidence_alone(draw: Draw) -
         assert build({"voc2007-test": closed, "coco": coco}, parameters()).header.name == name
 
 
-PARAMETERS = declared_parameters("curation.benchmarks.elephant")
-read_ratios, read_orders = (one.read for one in PARAMETERS[:2])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *(("ratios", text) for text in ("", "0", "x", "-1", "inf", "nan", "1,1.00", "1e-999999999", "1e9", "1" * 30)),
+        *(("orders", text) for text in ("", "cpython", "hash,hash", "hash,")),
+    ],
+)
+def test_parameters_that_the_rule_refuses(name: str, text: str) -> None:
+    """They are read as in a benchmark file: a wrong, a repeated and an endless value are one error."""
+    with pytest.raises(ProtocolError, match=f"One of the {name}"):
+        parameters(**{name: text})
+
+
+def test_defaults_are_those_of_the_file() -> None:
+    """``extends`` inherits what ``build`` takes; every spelling of a ratio is one."""
+    rule = FILE.parameters_as(WildernessParameters)
+    expected = {"ratios": tuple(map(decimal_text, rule.ratios)), "orders": rule.orders, "salt": rule.salt}
+    assert parameters() == expected
+    assert parameters(ratios=" 1.00 , 0.50,10")["ratios"] == ("1", "0.5", "10")
 
 
 def test_figures_add_up() -> None:
-    closed = {name: number for name, (number, _) in FIGURES["closed"].items()}
-    assert closed["closed.boxes"] == closed["closed.non_difficult_boxes"] + closed["closed.difficult_boxes"]
-    wild = {name: number for name, (number, _) in FIGURES["wilderness"].items()}
-    assert wild["wilderness.images"] == wild["wilderness.annotated_images"] + wild["wilderness.unannotated_images"]
-    assert wild["coco.images"] - wild["coco.annotated_images"] == wild["wilderness.unannotated_images"]
-    assert wild["wr1.images"] == closed["closed.images"]
+    counts = {name: figure.value for name, figure in FILE.expect.items()}
+    assert counts["closed.boxes"] == counts["closed.non_difficult_boxes"] + counts["closed.difficult_boxes"]
+    assert (
+        counts["wilderness.images"] == counts["wilderness.annotated_images"] + counts["wilderness.unannotated_images"]
+    )
+    assert counts["coco.images"] - counts["coco.annotated_images"] == counts["wilderness.unannotated_images"]
+    assert counts["wr1.images"] == counts["closed.images"]
     # VOC2007 trainval has 5,011 images and 15,662 objects; VOC2012 trainval 11,540 and 31,561.
-    assert [sum(column) for column in zip(*list(TRAINING_FIGURES.values())[:2], strict=True)][:2] == [5011, 15662]
-    assert [sum(column) for column in zip(*list(TRAINING_FIGURES.values())[2:], strict=True)][:2] == [11540, 31561]
+    for year, images, boxes in (("2007", 5011, 15662), ("2012", 11540, 31561)):
+        assert counts[f"voc{year}-train.images"] + counts[f"voc{year}-val.images"] == images
+        assert counts[f"voc{year}-train.boxes"] + counts[f"voc{year}-val.boxes"] == boxes
 
 
 def test_the_paper_has_47_levels() -> None:
-    assert level_count(4952, 23008) == FIGURES["wilderness"]["wilderness.levels"][0]
+    assert level_count(4952, 23008) == FILE.expect["wilderness.levels"].value
 
 
 @given(st.integers(1, 500), st.integers(0, 3000))

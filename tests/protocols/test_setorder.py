@@ -11,7 +11,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from curation.benchmarks.elephant.lists import difference_order, walk_of_additions, walk_of_dict, walks_of
+from curation.benchmarks.rules.set_order import (
+    depends_on_filling,
+    difference_order,
+    image_numbers,
+    walk_of_additions,
+    walk_of_dict,
+)
 from curation.sources.source import Source
 
 same_implementation = pytest.mark.skipif(
@@ -82,13 +88,12 @@ def test_walks_worked_out_by_hand_from_setobject_c() -> None:
 
 
 Draw = Callable[..., Source]
-PARAMETERS = {"orders": ("cpython_set",), "salt": "x"}
 
 
 def walked(draw: Draw, numbers: list[int], known: set[int], size: int) -> bool:
     source = draw("coco", "x", {number: ["zebra"] for number in numbers})
     shows_known = np.array([number in known for number in numbers])
-    return walks_of(source, shows_known, PARAMETERS, [size])[1]
+    return depends_on_filling(image_numbers(source), shows_known, [size])
 
 
 def beginnings(numbers: list[int], known: set[int], size: int) -> set[frozenset[int]]:

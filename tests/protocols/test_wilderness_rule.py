@@ -205,6 +205,22 @@ def test_strangers_and_unannotated_images(folder: Path) -> None:
         assert made.ids("wilderness") == tuple(sorted(expected))
 
 
+def test_a_training_source_is_a_part_without_boxes_of_unknown_classes(folder: Path) -> None:
+    """It is searched for no wilderness; all of its images are in, labelled with known classes unless a view says so."""
+    training = drawn(random.Random(2), 12, ["bolt", "nut", "cable"], 70_000, 3)
+    (folder / "train.json").write_text(json.dumps(training))
+    known, wilderness = (
+        sum(each["category_id"] < 7 for each in training["annotations"]),
+        build(folder).ids("wilderness"),
+    )
+    for view, unknown in (("", 0), ('[views.train]\nunknown = "keep"\n', len(training["annotations"]) - known)):
+        (folder / "mine.toml").write_text(FILE.replace("[classes]", f"train = {{}}\n{view}[classes]", 1))
+        made = build(folder, train=folder / "train.json")
+        part = made.part("train")
+        assert (part.role, len(made.ids("train")), made.ids("wilderness")) == ("train", 12, wilderness)
+        assert (part.boxes["known"], part.boxes.get("unknown", 0)) == (known, unknown)
+
+
 def test_the_same_images_in_two_sources_are_refused(folder: Path) -> None:
     """One file as closed set and as wilderness is no open-set benchmark."""
     text = FILE.replace('dataset = "factory"', 'dataset = "parts"')

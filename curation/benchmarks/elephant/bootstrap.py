@@ -14,7 +14,7 @@ import numpy as np
 from curation.evaluation.matching import Matches, positives, tenth_names
 from curation.evaluation.measures import percent
 from curation.evaluation.open_set import READINGS, readings
-from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int64s
+from curation.evaluation.problem import Bools, Detections, Floats, Int64s, Scene
 from curation.evaluation.resample import resample, settings_of, tail_of, weights_of
 from curation.evaluation.variants import Difficult, Rules
 
@@ -30,11 +30,8 @@ WILDERNESS_DEFINITION = (
 
 
 def wilderness_intervals(
-    closed: GroundTruth,
-    closed_detections: Detections,
+    scene: Scene,
     matches: Matches,
-    wilderness: GroundTruth,
-    wilderness_detections: Detections,
     *,
     levels: Mapping[str, int],
     recalls_tenths: Sequence[int] = (1, 3, 5),
@@ -84,6 +81,7 @@ def wilderness_intervals(
         Parameters out of range.
     """
     tail = tail_of(confidence)
+    closed, n_wilderness = scene.closed, scene.wilderness.n_images
     counted = positives(closed, Rules(name="", difficult=difficult))
     cell = closed.label[counted].astype(np.int64) * closed.n_images + closed.image[counted]
     by_image = np.bincount(cell, minlength=len(closed.classes) * closed.n_images).reshape(-1, closed.n_images)
@@ -92,17 +90,14 @@ def wilderness_intervals(
     is_drawn_apart = not np.array_equal(members, first)
     sampler = _Wilderness(
         positives=by_image,
-        rankings=[
-            _Cuts.of_class(number, closed_detections, matches, wilderness_detections)
-            for number in range(len(closed.classes))
-        ],
-        n_wilderness=wilderness.n_images,
+        rankings=[_Cuts.of_class(n, scene.inside, matches, scene.outside) for n in range(len(closed.classes))],
+        n_wilderness=n_wilderness,
         sizes=np.array(list(levels.values()), np.int64),
         above=np.array([float(name) > 0 for name in levels], np.bool_),
         recalls=tuple(recalls_tenths),
         listed=members if is_drawn_apart else None,
     )
-    sizes = (closed.n_images, wilderness.n_images, *([len(members)] if is_drawn_apart else []))
+    sizes = (closed.n_images, n_wilderness, *([len(members)] if is_drawn_apart else []))
     resampled = resample(sampler.statistics, sizes, replicates=replicates, seed=seed)
     cells = {name: resampled.intervals(name, tail) for name in resampled.estimate}
     settings = settings_of(WILDERNESS_DEFINITION, "image count", replicates, seed, confidence)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -46,9 +46,6 @@ from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import positions_of
 from curation.sources.source import Source
-
-if TYPE_CHECKING:
-    pass
 
 Variant = Literal["paper", "official", "all"]
 VARIANTS: dict[str, str] = {
@@ -253,18 +250,18 @@ def _sources(
     truth: Mapping[str, Truth] | Truth, manifest: Manifest | None, part_of: Mapping[str, str], reading: Reading
 ) -> dict[str, Source]:
     """Return the truth: the files that are given, else the sources that the manifest remembers."""
+    needed = PARTS if manifest is None else ()
+    files: dict[str, Any] = inputs.by_name(truth, "--truth", "part", tuple(part_of), wanted=needed)
+    sources = {}
     if manifest is not None and len(part_of) > len(PARTS):
-        given: dict[str, Any] = inputs.by_name(truth, "--truth", "part", tuple(part_of)) if truth else {}
         # Ids are those of the manifest's own datasets.
-        slots = [slot for slot in manifest.slots if slot.name in part_of]
-        opened = manifest.open_sources({name: path for name, path in given.items() if name != "closed"}, slots=slots)
-        rest = {"closed": given["closed"]} if "closed" in given else {}
-        closed = reading.open(rest["closed"], "closed") if rest else inputs.remembered_truth(manifest, ["closed"])
-        return {name: closed if name == "closed" else opened[name] for name in part_of}
-    if manifest is not None and isinstance(truth, Mapping) and not truth:
-        truth = {name: inputs.remembered_truth(manifest, [part]) for name, part in part_of.items()}
-    truths: dict[str, Truth] = inputs.by_name(truth, "--truth", "part", PARTS, wanted=PARTS)
-    return {name: reading.open(truths[name], name) for name in steps(PARTS, "reading ground truth")}
+        names = [name for name in part_of if name != "closed"]
+        slots = [slot for slot in manifest.slots if slot.name in names]
+        sources = manifest.open_sources({name: files[name] for name in names if name in files}, slots=slots)
+    for name in steps([name for name in part_of if name not in sources], "reading ground truth"):
+        part = [part_of[name]]
+        sources[name] = reading.open(files[name], name) if name in files else inputs.remembered_truth(manifest, part)
+    return sources
 
 
 def _lists(
@@ -284,13 +281,11 @@ def _lists(
             found=str(len(wilderness)),
             hint="--part wilderness=wilderness takes all there are",
         )
-    if len(names) == 1:
-        return {"closed": closed, names[0]: wilderness}
     number, _ = positions_of(wilderness, [sources[name] for name in names])
     # An image that no source holds is missed where the first one is read.
-    owners = [names[place] for place in np.maximum(number, 0).tolist()]
-    pairs = list(zip(wilderness, owners, strict=True))
-    return {"closed": closed} | {name: tuple(image for image, owner in pairs if owner == name) for name in names}
+    owners = np.maximum(number, 0)
+    ids = np.array(wilderness, object)
+    return {"closed": closed} | {name: tuple(ids[owners == position].tolist()) for position, name in enumerate(names)}
 
 
 def _wilderness(
@@ -313,17 +308,12 @@ def _ratio_parts(manifest: Manifest | None, part: str, wilderness: GroundTruth) 
     """Return the images of each list of a wilderness ratio, all of which are scored."""
     if manifest is None:
         return ()
-    names = (
-        [WR1]
-        if manifest.header.rule.protocol != RULE
-        else [entry.name for entry in manifest.header.parts if entry.subset_of == "wilderness" and entry.name != part]
-    )
+    names = [entry.name for entry in manifest.header.parts if entry.subset_of == "wilderness" and entry.name != part]
     added = []
-    for name in names:
-        if name in manifest.lists:
-            listed = set(manifest.ids(name))
-            images = np.array([image in listed for image in wilderness.image_ids], bool)
-            added += [measures.Added(name, images)] if int(images.sum()) == len(listed) else []
+    for name in names if manifest.header.rule.protocol == RULE else [WR1]:
+        listed = set(manifest.lists.get(name, ()))
+        images = np.array([image in listed for image in wilderness.image_ids], bool)
+        added += [measures.Added(name, images)] if 0 < len(listed) == int(images.sum()) else []
     return tuple(added)
 
 
@@ -392,11 +382,8 @@ def evaluate_elephant(
     bootstrap: dict[str, Any] = {"intervals": []}
     if options.bootstrap:
         bootstrap = wilderness_intervals(
-            closed,
-            scene.inside,
+            scene,
             matches,
-            wilderness,
-            scene.outside,
             levels=dict(zip(levels.names, levels.images.tolist(), strict=True)),
             recalls_tenths=options.tenths,
             replicates=options.bootstrap,

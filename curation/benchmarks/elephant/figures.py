@@ -286,9 +286,9 @@ def background_histogram(gaps: Sequence[Record], bins: Sequence[Record], stem: P
         figure, axes = style.small_multiples(len(drawn), most=5, height=1.45)
         look: dict[str, Any] = {"color": SERIES[0], "edgecolor": "white", "linewidth": 0.6}
         for axis, gap in zip(axes, drawn, strict=True):
-            own = [row for row in bins if row["class"] == gap["class"]]
-            counts = [row["true_positives"] for row in own]
-            axis.bar([row["from"] for row in own], counts, width=0.1, align="edge", **look)
+            class_bins = [row for row in bins if row["class"] == gap["class"]]
+            counts = [row["true_positives"] for row in class_bins]
+            axis.bar([row["from"] for row in class_bins], counts, width=0.1, align="edge", **look)
             axis.axvline(0, color=INK, linewidth=0.8)
             axis.set(xlim=(-1, 1), xticks=(-1, 0, 1), title=plain(gap["class"], 17))
             axis.set_ylim(0, max(*counts, 1) * 1.65)

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.elephant.lists import difference_order, image_numbers
 from curation.benchmarks.parts import images_with_roles
+from curation.benchmarks.rules.set_order import difference_order, image_numbers
+from curation.benchmarks.rules.wilderness import orders_of
 from curation.core.errors import ExportError
 from curation.core.ids import native_number
 from curation.manifest.header import UNKNOWN_ID, PartEntry
@@ -110,8 +111,7 @@ def notebook_order(manifest: Manifest, part: str, source: Source) -> Int64s:
     """
     ids = manifest.ids(part)
     as_listed = np.arange(len(ids))
-    orders = manifest.header.rule.parameters.get("orders", ())
-    if not isinstance(orders, tuple) or "cpython_set" not in orders or family(source.dataset) == "voc":
+    if "cpython_set" not in orders_of(manifest.header) or family(source.dataset) == "voc":
         return as_listed
     shows_known = images_with_roles(source, manifest.header.classes, "known")
     walk = difference_order(image_numbers(source), shows_known)[: len(ids)]

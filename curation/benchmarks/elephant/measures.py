@@ -93,7 +93,7 @@ class Added(NamedTuple):
 
 
 def at_ratio_1(scene: Scene) -> Added | None:
-    """Return the wilderness images of ratio 1.0, None where the wilderness has fewer."""
+    """Return the wilderness images of ratio 1.0, or None if the wilderness is smaller than the closed set."""
     n_closed, n_wilderness = scene.closed.n_images, scene.wilderness.n_images
     return Added("ratio 1.0", np.arange(n_wilderness) < n_closed) if n_wilderness >= n_closed else None
 

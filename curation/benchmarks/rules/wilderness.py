@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 import numpy as np
@@ -29,8 +29,10 @@ from curation.benchmarks.parts import (
     showing,
     used_classes,
 )
+from curation.benchmarks.rules import set_order
 from curation.benchmarks.rules.benchmark_file import (
     ROLES,
+    BenchmarkFile,
     class_entries,
     decimal_text,
     require_named,
@@ -52,17 +54,28 @@ from curation.benchmarks.rules.starting import (
 from curation.core.errors import ProtocolError, UsageError
 from curation.manifest.header import ClassEntry, Header, LabelView, Paper
 from curation.manifest.manifest import Manifest
-from curation.sources.source import Int64s, Source, Texts
+from curation.sources.source import Bools, Int64s, Source, Texts
 
-CLOSED = "closed"
-ORDERS = {"hash": "the rank of sha256(salt + id)", "id": "ascending image id"}
-_WILDERNESS = (
-    "Images without any annotation of a known class, whatever its size, crowd regions included; images without any "
-    "annotation are in."
-)
-RATIO_RULE = "The first floor({ratio} * N) = {size} wilderness images in {order}."
+CLOSED, TRAIN = "closed", "train"
+Order = Literal["hash", "id", "cpython_set", "cpython_set_as_listed"]
+ORDERS: tuple[Order, ...] = get_args(Order)
+_SET = "the iteration order of CPython's set of image numbers, set(coco.imgs) - known"
+WORDS: Mapping[str, str] = {
+    "closed": "All images of the closed source.",
+    "wilderness": "Images without any annotation of a known class, whatever its size, crowd regions included; images "
+    "without any annotation are in.",
+    "training": "All images of the source.",
+    "ratio": "The first floor({ratio} * N) = {size} wilderness images in {order}.",
+    "hash": "the rank of sha256(salt + id)",
+    "id": "ascending image id",
+    "cpython_set": f"{_SET}, as the notebook takes it (emulated; CPython 3.7 to 3.13), the numbers entering in "
+    "ascending order",
+    "cpython_set_as_listed": f"{_SET}, the numbers entering in the order of the COCO file, which the notebook does",
+    "filling": "At this size a cpython_set part depends on the order in which the set is filled: here by ascending id. "
+    "The order of images in the file: cpython_set_as_listed.",
+}
+"""Selections, orders and notes in words; a packaged benchmark has others in its table ``[words]``."""
 _NEED = "a closed source and at least one other"
-_ANNOTATED = _WILDERNESS.replace("are in.", "are left out.")
 
 
 class WildernessParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -72,8 +85,9 @@ class WildernessParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
     ----------
     ratios : tuple of Decimal
         Wilderness ratios: images of a part over images of the closed part.
-    orders : tuple of {"hash", "id"}
+    orders : tuple of {"hash", "id", "cpython_set", "cpython_set_as_listed"}
         Orders of the wilderness images: parts of the first are called ``wrRATIO``, of others ``wrRATIO-ORDER``.
+        The set of CPython gives the order of the Elephant paper's notebook.
     salt : str
         Of the hash order; by default the name of the benchmark.
     strangers : {"refuse", "leave-out", "keep"}
@@ -81,18 +95,24 @@ class WildernessParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
         count such objects as unknown.
     unannotated : {"keep", "leave-out"}
         Whether images without any annotation belong to the wilderness.
+    levels : {"hash", "id"}
+        Order of the images of the wilderness levels; by default the first of `orders` if it is one of these, else id.
     """
 
     ratios: Annotated[tuple[Decimal, ...], Meta(min_length=1)] = (Decimal(1),)
-    orders: Annotated[tuple[Literal["hash", "id"], ...], Meta(min_length=1)] = ("hash",)
+    orders: Annotated[tuple[Order, ...], Meta(min_length=1)] = ("hash",)
     salt: str = ""
     strangers: Literal["refuse", "leave-out", "keep"] = "refuse"
     unannotated: Literal["keep", "leave-out"] = "keep"
+    levels: Literal["hash", "id"] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a ratio that no list can have."""
-        if not all(ratio.is_finite() and 0 < ratio <= 1_000_000 for ratio in self.ratios):
-            raise ValueError("ratios are positive decimals of at most 1000000")
+        """Refuse a ratio that no list can have, or whose digits would fill the name of a part."""
+        if not all(
+            ratio.is_finite() and Decimal("1e-6") <= ratio <= 1_000_000 and len(ratio.as_tuple().digits) <= 20
+            for ratio in self.ratios
+        ):
+            raise ValueError("ratios are positive decimals from 0.000001 to 1000000, of at most 20 digits")
 
 
 PARAMETERS = WildernessParameters
@@ -101,6 +121,7 @@ PARTS = (
     ("closed", "the closed source"),
     ("wilderness", "all images of the other sources that show no known class"),
     ("wrRATIO, wrRATIO-ORDER", "the first of them: RATIO times as many images as the closed part has"),
+    ("SOURCE", 'a source as = "train": all of its images'),
 )
 PAPER = fact("curation.benchmarks.elephant", "paper", Paper)
 
@@ -121,45 +142,81 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         The sources do not fit the file; the message says which class, source or ratio.
     """
     benchmark = stated_in(parameters["file"])
-    settings = benchmark.parameters_as(WildernessParameters)
-    closed_names = [name for name in sources if benchmark.role(name) == CLOSED]
-    if len(closed_names) != 1 or len(sources) < 2:
+    roles = [benchmark.role(name) for name in sources]
+    if roles.count(CLOSED) != 1 or not {*roles} - {CLOSED, TRAIN}:
         expected = '[sources.NAME] with as = "closed", or [sources.closed]; and another table'
-        given = [f"{name} as {benchmark.role(name)}" for name in sources]
-        raise wrong_sources("wilderness", _NEED, expected, given)
+        raise wrong_sources("wilderness", _NEED, expected, map(" as ".join, zip(sources, roles, strict=True)))
     known = benchmark.classes.of("known")
     require_named(benchmark, "aliases", known)
     classes = class_entries(benchmark, used_classes(benchmark, sources.values()))
     for name, source in sources.items():
         require_classes(benchmark, known, name, source)
+    made, depends_on_filling = parts_of(benchmark, sources, classes)
+    notes = [WORDS["filling"]] if depends_on_filling else []
+    return manifest_of_file(
+        benchmark, made, sources, classes, parameters, taxonomy="OSOD-I", algorithm_version=1, after=PAPER, notes=notes
+    )
+
+
+def parts_of(
+    benchmark: BenchmarkFile,
+    sources: Mapping[str, Source],
+    classes: Sequence[ClassEntry],
+    words: Mapping[str, str] = WORDS,
+    suffixes: Mapping[str, str] | None = None,
+) -> tuple[list[Part], bool]:
+    """Return the parts of a benchmark, and whether one depends on the order in which CPython's set is filled.
+
+    Parameters
+    ----------
+    words : mapping of str to str
+        Of the keys of `WORDS`.
+    suffixes : mapping of str to str, optional
+        By order, of the names of its parts; by default ``-ORDER``, and nothing for the first of the orders.
+
+    Raises
+    ------
+    ProtocolError
+        The sources do not fit the benchmark.
+    PresenceOnlyError
+        The closed source or a training source has no boxes.
+    """
+    settings = benchmark.parameters_as(WildernessParameters)
     view = benchmark.views.get("test", LabelView())
-    closed = closed_part(closed_names[0], sources[closed_names[0]], classes, view, settings.strangers)
-    shows, selection = (ROLES, _ANNOTATED) if settings.unannotated == "leave-out" else ((), _WILDERNESS)
-    chosen = [
+    [closed_name] = [name for name in sources if benchmark.role(name) == CLOSED]
+    closed = closed_part(closed_name, sources[closed_name], classes, view, settings.strangers, words["closed"])
+    shows: Sequence[str] = ROLES if settings.unannotated == "leave-out" else ()
+    rule = words["wilderness"].replace("are in.", "are left out.") if shows else words["wilderness"]
+    selected = [
         Selection(name, source, showing(source, classes, shows, ["known"]))
         for name, source in sources.items()
-        if name not in closed_names
+        if benchmark.role(name) not in (CLOSED, TRAIN)
     ]
-    wilderness = wilderness_part(chosen, classes, view, selection)
+    wilderness = wilderness_part(selected, classes, view, rule)
     made = [closed, wilderness]
-    ids = np.concatenate([each.source.image_ids[each.positions] for each in chosen])
-    ends = np.cumsum([len(each.positions) for each in chosen])[:-1]
+    sizes = {ratio: ratio_size(ratio, closed, wilderness) for ratio in map(decimal_text, settings.ratios)}
+    ends = np.cumsum([len(each.positions) for each in selected])[:-1]
     for order in dict.fromkeys(settings.orders):
-        ranks = np.split(np.argsort(ordered(ids, order, settings.salt or benchmark.name)), ends)
-        suffix = "" if order == settings.orders[0] else f"-{order}"
-        for ratio in dict.fromkeys(map(decimal_text, settings.ratios)):
-            size = ratio_size(ratio, closed, wilderness)
+        ranks = np.split(np.argsort(ordered(selected, order, settings.salt or benchmark.name)), ends)
+        suffix = suffixes[order] if suffixes else "" if order == settings.orders[0] else f"-{order}"
+        for ratio, size in sizes.items():
             first = [
                 Selection(each.slot, each.source, each.positions[rank < size])
-                for each, rank in zip(chosen, ranks, strict=True)
+                for each, rank in zip(selected, ranks, strict=True)
                 if (rank < size).any()
             ]
-            name, words = f"wr{ratio}{suffix}", RATIO_RULE.format(ratio=ratio, size=size, order=ORDERS[order])
-            part = make_part(name, "wilderness", first, classes, view=view, rule=words, subset_of="wilderness")
-            made.append(part)
-    return manifest_of_file(
-        benchmark, made, sources, classes, parameters, taxonomy="OSOD-I", algorithm_version=1, after=PAPER
-    )
+            rule = words["ratio"].format(ratio=ratio, size=size, order=words[order])
+            name = f"wr{ratio}{suffix}"
+            made.append(make_part(name, "wilderness", first, classes, view=view, rule=rule, subset_of="wilderness"))
+    view = benchmark.views.get("train", LabelView(unknown="drop"))
+    for name in (name for name in sources if benchmark.role(name) == TRAIN):
+        sources[name].require_objects("A training part")
+        chosen = Selection(name, sources[name], all_images(sources[name]))
+        made.append(make_part(name, "train", chosen, classes, view=view, rule=words["training"]))
+    if {*settings.orders} <= {"hash", "id"}:
+        return made, False
+    as_listed = "cpython_set_as_listed" in settings.orders
+    return made, set_order.depends_on_filling(*_numbered(selected), tuple(sizes.values()), as_listed=as_listed)
 
 
 def score_words(header: Header) -> list[str]:
@@ -170,18 +227,43 @@ def score_words(header: Header) -> list[str]:
     return [word for name in names for word in ("--detections", f"{name}=FILE")]
 
 
+def orders_of(header: Header) -> tuple[str, ...]:
+    """Return the orders of the ratio parts of a manifest: of a benchmark file, or of the paper's own parameters."""
+    parameters: Mapping[str, Any] = header.rule.parameters
+    parameters = stated_in(parameters["file"]).parameters if header.rule.protocol == "wilderness" else parameters
+    return tuple(parameters.get("orders", ()))
+
+
 def level_order(manifest: Manifest, ids: Sequence[str]) -> tuple[str, Int64s]:
-    """Return the first of the orders that a benchmark file states, in words, and the positions of the ids in it."""
+    """Return the order of the wilderness levels of a benchmark file, in words, and the positions of the ids in it."""
     benchmark = stated_in(str(manifest.header.rule.parameters["file"]))
     settings = benchmark.parameters_as(WildernessParameters)
-    return ORDERS[settings.orders[0]], ordered(
-        np.array(ids, object), settings.orders[0], settings.salt or benchmark.name
-    )
+    order = settings.levels or (settings.orders[0] if settings.orders[0] == "hash" else "id")
+    return WORDS[order], _ranked(np.array(ids, object), order, settings.salt or benchmark.name)
 
 
-def ordered(ids: Texts, order: str, salt: str) -> Int64s:
-    """Return the positions of some ids in one of `ORDERS`."""
+def _ranked(ids: Texts, order: str, salt: str) -> Int64s:
     return hash_rank(ids.tolist(), salt) if order == "hash" else np.argsort(ids, kind="stable")
+
+
+def ordered(selected: Sequence[Selection], order: str, salt: str) -> Int64s:
+    """Return the positions of the selected images, counted through all sources, in one of `ORDERS`."""
+    if order in ("hash", "id"):
+        return _ranked(np.concatenate([each.source.image_ids[each.positions] for each in selected]), order, salt)
+    numbers, removed = _numbered(selected)
+    as_listed = order == "cpython_set_as_listed"
+    walk = set_order.difference_order(numbers, removed) if as_listed else set_order.ascending_order(numbers, removed)
+    return np.searchsorted(selected[0].positions, walk)
+
+
+def _numbered(selected: Sequence[Selection]) -> tuple[Int64s, Bools]:
+    """Return the numbers of all images of the one source, and whether each is not selected."""
+    if len(selected) > 1:
+        names = [each.slot for each in selected]
+        raise wrong_sources("wilderness", "one searched source for CPython's set order", 'orders = ["hash"]', names)
+    removed = np.ones(len(selected[0].source.images), np.bool_)
+    removed[selected[0].positions] = False
+    return set_order.image_numbers(selected[0].source), removed
 
 
 def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
@@ -192,12 +274,12 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     Raises
     ------
     UsageError
-        There is no source in the role ``closed``, or no other.
+        The source ``closed`` or a searched source is missing.
     """
-    if CLOSED not in sources or len(sources) < 2:
+    if CLOSED not in sources or not {*sources} - {CLOSED, TRAIN}:
         raise wrong_sources("wilderness", _NEED, "--source closed=PATH --source wild=PATH", sources, UsageError)
     sources[CLOSED].require_objects("The closed part")
-    wild = {name: source for name, source in sources.items() if name != CLOSED}
+    wild = {name: source for name, source in sources.items() if name not in (CLOSED, TRAIN)}
     in_closed, in_wild = object_counts({CLOSED: sources[CLOSED]}), object_counts(wild)
     known = used = [name for name, (objects, _) in in_closed.items() if objects]
     others = [name for name in in_wild if name not in used]
@@ -233,23 +315,9 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
 
 
 def closed_part(
-    name: str,
-    source: Source,
-    classes: Sequence[ClassEntry],
-    view: LabelView,
-    strangers: str = "refuse",
-    *,
-    rule: str = "All images of the closed source.",
-    hint: str = 'add them to known, or set strangers = "leave-out" or "keep" in [parameters]; are sources exchanged?',
+    name: str, source: Source, classes: Sequence[ClassEntry], view: LabelView, strangers: str, rule: str
 ) -> Part:
     """Return the closed test set: every image of its source, or those that show no other class than known ones.
-
-    Parameters
-    ----------
-    rule : str
-        The selection in words.
-    hint : str
-        What to do about other classes.
 
     Raises
     ------
@@ -266,7 +334,8 @@ def closed_part(
             where=f"source {name}",
             expected=", ".join(entry.name for entry in known)[:200],
             found=", ".join(repr(name[:40]) for name in others[:5]) or f"{len(source.images)} images without objects",
-            hint=hint,
+            hint="are the sources exchanged? If not, add the classes to known, or set strangers = "
+            '"leave-out" or "keep" in [parameters].',
         )
     positions = all_images(source)
     if strangers == "leave-out":
@@ -299,15 +368,8 @@ def wilderness_part(chosen: Sequence[Selection], classes: Sequence[ClassEntry], 
     return part
 
 
-def ratio_size(
-    ratio: str, closed: Part, wilderness: Part, where: str = "[parameters] ratios", hint: str = "ratios = [{}]"
-) -> int:
+def ratio_size(ratio: str, closed: Part, wilderness: Part) -> int:
     """Return how many wilderness images a ratio means.
-
-    Parameters
-    ----------
-    where, hint : str
-        What states the ratios, and what to write there instead of ``{}``.
 
     Raises
     ------
@@ -321,8 +383,9 @@ def ratio_size(
     usable = int(largest * 10) / 10 or float(int(largest * 1000) / 1000)
     raise ProtocolError(
         f"There are not enough wilderness images for ratio {ratio}",
-        where=where,
+        where=f"[parameters] ratios; images of {', '.join(wilderness.entry.sources)}",
         expected=f"1 to {available} images: so many show no known class",
         found=f"floor({ratio} * {len(closed.ids)}) = {size} images",
-        hint=hint.format(usable) if usable else None,
+        hint="more wilderness images"
+        + f", or ratios = [{usable}] in [parameters], --set ratios={usable}" * (usable > 0),
     )

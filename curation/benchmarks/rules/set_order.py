@@ -1,0 +1,189 @@
+"""CPython's set order: the iteration order of ``set(images) - removed`` of image numbers, emulated.
+
+The notebook of the Elephant paper (``Protocol_Creator.ipynb`` of Vastlab/Elephant-of-object-detection, commit 645a4c3)
+takes ``list(set(coco.imgs) - known)[:n]``: no seed and no shuffle, but the order in which CPython 3.7 to 3.13 walks a
+set of ints (``Objects/setobject.c``). The hash table is emulated here, so that no list depends on the interpreter; the
+tests compare it with the interpreter's own sets. ``hash(n) == n`` for every number admitted here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from curation.core.errors import ProtocolError
+from curation.sources.source import Bools, Int64s, Source
+
+_MIXER = np.uint64(0x9E3779B97F4A7C15)
+"""An odd number: multiples of it modulo 2^64 put image numbers into an order that has nothing to do with theirs."""
+
+
+def image_numbers(source: Source) -> Int64s:
+    """Return the integer ids of the images of a source; text ids must be decimal numbers.
+
+    Raises
+    ------
+    ProtocolError
+        An id is not a number, so the set of integers does not exist.
+    """
+    numbers = source.images.numbers
+    if len(numbers) and not np.array_equal(numbers, np.arange(len(numbers))):
+        return numbers
+    # A reader numbers images 0..n-1 where the file's ids are texts.
+    try:
+        return source.images.native.astype(np.int64)
+    except (ValueError, OverflowError):
+        raise ProtocolError(
+            "CPython's set order needs image ids that are numbers",
+            where=f"source {source.dataset}",
+            found=repr(source.images.native[0])[:80],
+            hint=_HINT,
+        ) from None
+
+
+def ascending_order(numbers: Int64s, removed: Bools) -> Int64s:
+    """Return `difference_order` of a set that the numbers enter in ascending order: no shuffled file changes it."""
+    return _filled(numbers, removed, np.argsort(numbers, kind="stable"))
+
+
+def _filled(numbers: Int64s, removed: Bools, filling: Int64s) -> Int64s:
+    return filling[difference_order(numbers[filling], removed[filling])]
+
+
+def depends_on_filling(numbers: Int64s, removed: Bools, sizes: Sequence[int], *, as_listed: bool = False) -> bool:
+    """Return whether the first images of the set are others when its numbers enter in another order.
+
+    The notebook's set is filled in the order of images in the JSON. Collisions in the hash table only permute
+    neighbours, so the first n are the same images from any filling order unless the cut falls among such neighbours.
+    Two orders are tried that follow from the numbers alone, so that the answer is the same for every shuffled file:
+    descending, which exchanges any two images that collide, and a scrambled one. True is proved: another order of the
+    same images gives other first images. False is evidence.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        How many first images are taken.
+    as_listed : bool
+        Whether the order of the file is tried too.
+    """
+    walk = ascending_order(numbers, removed)
+    fillings = [np.argsort(numbers)[::-1], np.argsort(numbers.astype(np.uint64) * _MIXER, kind="stable")]
+    others = [_filled(numbers, removed, filling) for filling in (*fillings, *[np.arange(len(numbers))] * as_listed)]
+    return any(not np.array_equal(np.sort(walk[:size]), np.sort(other[:size])) for other in others for size in sizes)
+
+
+_HINT = 'orders = ["hash"] in [parameters], or --set orders=hash'
+_SMALLEST_TABLE = 8
+_LINEAR_PROBES = 9
+_PERTURB_SHIFT = 5
+_LARGE_SET = 50_000
+_LARGEST_PLAIN_HASH = 2**61 - 2
+
+
+def difference_order(numbers: Int64s, removed: Bools) -> Int64s:
+    """Return the positions of the elements of ``set(dict.fromkeys(numbers)) - set(numbers[removed])``, in its order.
+
+    Parameters
+    ----------
+    numbers : ndarray of int64, shape (n,)
+        Keys of the dict that the left set is made from (``coco.imgs``), in insertion order; unique, 0 to 2^61 - 2.
+    removed : ndarray of bool, shape (n,)
+        Which of them the right set holds; its own order has no influence.
+
+    Returns
+    -------
+    ndarray of int64
+        Positions in `numbers`: ``numbers[result]`` is the list that CPython makes.
+
+    Raises
+    ------
+    ProtocolError
+        A number is negative, or so large that its hash is another number.
+    """
+    walk = walk_of_dict(numbers)
+    remaining = walk[~removed[walk]]
+    # CPython copies the left set and deletes from the copy when the right one has fewer than a quarter of its
+    # elements. The copy has the same slots, and so few deletions never make it shrink: the order stays.
+    if len(numbers) >> 2 > int(removed.sum()):
+        return remaining
+    return remaining[walk_of_additions(numbers[remaining])]
+
+
+def walk_of_dict(numbers: Int64s) -> Int64s:
+    """Return the positions of a dict's keys in the order of ``set(d)``, whose table is sized once, above twice n."""
+    _check(numbers)
+    presized = len(numbers) * 5 >= (_SMALLEST_TABLE - 1) * 3
+    return _walk(numbers, _size_above(2 * len(numbers)) if presized else _SMALLEST_TABLE)
+
+
+def walk_of_additions(numbers: Int64s) -> Int64s:
+    """Return the positions of numbers in the order of a set to which they were added one by one."""
+    _check(numbers)
+    size = _SMALLEST_TABLE
+    limit = _fill_limit(size)
+    arrivals = np.arange(min(limit, len(numbers)))
+    walk = arrivals[_walk(numbers[arrivals], size)]
+    while len(numbers) >= limit:
+        # The grown table receives what the old one held, in slot order, and then the next additions.
+        size = _size_above(limit * 2 if limit > _LARGE_SET else limit * 4)
+        arrivals = np.concatenate([walk, np.arange(limit, min(_fill_limit(size), len(numbers)))])
+        walk = arrivals[_walk(numbers[arrivals], size)]
+        limit = _fill_limit(size)
+    return walk
+
+
+def _fill_limit(size: int) -> int:
+    """Return the number of elements whose arrival makes a table grow: the least with ``fill * 5 >= mask * 3``."""
+    return -(-3 * (size - 1) // 5)
+
+
+def _size_above(least: int) -> int:
+    size = _SMALLEST_TABLE
+    while size <= least:
+        size *= 2
+    return size
+
+
+def _walk(numbers: Int64s, size: int) -> Int64s:
+    """Return the arrivals 0..n-1 in slot order after they entered a table of this size one after the other.
+
+    Entering one by one, each taking the first free slot of its probe sequence, gives the same table as all proposing at
+    once, each slot keeping its earliest arrival and turning the others away to their next probe: deferred acceptance
+    with one priority common to all slots has one outcome. That form needs a few dozen array operations instead of a
+    loop over images.
+    """
+    empty = len(numbers)
+    table = np.full(size, empty, np.int64)
+    start = numbers & (size - 1)
+    probe = np.zeros(len(numbers), np.int64)
+    perturb = numbers.copy()
+    pending = np.arange(len(numbers))
+    while len(pending):
+        slot = start[pending] + probe[pending]
+        holder = table[slot]
+        earlier = pending < holder
+        # Repeated slots keep the value assigned last: the earliest arrival, since `pending` ascends.
+        table[slot[earlier][::-1]] = pending[earlier][::-1]
+        waiting = np.zeros(empty + 1, np.bool_)
+        waiting[holder[earlier]] = True
+        waiting[pending] = table[slot] != pending
+        pending = np.flatnonzero(waiting[:empty])
+        # On to the next slot of each probe sequence: nine linear probes where they fit, then a jump.
+        jump = probe[pending] >= np.where(start[pending] + _LINEAR_PROBES < size, _LINEAR_PROBES, 0)
+        probe[pending] += 1
+        jumping = pending[jump]
+        perturb[jumping] >>= _PERTURB_SHIFT
+        start[jumping] = (start[jumping] * 5 + 1 + perturb[jumping]) & (size - 1)
+        probe[jumping] = 0
+    return table[table < empty]
+
+
+def _check(numbers: Int64s) -> None:
+    if len(numbers) and not (numbers.min() >= 0 and numbers.max() <= _LARGEST_PLAIN_HASH):
+        raise ProtocolError(
+            "CPython's set order is only defined here for image numbers that are their own hash",
+            expected=f"0 to {_LARGEST_PLAIN_HASH}",
+            found=f"{numbers.min()} to {numbers.max()}",
+            hint=_HINT,
+        )
