@@ -195,4 +195,6 @@ def test_inspect_counts_the_photos_of_each_class(tmp_path: Path, shell: Shell) -
     found = shell.data("inspect", tmp_path, "--json")
     assert (found["images"], found["images_of_train"], found["images_of_val"], found["classes"]) == (3, 2, 1, 2)
     assert [(row["class"], row["images"]) for row in found["class_counts"]] == [("cat", 2), ("dog", 1)]
-    assert found["notes"] == ["Left out: 1 files that are no photos."]
+    assert found["notes"][0] == "Left out: 1 files that are no photos."
+    assert "It holds no boxes" in found["notes"][1]
+    assert shell.data("inspect", tmp_path, "--image-set", "val", "--json")["images"] == 1

@@ -73,7 +73,7 @@ from curation.extensions.diagnosis.truth_file import (
 )
 from curation.sources.class_folders import class_folders
 from curation.sources.in_memory import encoded_json
-from curation.sources.opening import coco_file
+from curation.sources.opening import coco_file, native_dataset
 from curation.sources.yolo import yolo_file, yolo_names
 
 _SEEN = 5_000
@@ -148,7 +148,8 @@ def _decoded(file: InputFile | Path) -> tuple[bytes, AnnotationFile | list[Recor
             rows = json_rows(data, Record)
             if rows and all(row.image_id is None and not row.file_name for row in rows):
                 return data, "records without image_id"
-            return data, rows if not rows or any(row.bbox for row in rows) else "records without bbox"
+            has_boxes = not rows or any(len(row.bbox or ()) == 4 for row in rows)
+            return data, rows if has_boxes else "records without four numbers in bbox"
         return data, msgspec.json.decode(data, type=AnnotationFile)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         return data, str(error)[:200]
@@ -194,9 +195,10 @@ def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool =
     from_zero: dict[Any, int] = {}
     try:
         records, at = read_columns(opened, truth.truth)
-    except PredictionError:
+    except PredictionError as error:
         if opened.form != "records":
             raise
+        refused = error
     else:
         ids, names = records.image_ids, records.file_names
         position = truth.index.resolve(ids, names).position if located else np.full(len(records), -1, np.int32)
@@ -213,6 +215,8 @@ def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool =
     [file] = opened.files.values()
     data, rows = _decoded(file)
     if isinstance(rows, str):
+        if refused.hint and "curation inspect" not in refused.hint:
+            raise refused
         raise PredictionError(
             "The file holds neither annotations nor detections",
             where=str(path),
@@ -395,10 +399,12 @@ def inspect(
     root = path
     if isinstance(path, Path):
         path = annotation_file(path, image_set)
-        if path.is_dir() and not image_set and not yolo_file(path) and (folders := class_folders(path)):
-            return inspect_class_folders(path, folders)
+        is_other = yolo_file(path) or native_dataset(path)
+        if path.is_dir() and not is_other and (folders := class_folders(path)):
+            return inspect_class_folders(path, folders, image_set, (_WITHOUT_BOXES,))
     parts = offered_parts(root) if isinstance(root, Path) else ()
     name = str(path) if isinstance(path, Path) else type(path).__name__
+    source = None
     try:
         source = opened(path, image_set)
         notes = part_note(source.part if path is root else image_set or usual_part(parts), parts)
@@ -406,7 +412,7 @@ def inspect(
             return inspect_source(name, source, notes=(*notes, _WITHOUT_BOXES))
         read = read_truth(path if isinstance(path, Path) else source, image_set, source)
     except CurationError as error:
-        if not (isinstance(path, Path) and path.is_file()):
+        if source is None and not (isinstance(path, Path) and path.is_file()):
             raise
         refused = error
     else:
@@ -414,9 +420,11 @@ def inspect(
         sizes = objects.sizes[objects.image]
         file = read.with_layout(layout_mistake(fitting_forms(objects.boxes, sizes), objects.boxes, sizes))
         return inspect_source(name, source, file.findings, (*notes, *file.notes))
-    data, annotated = _decoded(path)
+    data, annotated = _decoded(path) if isinstance(path, Path) else (b"", "in memory")
     if not isinstance(annotated, AnnotationFile):
-        raise refused
+        if source is None:
+            raise refused
+        return inspect_source(name, source, [refusal(refused, "truth")], notes)
     refuse_repeated_keys(data, str(path), AnnotationFormatError)
     objects = objects_of(annotated)
     sizes = objects.sizes[objects.image]
