@@ -361,7 +361,8 @@ def inspect(
     path : Path, str, mapping, DataFrame, FiftyOne view, or Source
         What `evaluate`, `init` and `build` take: COCO JSON, which may be broken in ways that every other command
         refuses (repeated ids, boxes without size); a root of COCO, Roboflow, VOC or YOLO; rows of objects, class
-        folders, a table; or annotations in memory (see `curation.open_source`)
+        folders, a table; the layouts of Open Images, CUB-200, MTSD and ImageNet; or annotations in memory (see
+        `curation.open_source`)
     detections : Path or str, optional
         COCO results in any convention of boxes, ids and scores; or a table (.csv), YOLO's label files or VOC results
     image_set : str

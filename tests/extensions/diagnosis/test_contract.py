@@ -229,7 +229,10 @@ def test_numbers_become_names_where_a_truth_has_no_others(
     for row in rows:
         row["category_id"] = order.index(names[row["category_id"]])
     (tmp_path / "detections.json").write_text(json.dumps(rows))
+    # What exists is another mended file.
+    (tmp_path / "mended.json").touch()
     assert check(path, tmp_path / "detections.json") == "mended"
+    assert not (tmp_path / "mended.json").read_text()
 
 
 def _open_images(root: Path) -> Path:
