@@ -192,7 +192,6 @@ def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool =
         Whether images that `evaluate` finds get the ids of the truth; otherwise all keep their names from the file.
     """
     opened = open_detections(path)
-    from_zero: dict[Any, int] = {}
     try:
         records, at = read_columns(opened, truth.truth)
     except PredictionError as error:
@@ -206,10 +205,8 @@ def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool =
         if opened.form != "records":
             return _Results(columns, lambda: _records(columns), read=(opened, records, at))
         [file] = opened.files.values()
-        if yaml_path := yolo_file(truth_path):
-            photos = () if ids is None or names is None else zip(ids, names, strict=True)
-            from_zero = _numbering(records.used_ids, photos, columns, truth, yaml_path)
-            columns = _renumbered(columns, from_zero)
+        photos = () if ids is None or names is None else zip(ids, names, strict=True)
+        columns, from_zero = _numbered(records.used_ids, photos, columns, truth, truth_path)
         decoded = partial(json_rows, plain_json(file.data), dict)
         return _Results(columns, lambda: _from_zero(decoded(), from_zero), read=(opened, records, at))
     [file] = opened.files.values()
@@ -226,34 +223,30 @@ def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool =
             hint="detections may be .csv or a folder of YOLO too",
         )
     if isinstance(rows, list):
-        columns = _columns(rows, truth, located=located)
-        if yaml_path := yolo_file(truth_path):
-            used = {row.category_id for row in rows if isinstance(row.category_id, int)}
-            named = [(row.image_id, row.file_name) for row in rows]
-            from_zero = _numbering(used, named, columns, truth, yaml_path)
-            columns = _renumbered(columns, from_zero)
+        used = {row.category_id for row in rows if isinstance(row.category_id, int)}
+        named = ((row.image_id, row.file_name) for row in rows)
+        columns, from_zero = _numbered(used, named, _columns(rows, truth, located=located), truth, truth_path)
         return _Results(columns, lambda: _from_zero(json_rows(data, dict), from_zero), texts=_texts(rows))
     rows = rows.annotations
     columns = _columns(rows, truth, located=located)
     return _Results(columns, lambda: msgspec.json.decode(data)["annotations"], True, _texts(rows))
 
 
-def _numbering(
-    used: set[int], photos: Iterable[tuple[Any, Any]], columns: Columns, truth: Objects, yaml_path: Path
-) -> dict[Any, int]:
-    """Return the class, counted from 0, of each category id that Ultralytics wrote."""
+def _numbered(
+    used: set[int], photos: Iterable[tuple[Any, Any]], columns: Columns, truth: Objects, truth_path: Path
+) -> tuple[Columns, dict[Any, int]]:
+    """Return columns whose classes are counted from 0, and the class of each category id that Ultralytics wrote."""
+    if not (yaml_path := yolo_file(truth_path)):
+        return columns, {}
     votes, position_of = class_votes(columns, truth), truth.category_position
 
     def fit(position: Mapping[int, int]) -> int:
         return sum(votes[old][position_of.get(new, -1)] for old, new in position.items() if old in votes)
 
     names = yolo_names(InputFile(yaml_path).data, str(yaml_path))
-    return dict(numbering_of(used, photos, names, fit)[0])
-
-
-def _renumbered(columns: Columns, position: Mapping[Any, int]) -> Columns:
+    from_zero: dict[Any, int] = dict(numbering_of(used, photos, names, fit)[0])
     classes = columns.classes.tolist() if isinstance(columns.classes, np.ndarray) else columns.classes
-    return replace(columns, classes=[position.get(class_id, class_id) for class_id in classes])
+    return replace(columns, classes=[from_zero.get(class_id, class_id) for class_id in classes]), from_zero
 
 
 def _from_zero(records: list[dict[str, Any]], position: dict[int, int]) -> list[dict[str, Any]]:
@@ -485,13 +478,7 @@ def diagnose(truth: Path, detections: Path, image_set: str = "") -> Diagnosis:
         A file is missing, or holds neither truth nor detections.
     """
     root, truth = truth, annotation_file(truth, image_set)
-    try:
-        read: ReadTruth | None = read_truth(truth, image_set)
-    except CurationError:
-        if truth.is_dir() or yolo_file(truth):
-            raise
-        read = None
-    if read:
+    if read := _readable_truth(truth, image_set):
         objects, truth_with = read.objects, read.with_layout
     else:
         data, annotated = _decoded(truth)
@@ -533,6 +520,16 @@ def diagnose(truth: Path, detections: Path, image_set: str = "") -> Diagnosis:
     part = read.source.part if read and truth == root else image_set or usual_part(parts)
     notes = [*file.notes, *part_note(part, parts)]
     return Diagnosis(str(detections), counts, (*file.findings, *findings), at_once, tuple(notes))
+
+
+def _readable_truth(truth: Path, image_set: str) -> ReadTruth | None:
+    """Return a truth as `curation evaluate` reads it; None for a file that may be COCO JSON with mistakes."""
+    try:
+        return read_truth(truth, image_set)
+    except CurationError:
+        if truth.is_dir() or yolo_file(truth):
+            raise
+        return None
 
 
 def _command(truth: Path, detections: Path, *mends: str, image_set: str = "") -> str:
@@ -579,12 +576,8 @@ def mended(truth: Path, detections: Path, mends: Sequence[str], image_set: str =
         See `diagnose`; or a mend does not exist.
     """
     truth = annotation_file(truth, image_set)
-    try:
-        objects = read_truth(truth, image_set).objects
-    except CurationError:
-        if truth.is_dir() or yolo_file(truth):
-            raise
-        objects = objects_of(_decoded_truth(truth)[1])
+    read = _readable_truth(truth, image_set)
+    objects = read.objects if read else objects_of(_decoded_truth(truth)[1])
     results = _detections(detections, objects, truth, located="image_ids" not in parse(mends))
     return _mended(results, mends, objects)
 
