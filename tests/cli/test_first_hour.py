@@ -246,6 +246,11 @@ FILES = {"TRUTH": "test.json", "FILE": "d.json"}
         ("verify test.json", {}),
         ("audit d.json", FILES),
         ("verify nothing", {}),
+        ("build openood --out m", {}),
+        (
+            "evaluate owod --truth test.json --detections d.json --task t1 --classes tasks.toml",
+            {"…": " ".join(INIT[2:]), "DIR": "made"},
+        ),
         ("list nothing", {}),
         ("build nothing --out m", {}),
         ("evaluate nothing", {}),
