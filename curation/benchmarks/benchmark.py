@@ -288,21 +288,27 @@ class Benchmark:
         """Return the sources that a build with these parameters reads."""
         return self.slots if self.choose_slots is None else self.choose_slots(parameters)
 
-    def source_conditions(self) -> dict[str, str]:
-        """Return ``PARAMETER=VALUE`` for each source that a build reads under some values of a parameter alone."""
+    def source_conditions(self) -> dict[str, tuple[str, bool]]:
+        """Return ``PARAMETER=VALUE`` for each source that some values of a parameter alone let a build read.
+
+        With it comes whether a build with these values requires the source.
+        """
         for parameter in self.parameters if self.choose_slots else ():
-            uses: dict[str, list[str]] = {}
+            slots: dict[str, tuple[SourceSlot, ...]] = {}
             for choice in parameter.choices:
                 # Some values need those of other parameters.
                 with suppress(CurationError, LookupError):
-                    for slot in self.slots_for({parameter.name: choice}):
-                        uses.setdefault(slot.name, []).append(str(choice))
-            most = max(map(len, uses.values()), default=0)
-            if any(len(choices) < most for choices in uses.values()):
+                    values = {one.name: one.read(one.default) for one in self.parameters}
+                    slots[choice] = self.slots_for(values | {parameter.name: parameter.read(choice)})
+            uses: dict[str, dict[str, bool]] = {}
+            for choice, chosen in slots.items():
+                for slot in chosen:
+                    uses.setdefault(slot.name, {})[choice] = slot.required
+            if any(len(choices) < len(slots) for choices in uses.values()):
                 return {
-                    name: f"{parameter.name}={','.join(choices)}"
+                    name: (f"{parameter.name}={','.join(choices)}", all(choices.values()))
                     for name, choices in uses.items()
-                    if len(choices) < most
+                    if len(choices) < len(slots)
                 }
         return {}
 
@@ -316,7 +322,7 @@ class Benchmark:
             "paper": paper and {name: getattr(paper, name) for name in ("title", "authors", "year", "venue", "bibtex")},
             "sources": [
                 {name: getattr(slot, name) for name in ("name", "dataset", "part", "required", "meaning")}
-                | {"only_with": conditions.get(slot.name, "")}
+                | dict(zip(("only_with", "required"), conditions.get(slot.name, ("", slot.required)), strict=True))
                 for slot in slots
             ],
             # A manifest also records parameters that have a single value: nothing is to be chosen there.

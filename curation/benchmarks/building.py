@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -107,6 +108,7 @@ def build(
         raise UsageError("--on-error conflicts=keep requires --decisions FILE")
     known = find_benchmark(benchmark) if isinstance(benchmark, str) and benchmark in benchmarks() else None
     settings = _settings(parameters or {}, more)
+    chosen = "".join(f" --set {name}={shlex.quote(value)}" for name, value in settings.items())
     toml, _ = file_and_case("" if isinstance(benchmark, Manifest) else str(benchmark))
     is_file = toml.suffix.lower() == ".toml"
     rule = rule_of(str(benchmark)) if is_file else ""
@@ -160,7 +162,7 @@ def build(
         if declare and known.declare is None:
             raise UsageError("The benchmark has no header-only version", where=f"--header-only {known.name}")
         target = str(benchmark) if is_file else known.name
-        opened = _opened(known, sources, values, target, reading, declared=declare)
+        opened = _opened(known, sources, values, f"{shlex.quote(target)}{chosen}", reading, declared=declare)
         made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
         tables = stated_in(values["file"]).sources if known.name in RULES else {}
         made = attributed(made, {source: table.licence for source, table in tables.items()})

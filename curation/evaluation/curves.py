@@ -254,20 +254,3 @@ def _ap_by_class(
         level: {name: float(value) if known else None for name, value, known in zip(classes, row, defined, strict=True)}
         for level, row in zip(levels.names, table, strict=True)
     }
-
-
-def weighted_auroc(weights: Any, others: Any, lower: Int64s, not_higher: Int64s) -> float:
-    """Return the AUROC of weighted scores, NaN where a group has no weight.
-
-    Parameters
-    ----------
-    weights : ndarray, shape (n,)
-        Whole numbers: how often each positive score counts.
-    others : ndarray, shape (m,)
-        The same of the negative scores, in ascending order of these.
-    lower, not_higher : ndarray of int64, shape (n,)
-        How many negative scores lie below each positive one, and at or below it.
-    """
-    below = np.append(0, np.cumsum(others))
-    pairs = 2 * int(weights.sum()) * int(others.sum())
-    return int(weights @ (below[lower] + below[not_higher])) / pairs if pairs else float("nan")

@@ -57,10 +57,13 @@ class Reading:
     def open(self, truth: Truth, part: str = "test", dataset: str = "coco") -> Source:
         """Return the source of a ground truth; `part` and `dataset` are what to call those that a file holds."""
         from curation.sources.object_rows import row_files
-        from curation.sources.opening import as_source, coco_file
+        from curation.sources.opening import as_source, coco_file, native_dataset
 
         if isinstance(truth, Source):
             return truth
+        if native := native_dataset(truth):
+            part = self.image_set if truth.is_dir() else ""
+            return as_source(truth, dataset=native, part=part, bad_boxes=self.bad_boxes)
         read = partial(
             as_source, part=self.image_set if truth.is_dir() or yolo_file(truth) else part, bad_boxes=self.bad_boxes
         )

@@ -308,7 +308,7 @@ def _require_classes(
     }[int(labels[row])]
     advice = "curation inspect TRUTH --detections FILE looks for another numbering or spelling"
     if labels[row] != DISAGREEING and not strange.all():
-        advice = f"--on-error classes=drop leaves out detections of such classes, and counts them; {advice}"
+        advice += "; --on-error classes=drop leaves out detections of such classes, and counts them"
     if labels[row] == _UNKNOWN:
         advice = f"{of_unknown}; {advice}"
     number = records.category_ids[row]

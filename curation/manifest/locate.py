@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -15,6 +16,7 @@ import msgspec
 from curation.core.arguments import checked
 from curation.core.errors import CurationError, CurationWarning, ManifestError, UsageError
 from curation.core.files import path_meant
+from curation.core.reading import beginning
 from curation.manifest.header import VERSION, version_numbers
 from curation.manifest.manifest import (
     HEADER_FILE,
@@ -90,7 +92,9 @@ def find_manifest(target: str) -> Path:
     if versions := [name for name in at_hand if target in (name, name.rpartition("@")[0])]:
         return at_hand[max(versions, key=_version_of)]
     if path.is_file():
-        hint = f"curation inspect {target[:200]} shows what an annotation file holds, curation build makes a manifest"
+        is_list = beginning(path, 64).lstrip()[:1] == b"["
+        shown = f"{'TRUTH --detections ' * is_list}{shlex.quote(where)}"
+        hint = f"curation inspect {shown} shows what the file holds, curation build makes a manifest"
         raise ManifestError("A manifest is a folder, and this is a file", where=where, expected="a folder", hint=hint)
     near = _near(target, at_hand)
     hint = f"did you mean {' or '.join(near)}?" if near else path_meant(path) or "curation list manifests"

@@ -21,11 +21,13 @@ from curation.core.files import stays_below
 from curation.sources.integrity import check_image_name, check_label
 from curation.sources.photos import CLASS_FOLDERS, PICTURES
 from curation.sources.source import FileRecord, Images, Source, Texts, texts
+from curation.sources.yolo import are_labelled_beside
 
 PARTS = ("train", "val", "test")
 _PART = re.compile(r"(?:(train|training)|(val|valid|validation)|(test|testing))(?:20[0-9]{2})?", re.IGNORECASE)
 _OTHER_LAYOUTS = {"annotations", "imagesets", "jpegimages", "labels", "images"}
 """Folders of the layouts of COCO, VOC and YOLO, in lower case."""
+_SAMPLED = 50
 
 
 class ClassFolders(NamedTuple):
@@ -79,7 +81,10 @@ def class_folders(root: Path) -> ClassFolders | None:
     if {name.lower() for name in folders} & _OTHER_LAYOUTS or (has_json and len(folders) == 1):
         return None
     dropped = Counter[str]()
-    photos = [tuple(name.split("/")) for name in _photos_below(root, dropped)]
+    paths = [*_photos_below(root, dropped)]
+    if are_labelled_beside(root, paths[:_SAMPLED]):
+        return None
+    photos = [tuple(name.split("/")) for name in paths]
     has_parts = any(len(names) > 2 and part_of_folder(names[0]) for names in photos)
     depth = 3 if has_parts else 2
     usable = [names for names in photos if not has_parts or part_of_folder(names[0])]

@@ -19,13 +19,14 @@ _PATTERNS = ("*.txt", "*/*.txt", "*/*/*.txt", "*.xml", "*/*.xml", "*.json", "*/*
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
 _OBJECT = r'sprintf("{\"bbox\":[%s,%s,%s,%s],\"category\":\"%s\"}",'
 _ROW = r'printf "{\"file_name\":\"%s\",\"objects\":[%s]}\n",f,'
-_ADD = r'f=FILENAME; sub(/.*\//,"",f); sub(/\.txt$/,".jpg",f); o[f]=o[f] (o[f]==""?"":",") ' + _OBJECT
-_END = "} END{for(f in o) " + _ROW + "o[f]}"
+_NAME = r'function name(f){sub(/.*\//,"",f); sub(/\.txt$/,".jpg",f); return f} '
+_ADD = 'f=name(FILENAME); o[f]=o[f] (o[f]==""?"":",") ' + _OBJECT
+_END = "} END{for(i=1;i<ARGC;i++){f=name(ARGV[i]); " + _ROW + "o[f]}}"
 _AROUND = "x=X=$1; y=Y=$2; for(i=3;i<9;i+=2){if($i<x)x=$i; if($i>X)X=$i; if($(i+1)<y)y=$(i+1); if($(i+1)>Y)Y=$(i+1)} "
 _AWK = {
-    "DOTA": "NF>=9{" + _AROUND + _ADD + "x,y,X-x,Y-y,$9)" + _END,
-    "KITTI": '$1!="DontCare"{' + _ADD + "$5,$6,$7-$5,$8-$6,$1)" + _END,
-    "VisDrone": "$5!=0{" + _ADD + "$1,$2,$3,$4,$6)" + _END,
+    "DOTA": _NAME + "NF>=9{" + _AROUND + _ADD + "x,y,X-x,Y-y,$9)" + _END,
+    "KITTI": _NAME + '$1!="DontCare"{' + _ADD + "$5,$6,$7-$5,$8-$6,$1)" + _END,
+    "VisDrone": _NAME + "$5!=0{" + _ADD + "$1,$2,$3,$4,$6)" + _END,
     "WIDER FACE": r'/\.(jpe?g|png)\r?$/{f=$1; getline n; o=""; for(i=0;i<(n>0?n:1);i++){getline; if(n>0) '
     + 'o=o (i?",":"") '
     + _OBJECT + '$1,$2,$3,$4,"face")} ' + _ROW + "o}",
@@ -138,8 +139,12 @@ def _labelme(data: bytes, file: Path, given: Path) -> _Found | None:
 def _label_studio(data: bytes, file: Path, given: Path) -> _Found | None:
     if not (data.lstrip()[:1] == b"[" and b'"result"' in data and b'"original_width"' in data):
         return None
-    command = f"label-studio-converter export -i {shlex.quote(str(file))} -c CONFIG.xml -o OUT -f COCO"
-    return "Label Studio's own JSON", "tasks with results", f"{command}; or export the project as COCO or YOLO"
+    command = (
+        f"pip install label-studio-sdk; label-studio-converter export -i {shlex.quote(str(file))} -c CONFIG.xml -o OUT "
+        "-f COCO, then give OUT/result.json (CONFIG.xml: the project's labelling interface); or export the project as "
+        "COCO or YOLO"
+    )
+    return "Label Studio's own JSON", "tasks with results", command
 
 
 def _darknet(data: bytes, file: Path, given: Path) -> _Found | None:

@@ -33,6 +33,9 @@ NO_NAMES = "image names: the file states counts alone"
 """Key of `Source.dropped` for a source whose images have numbers in place of names."""
 
 _BELOW = ("", "ILSVRC/Data/CLS-LOC", "Data/CLS-LOC")
+_OWN_LIST = re.compile(
+    rb"ImageId,PredictionString\s+[^,\s]+,n\d{8}\s|(?:[^\s\"]+/)?(?:n\d{8}_\d+|ILSVRC2012_val_\d{8})\.|\{\s*\"n\d{8}\"\s*:"
+)
 _GROUND_TRUTH = ("LOC_val_solution.csv", "val.txt", "caffe_ilsvrc12/val.txt")
 
 
@@ -60,6 +63,16 @@ def read_imagenet(path: Path, *, dataset: str = "imagenet", part: str) -> Source
     if path.suffix.lower() in TABLES and not beginning(path, 24).startswith(b"ImageId,PredictionString"):
         return parse_table(InputFile(path, kind=KIND), dataset=dataset, part=part)
     return _source(read_labels(path, part), dataset, part)
+
+
+def is_own_list(path: Path) -> bool:
+    """Return whether a file begins as a list of ILSVRC2012 does: its names of images, or wnids as keys."""
+    return path.is_file() and _OWN_LIST.match(beginning(path, 1 << 10)) is not None
+
+
+def offered_parts(root: Path) -> tuple[str, ...]:
+    """Return the parts that a root as Kaggle packs it offers."""
+    return tuple(part for part in ("train", "val") if any((root / below / part).is_dir() for below in _BELOW[1:]))
 
 
 def class_of_images(source: Source) -> np.ndarray[tuple[int], np.dtype[np.int32]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Annotated, Any
 
 from curation.core.arguments import checked
 from curation.core.canonical import sha256_of_bytes
-from curation.core.errors import MissingFileError, UsageError
+from curation.core.errors import CurationError, MissingFileError, UsageError
 from curation.core.files import missing_path
 from curation.core.reading import InputFile
 from curation.core.writing import add_input
@@ -29,7 +30,8 @@ from curation.sources.cub200 import locate_cub200, read_cub200
 from curation.sources.datasets import family, is_known, is_listed, namespace_of, users_name
 from curation.sources.fiftyone_view import FILE_NAME, coco_of_view, is_named, is_view, listed_categories, load_named
 from curation.sources.foreign_forms import refuse_foreign
-from curation.sources.imagenet import read_imagenet
+from curation.sources.imagenet import is_own_list, read_imagenet
+from curation.sources.imagenet import offered_parts as imagenet_parts
 from curation.sources.in_memory import coco_bytes, encoded_json
 from curation.sources.integrity import KIND
 from curation.sources.mtsd import locate_mtsd, mtsd_parts, read_mtsd
@@ -186,6 +188,19 @@ def parts_at(path: Path, dataset: str) -> tuple[str, ...]:
     return tuple(part for part in _PARTS if (root / "ImageSets" / "Main" / f"{part}.txt").is_file())
 
 
+def native_dataset(path: Path) -> str:
+    """Return the dataset whose published layout is at a path, such as ``cub200``; ``""`` for other layouts."""
+    if is_box_file(path):
+        return "openimages"
+    if path.is_file():
+        return "imagenet" if _suffix(path) in (".txt", ".csv", ".json") and is_own_list(path) else ""
+    for dataset, parts in _PARTS_OF.items():
+        with suppress(CurationError):
+            if parts(path) and not any(path.glob("annotations/instances_*.json")):
+                return dataset
+    return ""
+
+
 def _class_folders(path: Path, dataset: str) -> ClassFolders | None:
     """Return the class folders at the path of a user's dataset; None for another layout."""
     folders = None if family(dataset) == "voc" else class_folders(path)
@@ -204,6 +219,7 @@ _PARTS_OF: dict[str, Callable[[Path], tuple[str, ...]]] = {
     "openimages": offered_parts,
     "cub200": lambda root: CUB200_PARTS if locate_cub200(root) else (),
     "mtsd": lambda root: mtsd_parts(locate_mtsd(root)),
+    "imagenet": imagenet_parts,
 }
 
 

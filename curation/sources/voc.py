@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
@@ -183,7 +184,10 @@ def what_else(root: Path) -> tuple[str, str | None]:
     """Return the kind of a folder that is not the root of a dataset, and a hint what to give instead."""
     files = sorted(islice((file for form in ("*.json", "*/*.json") for file in root.glob(form)), 1000))
     if (root / "manifest.json") in files:
-        return "a manifest", "--source takes the annotations that the manifest was made from"
+        return (
+            "a manifest",
+            f"give the annotations that the manifest was made from: curation show {shlex.quote(str(root))} lists them",
+        )
     if yolo := missing_yaml(root):
         return yolo
     if files:

@@ -17,7 +17,7 @@ import numpy as np
 from curation.core.errors import AnnotationFormatError, CurationError, MissingFileError, PathEscapeError
 from curation.core.files import files_below
 from curation.core.ids import native_of
-from curation.core.reading import InputFile, filled_lines
+from curation.core.reading import InputFile, beginning, filled_lines
 from curation.sources.datasets import namespace_of
 from curation.sources.integrity import (
     SmallFiles,
@@ -39,6 +39,7 @@ _PARTS = ("train", "val", "test")
 _YAML_SUFFIXES = (".yaml", ".yml")
 _SUFFIXES = (*SUFFIXES, ".bmp", ".tif", ".tiff")
 _LINE = "class cx cy w h, or class and the corners of a polygon, in shares of the image, 0 to 1"
+_LABEL = re.compile(rb"\s*\d+(?:[ \t]+[-+.\de]+){4,}\s")
 _BOX_FIELDS, _POLYGON_FIELDS, _ORIENTED_FIELDS = 5, 7, 9
 _MOST_PHOTOS = 1000
 _LONGEST_NUMBER = 64
@@ -66,6 +67,12 @@ def _names_classes(path: Path) -> bool:
         return bool(safe_yaml(InputFile(path, kind="YAML").data, str(path)).get("names"))
     except CurationError:
         return False
+
+
+def are_labelled_beside(root: Path, photos: Sequence[str]) -> bool:
+    """Return whether label files lie beside some photos, as darknet has them."""
+    labels = ((root / photo).with_suffix(".txt") for photo in photos)
+    return any(_LABEL.match(beginning(label, 1 << 9) + b"\n") for label in labels if label.is_file())
 
 
 def missing_yaml(folder: Path) -> tuple[str, str] | None:

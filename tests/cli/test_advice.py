@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -61,10 +63,24 @@ def test_label_files_are_read_once_the_names_of_their_classes_are_beside_them(fi
     assert shell.data(*COCO.split(), "preds", "--json")["inputs"]["test"]["detections"]["rows"] == 1
 
 
-def test_a_source_that_depends_on_a_parameter_is_listed_so(shell: Shell) -> None:
-    uses = {
-        slot["name"]: slot["only_with"] for slot in shell.data("list", "owod", "--json")["benchmarks"][0]["sources"]
-    }
-    assert uses["voc2007-test"] == "split=m-owodb"
-    assert uses["coco-val2017"] == ""
+def test_the_list_says_required_of_what_a_build_asks_for(shell: Shell) -> None:
+    """Under each value of a parameter on which sources depend; the command that the build suggests keeps the value."""
+    depending = []
+    for benchmark in shell.data("list", "--json")["benchmarks"]:
+        sources = benchmark["sources"]
+        conditions = [slot["only_with"].partition("=") for slot in sources if slot["only_with"]]
+        depending += [benchmark["name"]] * bool(conditions)
+        for value in sorted({value for _, _, values in conditions for value in values.split(",")}) or [""]:
+            needed = [
+                slot["name"]
+                for slot in sources
+                if slot["required"] and value in (slot["only_with"].partition("=")[2] or value).split(",")
+            ]  # fmt: skip
+            if needed:
+                setting = ["--set", f"{conditions[0][0]}={value}"] if value else []
+                said = shell.err("build", benchmark["name"], *setting, "--out", "made")
+                [advice] = re.findall(r"(?m)^  try: curation (.*)$", said)
+                words = [word for name in needed for word in ("--source", f"{name}=PATH")]
+                assert shlex.split(advice) == ["build", benchmark["name"], *setting, *words, "--out", "DIR"]
+    assert set(depending) == {"owod", "osod3", "ssb"}
     assert "required with split=m-owodb" in shell.out("list", "owod")

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -231,3 +232,59 @@ def test_wrong_inputs_get_a_hint(
     assert "category-ids" not in said
     assert "unknown = [" not in said
     assert "VOC" not in said.replace("VOC folder (", "")
+
+
+COMMAND = re.compile(r"(?<!of `)curation [a-z].*?(?= (?:shows|compares|lists|mends|writes) |; |, |`|$)")
+SOURCES = {"train=PATH": "train=train.json", "test=PATH": "test=test.json", "DIR": "made"}
+FILES = {"TRUTH": "test.json", "FILE": "d.json"}
+
+
+@pytest.mark.parametrize(
+    ("line", "fill"),
+    [
+        ("verify test.json", {}),
+        ("audit d.json", FILES),
+        ("verify nothing", {}),
+        ("build openood --out m", {}),
+        (
+            "evaluate owod --truth test.json --detections d.json --task t1 --classes tasks.toml",
+            {"…": " ".join(INIT[2:]), "DIR": "made"},
+        ),
+        ("list nothing", {}),
+        ("build nothing --out m", {}),
+        ("evaluate nothing", {}),
+        ("build tasks --out m", {}),
+        ("evaluate coco --truth shapes --detections d.json", {}),
+        ("inspect test.json --mend boxes=xyxy", FILES),
+        ("inspect test.json --mend scores=number --out m.json", FILES | {"…": "scores=percent --out m.json"}),
+        ("evaluate coco --truth test.json --detections d.json --set boxes=xyxy", FILES | {"FORM": "xyxy"}),
+        ("build shapes --out m", {"NAME=PATH": "train=train.json"}),
+        ("build owod --tasks tasks.toml --out m", SOURCES),
+        ("build tasks.toml --source train=train.json --out m", SOURCES),
+        ("init tasks --source train=test.json --source test=test.json --out new.toml", {"DIR": "made"}),
+        (
+            "evaluate coco --manifest shapes --part t1-test --truth train.json --detections d.json",
+            {"MANIFEST": "shapes", "NAME=PATH": "train=train.json"},
+        ),
+        ("leaderboard scores/results.json", {"…": f"{EVALUATE} --task t2"[9:], "FILE.jsonl": "rows.jsonl"}),
+    ],
+)  # fmt: skip
+def test_an_advised_command_runs(
+    shapes: Path, line: str, fill: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With what the user puts in place of its words in capitals, on the case that printed it."""
+    results(shapes)
+    capsys.readouterr()
+    assert main(shlex.split(line)) == 2
+    advice = COMMAND.search(capsys.readouterr().err.splitlines()[-1])
+    assert advice
+    command = advice[0]
+    for word, value in fill.items():
+        command = re.sub(rf"(?<![\w.-]){re.escape(word)}(?![\w.])", value, command)
+    try:
+        status = main(shlex.split(command)[1:])
+    except SystemExit as ended:
+        status = int(str(ended.code))
+    # A check that was made and failed is an answer.
+    assert status in (0, 1), command
+    assert "error: " not in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 import json
 import random
+import shlex
 from pathlib import Path
 
 import msgspec
@@ -155,21 +156,30 @@ def test_a_pool_with_reasons_hears_its_removals_alone() -> None:
     assert disregarded(recorded_form(DECISIONS), VOC.pools[0]) == 0
 
 
-def test_a_file_that_is_cut_off_or_contradicts_itself_is_refused_with_the_command_that_mends_it(tmp_path: Path) -> None:
+def test_a_file_that_is_cut_off_or_contradicts_itself_is_refused_with_the_command_that_mends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     near, far = decided("coco", "manual", "to_near", 9), decided("coco", "manual", "to_far", 9)
-    log, whole = tmp_path / "log.jsonl", tmp_path / "whole.jsonl"
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my decisions").mkdir()
+    log = tmp_path / "my decisions" / "log.jsonl"
     write_decisions(log, near)
+
+    def follow(error: CurationError) -> str:
+        command = str(error.hint).partition(", and build")[0]
+        assert main([*shlex.split(command)[1:], "--force"]) == 0
+        return read_recorded("RESOLVED.jsonl")
+
     log.write_bytes(log.read_bytes() + b'{"image_id": "coc')
     with pytest.raises(DecisionError, match="cut off") as caught:
         read_recorded(str(log))
-    assert "curation review summary log.jsonl --rule error --out" in str(caught.value.hint)
-    assert main(["review", "summary", str(log), "--rule", "error", "--out", str(whole)]) == 0
-    assert read_recorded(str(whole)) == recorded_form(near)
+    assert follow(caught.value) == recorded_form(near)
     both = tmp_path / "both.jsonl"
     write_decisions(both, [*near, *far])
     with pytest.raises(DecisionConflictError) as refused:
         read_recorded(str(both))
     assert "--rule majority --out" in str(refused.value.hint)
+    print("FOLLOWED", follow(refused.value))
 
 
 @pytest.mark.parametrize(

@@ -195,4 +195,16 @@ def test_inspect_counts_the_photos_of_each_class(tmp_path: Path, shell: Shell) -
     found = shell.data("inspect", tmp_path, "--json")
     assert (found["images"], found["images_of_train"], found["images_of_val"], found["classes"]) == (3, 2, 1, 2)
     assert [(row["class"], row["images"]) for row in found["class_counts"]] == [("cat", 2), ("dog", 1)]
-    assert found["notes"] == ["Left out: 1 files that are no photos."]
+    assert found["notes"][0] == "Left out: 1 files that are no photos."
+    assert "It holds no boxes" in found["notes"][1]
+    assert shell.data("inspect", tmp_path, "--image-set", "val", "--json")["images"] == 1
+
+
+def test_photos_with_label_files_beside_them_are_no_class_folders(tmp_path: Path, shell: Shell) -> None:
+    write(tmp_path, "obj/1.jpg", "obj/2.jpg")
+    (tmp_path / "obj" / "1.txt").write_text("2 cats of 3 on a mat")
+    assert class_folders(tmp_path)
+    (tmp_path / "obj" / "2.txt").write_text("0 0.5 0.5 0.25 0.125")
+    assert class_folders(tmp_path) is None
+    for command in (["inspect", tmp_path], ["init", "tasks", "--source", f"train={tmp_path}", "--out", "new.toml"]):
+        assert "'val: obj' >" in shell.err(*command)

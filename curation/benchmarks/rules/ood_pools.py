@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -274,13 +275,13 @@ def read_recorded(text: str, *, allow_conflicts: bool = False) -> str:
             "The last line of the decisions is cut off",
             where=file.name,
             found=ascii(file.torn),
-            hint=_RESOLVE.format(file.name, "error"),
+            hint=_RESOLVE.format(shlex.quote(text), "error"),
         )
     allowed = allow_conflicts or file.format == "selection"
     try:
         resolution = resolve(file.decisions, rule="error", allow_conflicts=allowed)
     except DecisionConflictError as error:
-        mended = _RESOLVE.format(file.name, "majority")
+        mended = _RESOLVE.format(shlex.quote(text), "majority")
         error.hint = f"{mended}; or curation build … --on-error conflicts=keep replays them all"
         raise
     return recorded_form(resolution.decisions)

@@ -32,7 +32,7 @@ def run(
     ----------
     file
         what evaluate, init and build take: COCO JSON, a root of COCO, Roboflow, VOC or YOLO, rows, class folders, a
-        table, fiftyone:NAME
+        table, the layouts of Open Images, CUB-200, MTSD and ImageNet, fiftyone:NAME
     image_set
         the part of a root with several parts (default: its test part, else its validation part)
     renumber

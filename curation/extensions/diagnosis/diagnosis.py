@@ -73,7 +73,7 @@ from curation.extensions.diagnosis.truth_file import (
 )
 from curation.sources.class_folders import class_folders
 from curation.sources.in_memory import encoded_json
-from curation.sources.opening import coco_file
+from curation.sources.opening import coco_file, native_dataset
 from curation.sources.yolo import yolo_file, yolo_names
 
 _SEEN = 5_000
@@ -148,7 +148,8 @@ def _decoded(file: InputFile | Path) -> tuple[bytes, AnnotationFile | list[Recor
             rows = json_rows(data, Record)
             if rows and all(row.image_id is None and not row.file_name for row in rows):
                 return data, "records without image_id"
-            return data, rows if not rows or any(row.bbox for row in rows) else "records without bbox"
+            has_boxes = not rows or any(len(row.bbox or ()) == 4 for row in rows)
+            return data, rows if has_boxes else "records without four numbers in bbox"
         return data, msgspec.json.decode(data, type=AnnotationFile)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         return data, str(error)[:200]
@@ -191,12 +192,12 @@ def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool =
         Whether images that `evaluate` finds get the ids of the truth; otherwise all keep their names from the file.
     """
     opened = open_detections(path)
-    from_zero: dict[Any, int] = {}
     try:
         records, at = read_columns(opened, truth.truth)
-    except PredictionError:
+    except PredictionError as error:
         if opened.form != "records":
             raise
+        refused = error
     else:
         ids, names = records.image_ids, records.file_names
         position = truth.index.resolve(ids, names).position if located else np.full(len(records), -1, np.int32)
@@ -204,15 +205,15 @@ def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool =
         if opened.form != "records":
             return _Results(columns, lambda: _records(columns), read=(opened, records, at))
         [file] = opened.files.values()
-        if yaml_path := yolo_file(truth_path):
-            photos = () if ids is None or names is None else zip(ids, names, strict=True)
-            from_zero = _numbering(records.used_ids, photos, columns, truth, yaml_path)
-            columns = _renumbered(columns, from_zero)
+        photos = () if ids is None or names is None else zip(ids, names, strict=True)
+        columns, from_zero = _numbered(records.used_ids, photos, columns, truth, truth_path)
         decoded = partial(json_rows, plain_json(file.data), dict)
         return _Results(columns, lambda: _from_zero(decoded(), from_zero), read=(opened, records, at))
     [file] = opened.files.values()
     data, rows = _decoded(file)
     if isinstance(rows, str):
+        if refused.hint and "curation inspect" not in refused.hint:
+            raise refused
         raise PredictionError(
             "The file holds neither annotations nor detections",
             where=str(path),
@@ -222,34 +223,30 @@ def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool =
             hint="detections may be .csv or a folder of YOLO too",
         )
     if isinstance(rows, list):
-        columns = _columns(rows, truth, located=located)
-        if yaml_path := yolo_file(truth_path):
-            used = {row.category_id for row in rows if isinstance(row.category_id, int)}
-            named = [(row.image_id, row.file_name) for row in rows]
-            from_zero = _numbering(used, named, columns, truth, yaml_path)
-            columns = _renumbered(columns, from_zero)
+        used = {row.category_id for row in rows if isinstance(row.category_id, int)}
+        named = ((row.image_id, row.file_name) for row in rows)
+        columns, from_zero = _numbered(used, named, _columns(rows, truth, located=located), truth, truth_path)
         return _Results(columns, lambda: _from_zero(json_rows(data, dict), from_zero), texts=_texts(rows))
     rows = rows.annotations
     columns = _columns(rows, truth, located=located)
     return _Results(columns, lambda: msgspec.json.decode(data)["annotations"], True, _texts(rows))
 
 
-def _numbering(
-    used: set[int], photos: Iterable[tuple[Any, Any]], columns: Columns, truth: Objects, yaml_path: Path
-) -> dict[Any, int]:
-    """Return the class, counted from 0, of each category id that Ultralytics wrote."""
+def _numbered(
+    used: set[int], photos: Iterable[tuple[Any, Any]], columns: Columns, truth: Objects, truth_path: Path
+) -> tuple[Columns, dict[Any, int]]:
+    """Return columns whose classes are counted from 0, and the class of each category id that Ultralytics wrote."""
+    if not (yaml_path := yolo_file(truth_path)):
+        return columns, {}
     votes, position_of = class_votes(columns, truth), truth.category_position
 
     def fit(position: Mapping[int, int]) -> int:
         return sum(votes[old][position_of.get(new, -1)] for old, new in position.items() if old in votes)
 
     names = yolo_names(InputFile(yaml_path).data, str(yaml_path))
-    return dict(numbering_of(used, photos, names, fit)[0])
-
-
-def _renumbered(columns: Columns, position: Mapping[Any, int]) -> Columns:
+    from_zero: dict[Any, int] = dict(numbering_of(used, photos, names, fit)[0])
     classes = columns.classes.tolist() if isinstance(columns.classes, np.ndarray) else columns.classes
-    return replace(columns, classes=[position.get(class_id, class_id) for class_id in classes])
+    return replace(columns, classes=[from_zero.get(class_id, class_id) for class_id in classes]), from_zero
 
 
 def _from_zero(records: list[dict[str, Any]], position: dict[int, int]) -> list[dict[str, Any]]:
@@ -357,7 +354,8 @@ def inspect(
     path : Path, str, mapping, DataFrame, FiftyOne view, or Source
         What `evaluate`, `init` and `build` take: COCO JSON, which may be broken in ways that every other command
         refuses (repeated ids, boxes without size); a root of COCO, Roboflow, VOC or YOLO; rows of objects, class
-        folders, a table; or annotations in memory (see `curation.open_source`)
+        folders, a table; the layouts of Open Images, CUB-200, MTSD and ImageNet; or annotations in memory (see
+        `curation.open_source`)
     detections : Path or str, optional
         COCO results in any convention of boxes, ids and scores; or a table (.csv), YOLO's label files or VOC results
     image_set : str
@@ -395,10 +393,12 @@ def inspect(
     root = path
     if isinstance(path, Path):
         path = annotation_file(path, image_set)
-        if path.is_dir() and not image_set and not yolo_file(path) and (folders := class_folders(path)):
-            return inspect_class_folders(path, folders)
+        is_other = yolo_file(path) or native_dataset(path)
+        if path.is_dir() and not is_other and (folders := class_folders(path)):
+            return inspect_class_folders(path, folders, image_set, (_WITHOUT_BOXES,))
     parts = offered_parts(root) if isinstance(root, Path) else ()
     name = str(path) if isinstance(path, Path) else type(path).__name__
+    source = None
     try:
         source = opened(path, image_set)
         notes = part_note(source.part if path is root else image_set or usual_part(parts), parts)
@@ -406,7 +406,7 @@ def inspect(
             return inspect_source(name, source, notes=(*notes, _WITHOUT_BOXES))
         read = read_truth(path if isinstance(path, Path) else source, image_set, source)
     except CurationError as error:
-        if not (isinstance(path, Path) and path.is_file()):
+        if source is None and not (isinstance(path, Path) and path.is_file()):
             raise
         refused = error
     else:
@@ -414,9 +414,11 @@ def inspect(
         sizes = objects.sizes[objects.image]
         file = read.with_layout(layout_mistake(fitting_forms(objects.boxes, sizes), objects.boxes, sizes))
         return inspect_source(name, source, file.findings, (*notes, *file.notes))
-    data, annotated = _decoded(path)
+    data, annotated = _decoded(path) if isinstance(path, Path) else (b"", "in memory")
     if not isinstance(annotated, AnnotationFile):
-        raise refused
+        if source is None:
+            raise refused
+        return inspect_source(name, source, [refusal(refused, "truth")], notes)
     refuse_repeated_keys(data, str(path), AnnotationFormatError)
     objects = objects_of(annotated)
     sizes = objects.sizes[objects.image]
@@ -476,13 +478,7 @@ def diagnose(truth: Path, detections: Path, image_set: str = "") -> Diagnosis:
         A file is missing, or holds neither truth nor detections.
     """
     root, truth = truth, annotation_file(truth, image_set)
-    try:
-        read: ReadTruth | None = read_truth(truth, image_set)
-    except CurationError:
-        if truth.is_dir() or yolo_file(truth):
-            raise
-        read = None
-    if read:
+    if read := _readable_truth(truth, image_set):
         objects, truth_with = read.objects, read.with_layout
     else:
         data, annotated = _decoded(truth)
@@ -524,6 +520,16 @@ def diagnose(truth: Path, detections: Path, image_set: str = "") -> Diagnosis:
     part = read.source.part if read and truth == root else image_set or usual_part(parts)
     notes = [*file.notes, *part_note(part, parts)]
     return Diagnosis(str(detections), counts, (*file.findings, *findings), at_once, tuple(notes))
+
+
+def _readable_truth(truth: Path, image_set: str) -> ReadTruth | None:
+    """Return a truth as `curation evaluate` reads it; None for a file that may be COCO JSON with mistakes."""
+    try:
+        return read_truth(truth, image_set)
+    except CurationError:
+        if truth.is_dir() or yolo_file(truth):
+            raise
+        return None
 
 
 def _command(truth: Path, detections: Path, *mends: str, image_set: str = "") -> str:
@@ -570,12 +576,8 @@ def mended(truth: Path, detections: Path, mends: Sequence[str], image_set: str =
         See `diagnose`; or a mend does not exist.
     """
     truth = annotation_file(truth, image_set)
-    try:
-        objects = read_truth(truth, image_set).objects
-    except CurationError:
-        if truth.is_dir() or yolo_file(truth):
-            raise
-        objects = objects_of(_decoded_truth(truth)[1])
+    read = _readable_truth(truth, image_set)
+    objects = read.objects if read else objects_of(_decoded_truth(truth)[1])
     results = _detections(detections, objects, truth, located="image_ids" not in parse(mends))
     return _mended(results, mends, objects)
 

@@ -227,11 +227,11 @@ def _has_size(row: Any) -> bool:
     return bool(row.has_box and min(row.bbox[2:]) > 0)
 
 
-def inspect_class_folders(path: Path, folders: ClassFolders) -> Inspection:
-    """Count the photos of class folders, by part where they have parts, and what is left out of them."""
-    source = read_class_folders(path, folders, dataset="custom", part="")
-    inspection = inspect_source(str(path), source)
-    parts = {f"images_of_{part}": folders.parts.count(part) for part in offered_parts(folders)}
+def inspect_class_folders(path: Path, folders: ClassFolders, part: str, notes: Sequence[str]) -> Inspection:
+    """Count the photos of class folders, or of one part of them, and what is left out of them."""
+    source = read_class_folders(path, folders, dataset="custom", part=part)
+    inspection = inspect_source(str(path), source, notes=notes)
+    parts = {} if part else {f"images_of_{name}": folders.parts.count(name) for name in offered_parts(folders)}
     first = {"images": len(source.images), **parts}
     return replace(inspection, counts=first | inspection.counts)
 
@@ -266,7 +266,7 @@ def part_note(part: str, parts: Sequence[str]) -> list[str]:
     """Return a note on the part of a root that was read, where the root offers parts."""
     others = examples([name for name in parts if name != part])
     of_others = f" Other parts: {others}." if others else ""
-    return [f"This is the part {part}: `curation evaluate` reads it with --image-set {part}.{of_others}"] * bool(parts)
+    return [f"This is the part {part}, as of --image-set {part}.{of_others}"] * bool(parts)
 
 
 @dataclass(frozen=True)

@@ -395,9 +395,9 @@ def mend_records(
             record["image_id"] = _plain(after.images[index])
             # A file name would take precedence over the id.
             record.pop("file_name", None)
-        if after.classes[index] != before.classes[row]:
-            record.pop("category", None)
-            record["category_id"] = _plain(after.classes[index])
+        if (label := _plain(after.classes[index])) != before.classes[row]:
+            record = {key: value for key, value in record.items() if key not in ("category", "category_id")}
+            record["category" if isinstance(label, str) else "category_id"] = label
         if "boxes" in mends and np.isfinite(after.boxes[index]).all():
             record["bbox"] = after.boxes[index].tolist()
         if "scores" in mends and np.isfinite(after.scores[index]):

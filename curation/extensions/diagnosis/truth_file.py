@@ -42,7 +42,7 @@ from curation.extensions.diagnosis.mends import Objects, boxes_in_pixels, is_for
 from curation.extensions.diagnosis.mistakes import other_mistakes
 from curation.sources.fiftyone_view import is_named
 from curation.sources.object_rows import row_files
-from curation.sources.opening import as_source, parts_at
+from curation.sources.opening import as_source, native_dataset, parts_at
 from curation.sources.source import Source
 
 
@@ -372,7 +372,7 @@ def opened(annotations: Any, image_set: str = "") -> Source:
         return as_source(annotations, dataset="coco", part=image_set)
     parts = offered_parts(annotations)
     if annotations.is_file() and not parts and not annotations.name.removesuffix(".gz").endswith((".json", ".jsonl")):
-        return as_source(annotations, dataset="custom", part=image_set)
+        return as_source(annotations, dataset=native_dataset(annotations) or "custom", part=image_set)
     return Reading(image_set=image_set or usual_part(parts)).open(annotations)
 
 
@@ -385,7 +385,8 @@ def usual_part(parts: Sequence[str]) -> str:
 def offered_parts(path: Path) -> tuple[str, ...]:
     """Return the parts that a root of any layout, or a ``data.yaml``, offers."""
     with suppress(CurationError):
-        return parts_at(path, "voc2007" if path.is_dir() and not row_files(path) else "custom")
+        usual = "voc2007" if path.is_dir() and not row_files(path) else "custom"
+        return parts_at(path, native_dataset(path) or usual)
     return ()
 
 
@@ -576,8 +577,9 @@ def _renumber_command(path: Path) -> str:
 
 
 def new_name(stem: str, path: Path) -> str:
-    """Return the name of a mended file, which always differs from the name of the original."""
-    return f"{stem}.json" if path.name != f"{stem}.json" else f"{stem}_again.json"
+    """Return a name for a mended file: not that of the original, and of no file in the working folder."""
+    names = (f"{stem}{number}.json" for number in ("", *range(2, 1000)))
+    return next((name for name in names if name != path.name and not Path(name).exists()), f"{stem}.json")
 
 
 def mended_truth(data: bytes, mends: Sequence[str]) -> bytes:

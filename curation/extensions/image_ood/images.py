@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -84,7 +85,10 @@ def read_image_scores(path: Path, keys: Keys | None = None) -> ImageScores:
     }
     chosen = {role: key for role, usual in usual_keys.items() if (key := columns.first(usual)) is not None}
     if "scores" not in chosen:
-        hint = f"curation scores --test {path} --out FILE.csv makes them" if "logits" in columns.names else _KEYS
+        makes = (
+            f"curation scores --test {shlex.quote(str(path))} --out FILE.csv makes them; --key score=energy reads one"
+        )
+        hint = makes if "logits" in columns.names else _KEYS
         _refuse(path, f"no {' or '.join(usual_keys['scores'])} in {', '.join(columns.names)}"[:200], hint)
     read = columns.read([chosen[role] for role in chosen if role != "images"], [*filter(None, [chosen.get("images")])])
     arrays = {role: np.asarray(read[key]) if role != "images" else read[key] for role, key in chosen.items()}
@@ -346,7 +350,8 @@ def _is_decisions(path: Path, name: str) -> bool:
             where=f"--without {name}={path}",
             expected="decisions, or a list of the images to leave out",
             found=ascii(first.strip())[:120],
-            hint=f"curation review summary {path.name} --key image_id=…,action=decision --codes … --out FILE.jsonl",
+            hint=f"curation review summary {shlex.quote(str(path))} --key image_id=COLUMN,action=decision "
+            "--codes CODE=ACTION --out FILE.jsonl",
         )
     return columns >= {"image_id", "action"}
 

@@ -18,6 +18,8 @@ from tests.evaluation.test_class_identity import write_yolo
 from tests.extensions.diagnosis.mistaken import MISTAKES, Rows, Truth, world, written
 from tests.extensions.diagnosis.test_mistakes import UNMENDED, changed, in_another_form
 from tests.extensions.diagnosis.test_truth_mistakes import BROKEN, DAMAGES, damaged
+from tests.sources import test_cub200, test_imagenet, test_mtsd
+from tests.sources.openimages_files import write_openimages
 
 MORE: dict[str, Callable[[Truth, Rows], object]] = {
     "annotation ids that repeat": lambda truth, rows: truth["annotations"][1].update(id=1),
@@ -212,3 +214,72 @@ def test_annotations_in_memory_are_explained_as_their_file_is(tmp_path: Path) ->
         assert [one.what for one in in_memory.findings] == [one.what for one in report.findings], name
         commands = [one.command.replace(str(path), "FILE.json") for one in report.findings]
         assert [one.command for one in in_memory.findings] == commands
+
+
+@pytest.mark.parametrize("form", ["rows", "VOC"])
+@pytest.mark.filterwarnings("ignore:.*is read as a dataset of its own")
+def test_numbers_become_names_where_a_truth_has_no_others(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    truth, rows = world(n_images=14, seed=3, skill=0.9)
+    path = write_truth(form, tmp_path, truth)
+    names = {one["id"]: one["name"] for one in truth["categories"]}
+    order = curation.open_source("mine", path, part="test").categories.names
+    for row in rows:
+        row["category_id"] = order.index(names[row["category_id"]])
+    (tmp_path / "detections.json").write_text(json.dumps(rows))
+    # What exists is another mended file.
+    (tmp_path / "mended.json").touch()
+    assert check(path, tmp_path / "detections.json") == "mended"
+    assert not (tmp_path / "mended.json").read_text()
+
+
+def _open_images(root: Path) -> Path:
+    write_openimages(root, part="validation")
+    (root / "validation-image-sizes.csv").write_text(
+        "image_id,width,height\n000002b66c9c498e,640,480\n00166893b16a03ab,640,480\n"
+    )
+    return root
+
+
+PUBLISHED: dict[str, tuple[Callable[[Path], Path], str]] = {
+    "openimages": (_open_images, "validation"),
+    "cub200": (test_cub200.write, "test"),
+    "mtsd": (lambda root: test_mtsd.write(root) and root, "train"),
+}
+
+
+@pytest.mark.parametrize("dataset", PUBLISHED)
+def test_published_layouts_are_inspected_and_scored_as_they_are_built_from(dataset: str, tmp_path: Path) -> None:
+    write, part = PUBLISHED[dataset]
+    root = write(tmp_path / "root")
+    source = curation.open_source(dataset, root, part=part)
+    objects = source.require_objects("The test")
+    rows = [
+        {"image_id": source.images.native[image], "category": source.categories.names[category], "bbox": box,
+         "score": 1 - n / 100}
+        for n, (image, category, box) in enumerate(
+            zip(objects.image, objects.category, objects.boxes.tolist(), strict=True))
+    ]  # fmt: skip
+    (tmp_path / "detections.json").write_text(json.dumps(rows))
+    counts = curation.inspect(root, image_set=part).counts
+    assert (counts["images"], counts["boxes"]) == (len(source.images), len(objects))
+    assert curation.inspect(root, detections=tmp_path / "detections.json", image_set=part).findings == ()
+    assert not refused(root, tmp_path / "detections.json", part)
+    result = curation.evaluate.coco(truth=root, detections=tmp_path / "detections.json", image_set=part)
+    assert result["AP"] == pytest.approx(100)
+
+
+def test_what_cannot_be_scored_is_said_so(tmp_path: Path) -> None:
+    [finding] = curation.inspect(write_openimages(tmp_path / "boxes", part="test")).findings
+    assert "needs boxes in pixels" in finding.what
+    assert "test-image-sizes.csv" in finding.command
+    packed = tmp_path / "imagenet" / "ILSVRC" / "Data" / "CLS-LOC"
+    test_imagenet.draw(packed / "train")
+    for path in (packed / "train", tmp_path / "imagenet", *(
+        test_imagenet.write_truth(tmp_path, layout) for layout in test_imagenet.LAYOUTS
+    )):  # fmt: skip
+        found = curation.inspect(path)
+        assert (found.counts["images"], found.counts["classes"]) == (3, 2)
+        assert "It holds no boxes" in found.notes[-1]

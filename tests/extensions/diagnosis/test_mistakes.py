@@ -180,7 +180,9 @@ def test_a_mend_of_classes_restores_the_file_or_names_what_it_cannot_tell(kind: 
 @pytest.mark.parametrize(
     ("record", "found"),
     [
-        ({"image_id": 1, "category_id": 1, "segmentation": [[1, 2, 3, 4]], "score": 0.5}, "records without bbox"),
+        ({"image_id": 1, "category_id": 1, "segmentation": [[1, 2, 3, 4]], "score": 0.5}, "these are masks"),
+        ({"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4, 0.5], "score": 0.5}, "oriented boxes"),
+        ({"image_id": 1, "category_id": 1, "score": 0.5}, "records without four numbers in bbox"),
         ({"category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}, "records without image_id"),
     ],
 )

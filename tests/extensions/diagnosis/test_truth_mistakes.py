@@ -18,7 +18,6 @@ from curation.cli import main
 from curation.core.errors import CurationError
 from curation.extensions.diagnosis.diagnosis import Diagnosis, diagnose
 from tests.extensions.diagnosis.mistaken import Rows, Truth, world, written
-from tests.real_files import real_files
 
 
 def average_precision(truth: Truth, rows: Rows) -> float:
@@ -258,41 +257,3 @@ def test_a_sound_truth_is_not_doubted(seed: int, tmp_path: Path) -> None:
     assert evaluated(*paths).notes == ()
     assert diagnose(*paths).findings == ()
     assert curation.inspect(paths[0]).findings == ()
-
-
-CASES = {
-    "03": ("test/_annotations.coco.json", "predictions_0based.json", 53.286),
-    "12": ("truth.json", "dets.json", 58.118),
-    "15": ("truth.json", "dets.json", 58.118),
-    "19": ("instances_default.json", "dets.json", 58.118),
-    "28": ("truth.json", "allstr.json", 58.118),
-    "40": ("truth.json", "gdino.json", 42.208),
-    "41": ("truth.json", "contiguous0.json", 55.608),
-    "41 ": ("truth.json", "na_class.json", 49.414),
-}
-"""Values that pycocotools gave to files mended by hand."""
-
-
-@real_files("cases")
-@pytest.mark.parametrize("name", CASES)
-def check_a_reported_case_is_mended_into_its_right_value(
-    name: str, shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    *files, value = CASES[name]
-    truth, detections = (shared / "data" / "cases" / name.strip() / str(file) for file in files)
-    found = diagnose(truth, detections)
-    mended_files = mended(found, (truth, detections))
-    assert evaluated(*mended_files)["AP"] == pytest.approx(value, abs=6e-4)
-    assert diagnose(*mended_files).findings == ()
-
-
-@real_files("cases")
-def check_the_file_of_a_roboflow_export_is_sound_and_one_without_categories_is_named(shared: Path) -> None:
-    cases = shared / "data" / "cases"
-    found = diagnose(cases / "03/test/_annotations.coco.json", cases / "03/predictions_1based.json")
-    assert found.findings == ()
-    found = diagnose(cases / "14/truth.json", cases / "14/dets.json")
-    assert "lists no categories" in found.findings[0].what
-    paths = [cases / "05" / name for name in ("annotations.json", "predictions.json")]
-    assert evaluated(*paths)["AP"] == pytest.approx(0.22, abs=5e-3)
