@@ -67,8 +67,10 @@ def fact(room: str, key: str, kind: type[Kind]) -> Kind:
 
 
 def declared_slots(room: str) -> tuple[SourceSlot, ...]:
-    """Return the sources that the file of a benchmark declares, in its tables ``[sources.NAME]``."""
-    tables = msgspec.convert(benchmark_facts(room).get("sources", {}), dict[str, SourceTable])
+    """Return the sources that the file of a benchmark declares, in its tables ``[sources.NAME]`` and those of cases."""
+    facts = benchmark_facts(room)
+    listed = [table.get("sources", {}) for table in (facts, *facts.get("cases", {}).values())]
+    tables = msgspec.convert({name: table for each in listed for name, table in each.items()}, dict[str, SourceTable])
     return tuple(
         SourceSlot(name, table.dataset, table.part, table.required, table.meaning, table.usual_part)
         for name, table in tables.items()
@@ -317,12 +319,13 @@ class Benchmark:
         """Return ``PARAMETER=VALUE`` for each source that a build reads under some values of a parameter alone."""
         for parameter in self.parameters if self.choose_slots else ():
             uses: dict[str, list[str]] = {}
+            most = 0
             for choice in parameter.choices:
                 # Some values need those of other parameters.
                 with suppress(CurationError, LookupError):
                     for slot in self.slots_for({parameter.name: choice}):
                         uses.setdefault(slot.name, []).append(str(choice))
-            most = max(map(len, uses.values()), default=0)
+                    most += 1
             if any(len(choices) < most for choices in uses.values()):
                 return {
                     name: f"{parameter.name}={','.join(choices)}"

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.osod3.lists import INNER_NODES, SUPERCLASSES
 from curation.benchmarks.registry import find_benchmark
+from curation.benchmarks.rules.benchmark_file import packaged_file
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
 from tests.made_source import image_rows, make_source
 
+CLASSES = {word: packaged_file(f"osod3/openimages-{word}").classes for word in ("animal", "vehicle")}
+SUPERCLASSES = {word: classes.groups[word] for word, classes in CLASSES.items()}
+INNER_NODES = {word: classes.of("ignored") for word, classes in CLASSES.items()}
 OUTSIDE = ("/m/0tree", "/m/0wheel")
 LABELS = (*SUPERCLASSES["vehicle"], *INNER_NODES["vehicle"], *OUTSIDE)
 SIGNS = tuple(f"sign--{place:02}" for place in range(24))

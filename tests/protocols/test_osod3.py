@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from curation.benchmarks.building import read_parameters, rebuild
-from curation.benchmarks.osod3.class_lists import INNER_NODES, NAMES, SUPERCLASSES, read_superclass
-from curation.benchmarks.osod3.lists import declare
+from curation.benchmarks.osod3.lists import FACTS, declare
 from curation.benchmarks.registry import find_benchmark
 from curation.core.errors import CurationError, ProtocolError
 from curation.manifest.manifest import Manifest, read_manifest
 from curation.sources.source import Categories, Source
-from tests.protocols.osod3_world import SIGNS, built, cub, name_of, open_images, signs
+from tests.protocols.osod3_world import INNER_NODES, SIGNS, SUPERCLASSES, built, cub, name_of, open_images, signs
 from tests.real_files import real_files
 
 OPEN = {
@@ -51,23 +50,11 @@ def check_superclasses_are_those_of_the_real_tree(shared: Path) -> None:
         assert superclass(tree, root) == SUPERCLASSES[word]
         below = descendants(read_open_images(tree), [root]) - {root}
         assert set(INNER_NODES[word]) == below - set(SUPERCLASSES[word]) | {root}
-        assert json.loads(read_superclass(f"{tree}#{root}")) == list(SUPERCLASSES[word])
 
 
-def test_a_superclass_of_one_s_own() -> None:
-    labels = json.dumps(sorted(SUPERCLASSES["vehicle"])[:8])
-    manifest = built(OPEN, superclass=labels)
-    assert len(names(manifest, "known")) == 2
-    assert manifest.header.name == "osod3/openimages-custom-1"
-    assert (manifest.header.paper, vehicles().header.paper is None) == (None, False)
-    assert manifest.header.notes[0].startswith("Rule superclass (after Hosoya et al. ")
-    with pytest.raises(ProtocolError, match="equal parts"):
-        built(OPEN, superclass=json.dumps(sorted(SUPERCLASSES["vehicle"])[:9]))
+def test_sources_lack_a_class() -> None:
     with pytest.raises(ProtocolError, match="no class of the super-class"):
         built(OPEN, superclass="animal")
-    for text in ("fruit", "[]", "[1]", "x.json#"):
-        with pytest.raises(ProtocolError, match="super-class"):
-            read_superclass(text)
 
 
 def test_parts_of_cub_follow_class_ids_not_lines() -> None:
@@ -185,7 +172,7 @@ def check_cub_s_real_metadata(shared: Path) -> None:
         ({"problem": "mtsd", "rotation": 2}, "rotation has no effect"),
         ({"problem": "cub", "superclass": "vehicle"}, "superclass has no effect"),
         ({"problem": "cub", "test_fraction": "0.3"}, "test_fraction has one value"),
-        ({"superclass": json.dumps(sorted(SUPERCLASSES["vehicle"])[:8]), "inner_nodes": "ignore"}, "inner nodes"),
+        ({"superclass": "fruit"}, "Invalid value of superclass"),
     ],
 )
 def test_settings_that_are_refused(settings: dict[str, Any], words: str) -> None:
@@ -223,6 +210,7 @@ def test_committed_manifests_are_the_rule(superclass: str) -> None:
 def check_names_are_those_of_the_class_descriptions(shared: Path) -> None:
     lines = (shared / "data/openimages/class-descriptions-boxable.csv").read_text("utf-8").splitlines()
     listed = dict(line.split(",", 1) for line in lines)
-    assert set(NAMES) == {key for keys in (*SUPERCLASSES.values(), *INNER_NODES.values()) for key in keys}
+    names = {f"/m/{key}": name for key, name in FACTS["names"].items()}
+    assert set(names) == {key for keys in (*SUPERCLASSES.values(), *INNER_NODES.values()) for key in keys}
     # Copies circulate with the name of one class left blank.
-    assert all(listed[key].strip('"') in (name, "") for key, name in NAMES.items())
+    assert all(listed[key].strip('"') in (name, "") for key, name in names.items())

@@ -1,69 +1,24 @@
-"""Class lists of OSOD-III: the labels below a super-class, and the lists of the authors' category files."""
+"""The class lists of the authors' category files, ``category_t1.txt``, ``category_t2.txt``, …."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from curation.benchmarks.benchmark import benchmark_facts
 from curation.core.canonical import canonical_json, sha256_of_bytes
 from curation.core.errors import MissingFileError, ProtocolError
 from curation.core.files import inside, read_bytes
 from curation.core.json_text import decode_json
-from curation.signals.hierarchy.hierarchy import superclass
-
-FACTS = benchmark_facts(__package__)
-
-
-def _labels(table: str) -> dict[str, tuple[str, ...]]:
-    return {name: tuple(f"/m/{word}" for word in words) for name, words in FACTS[table].items()}
-
-
-SUPERCLASSES, INNER_NODES = _labels("superclasses"), _labels("inner_nodes")
-"""Label names of the leaves of animal and vehicle in Open Images; the nodes between them and their leaves."""
-NAMES = {f"/m/{key}": name for key, name in FACTS["names"].items()}
-"""Key (MID) to name, of the leaves and inner nodes of both super-classes."""
-
 
 _FILE = re.compile(r"category_t([1-9])\.txt")
 _LARGEST = 1 << 20
 Text = Annotated[str, Meta(min_length=1)]
 _Labels = Annotated[tuple[Text, ...], Meta(min_length=1)]
-
-
-def read_superclass(text: str) -> str:
-    """Return a super-class as a manifest holds it: a word, or the JSON list of its label names.
-
-    ``animal`` or ``vehicle``; ``FILE#/m/02xwb`` for the node of an Open Images tree; or the list itself.
-    """
-    if text in SUPERCLASSES:
-        return text
-    if text.startswith("["):
-        return canonical_json(list(superclass_labels(text))).decode("utf-8")
-    path, _, root = text.partition("#")
-    if not root:
-        raise ProtocolError(
-            "Unknown super-class",
-            where=f"--set superclass={text[:80]}",
-            expected=f"{', '.join(SUPERCLASSES)}, or FILE#LABEL with the label name of a node",
-            hint="bbox_labels_600_hierarchy.json#/m/02xwb is fruit",
-        )
-    return canonical_json(list(superclass(Path(path), root))).decode("utf-8")
-
-
-def superclass_labels(text: str) -> tuple[str, ...]:
-    """Return the label names of a super-class in the form of `read_superclass`."""
-    if text in SUPERCLASSES:
-        return SUPERCLASSES[text]
-    data, message = text.encode("utf-8", "surrogatepass"), "The super-class cannot be read"
-    labels = decode_json(
-        data, _Labels, ProtocolError, message, where="--set superclass", expected="a list of label names"
-    )
-    return tuple(sorted(set(labels)))
 
 
 class PublishedParts(msgspec.Struct, frozen=True):
@@ -121,6 +76,42 @@ def published_parts(text: str) -> PublishedParts:
     data, message = text.encode("utf-8", "surrogatepass"), "The authors' class lists cannot be read"
     expected = "a folder with category_t1.txt, category_t2.txt, …"
     return decode_json(data, PublishedParts, ProtocolError, message, where="--set published", expected=expected)
+
+
+def authors_parts(
+    keys: Mapping[str, Sequence[str]], number: int, text: str
+) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
+    """Return the authors' lists by key, each sorted, and their digests.
+
+    Parameters
+    ----------
+    keys : mapping of str to sequence of str
+        The classes of the problem, with other names that the lists may use.
+    number : int
+        How many lists there are.
+    text : str
+        The lists as `read_class_lists` returns them.
+
+    Raises
+    ------
+    ProtocolError
+        The lists are not those of the problem.
+    """
+    published = published_parts(text)
+    by_name = {name: key for key, names in keys.items() for name in (key, *names)}
+    strange = [name for part in published.parts for name in part if name not in by_name]
+    listed = {by_name.get(name) for part in published.parts for name in part}
+    missing = [key for key in keys if key not in listed]
+    if strange or missing or len(published.parts) != number:
+        raise ProtocolError(
+            "The authors' lists are not those of this problem",
+            where="--set published",
+            expected=f"{number} lists that hold its {len(keys)} classes",
+            found=f"{len(published.parts)} lists; {len(strange)} other classes: {', '.join(strange[:2]) or '-'}; "
+            f"{len(missing)} classes not listed: {', '.join(missing[:2]) or '-'}",
+            hint="choose --set problem and --set superclass as the lists are",
+        )
+    return tuple(tuple(sorted(by_name[name] for name in part)) for part in published.parts), published.sha256
 
 
 def _read_folder(folder: Path) -> PublishedParts:

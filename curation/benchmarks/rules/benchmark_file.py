@@ -334,6 +334,11 @@ class WrittenFile(BenchmarkFile, frozen=True):
     cases: dict[PartName, dict[str, Any]] = {}
 
 
+def packaged_file(target: str) -> BenchmarkFile:
+    """Return a benchmark of this package, or its case ``NAME/CASE``, as a user's file, of the name `target`."""
+    return msgspec.convert(_packaged(target) | {"name": target}, BenchmarkFile)
+
+
 def wrong_sources(
     rule: str, need: str, expected: str, given: Iterable[str], kind: type[CurationError] = ProtocolError
 ) -> CurationError:
