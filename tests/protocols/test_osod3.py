@@ -8,13 +8,24 @@ from typing import Any
 
 import pytest
 
+import curation
 from curation.benchmarks.building import read_parameters, rebuild
 from curation.benchmarks.osod3.lists import FACTS, declare
 from curation.benchmarks.registry import find_benchmark
 from curation.core.errors import CurationError, ProtocolError
 from curation.manifest.manifest import Manifest, read_manifest
 from curation.sources.source import Categories, Source
-from tests.protocols.osod3_world import INNER_NODES, SIGNS, SUPERCLASSES, built, cub, name_of, open_images, signs
+from tests.protocols.osod3_world import (
+    INNER_NODES,
+    SIGNS,
+    SPECIES,
+    SUPERCLASSES,
+    built,
+    cub,
+    name_of,
+    open_images,
+    signs,
+)
 from tests.real_files import real_files
 
 OPEN = {
@@ -23,6 +34,7 @@ OPEN = {
     "openimages-test": open_images("test", 120, 3),
 }
 CUB = {"cub-train": cub("train", 10), "cub-test": cub("test", 6)}
+BIRDS = {"cub-train": cub("train", 10, SPECIES), "cub-test": cub("test", 6, SPECIES)}
 MTSD = {"mtsd-train": signs("train", 400, 1), "mtsd-val": signs("val", 150, 2)}
 
 
@@ -142,8 +154,46 @@ def test_signs_that_one_split_alone_shows_have_a_role() -> None:
     assert built(sources, problem="mtsd", graph_images="train").header.rule.parameters["cut_isolated"] == ("sign--new",)
 
 
+def require_the_papers_lists(folder: Path, case: str, lines: str, sources: dict[str, Source], **settings: Any) -> None:
+    """Check that a user's file which extends a case has the lists, views and counts that the paper's build has."""
+    (folder / "mine.toml").write_text(f'extends = "osod3/{case}"\nname = "mylab/mine"\n{lines}')
+    ours, papers = curation.build(folder / "mine.toml", sources=sources), built(sources, **settings)
+    assert ours.lists == papers.lists
+    assert all(ours.lists.values())
+    for one, other in zip(ours.header.parts, papers.header.parts, strict=True):
+        assert (one.view, one.boxes) == (other.view, other.boxes)
+    for role in ("known", "unknown", "ignored"):
+        entries = [{(entry.name, entry.aliases) for entry in made.header.classes if entry.role == role}
+                   for made in (ours, papers)]  # fmt: skip
+        assert entries[0] == entries[1]
+    assert (ours.header.name, ours.header.paper, ours.header.rule.protocol) == ("mylab/mine", None, "superclass")
+    assert rebuild(ours, dict(sorted(sources.items()))).digest == ours.digest
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_a_user_s_file_extends_open_images_and_cub(number: int, tmp_path: Path) -> None:
+    lines = f"[parameters]\nrotation = {number}\n"
+    settings = {"superclass": "vehicle", "rotation": number}
+    require_the_papers_lists(tmp_path, "openimages-vehicle", lines, OPEN, **settings)
+    lines = f'[classes]\nunknown = ["part_{number}"]\n'
+    require_the_papers_lists(tmp_path, "cub", lines, BIRDS, problem="cub", rotation=number)
+
+
+def test_a_benchmark_of_cases_is_extended_by_case(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('extends = "osod3"\nname = "mylab/mine"\n')
+    with pytest.raises(ProtocolError, match="osod3/openimages-animal, osod3/openimages-vehicle, osod3/cub, osod3/mtsd"):
+        curation.build(tmp_path / "mine.toml", sources=CUB)
+
+
+def test_a_user_s_file_extends_the_signs(tmp_path: Path) -> None:
+    require_the_papers_lists(tmp_path, "mtsd", "", MTSD, problem="mtsd")
+    require_the_papers_lists(
+        tmp_path, "mtsd", '[parameters]\nsalt = "7"\nval = 0.3\n', MTSD, problem="mtsd", seed=7, val_fraction="0.3"
+    )
+
+
 @real_files("cub200_and_signs")
-def check_cub_s_real_metadata(shared: Path) -> None:
+def check_cub_s_real_metadata(shared: Path, tmp_path: Path) -> None:
     from curation.sources.opening import open_path
 
     folder = shared / "data/cub200"
@@ -153,6 +203,8 @@ def check_cub_s_real_metadata(shared: Path) -> None:
         manifest = built(sources, problem="cub", rotation=case)
         counts.append(len(manifest.ids("train")) + len(manifest.ids("val")))
         assert manifest.digest == read_manifest(COMMITTED / f"cub-{case}" / "1.0.0").digest
+        unknown = f'[classes]\nunknown = ["part_{case}"]\n'
+        require_the_papers_lists(tmp_path, "cub", unknown, sources, problem="cub", rotation=case)
         assert (len(manifest.ids("test")), len(names(manifest, "unknown"))) == (5794, 50)
         assert all(one.paper in (None, one.obtained) for one in manifest.header.figures)
     assert sum(counts) == 3 * 5994
