@@ -179,6 +179,18 @@ def test_a_user_s_file_extends_open_images_and_cub(number: int, tmp_path: Path) 
     require_the_papers_lists(tmp_path, "cub", lines, BIRDS, problem="cub", rotation=number)
 
 
+def test_a_file_may_call_classes_by_keys_and_name_them_otherwise(tmp_path: Path) -> None:
+    tank, train = "/m/07cmd", "/m/07jdr"
+    (tmp_path / "mine.toml").write_text(
+        'extends = "osod3/openimages-vehicle"\nname = "mylab/mine"\n'
+        f'[classes]\nknown = ["{tank}", "{name_of(train)}"]\n'
+        f'[classes.aliases]\n"{tank}" = ["Panzer", "{name_of(tank)}"]\n'
+    )
+    classes = {entry.name: entry for entry in curation.build(tmp_path / "mine.toml", sources=OPEN).header.classes}
+    assert (classes[name_of(tank)].role, classes[name_of(tank)].aliases) == ("known", (tank, "Panzer"))
+    assert (classes[name_of(train)].role, classes[name_of(train)].aliases) == ("known", (train,))
+
+
 def test_a_benchmark_of_cases_is_extended_by_case(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text('extends = "osod3"\nname = "mylab/mine"\n')
     with pytest.raises(ProtocolError, match="osod3/openimages-animal, osod3/openimages-vehicle, osod3/cub, osod3/mtsd"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +15,7 @@ from curation.core.canonical import canonical_json, sha256_of_bytes
 from curation.core.errors import MissingFileError, ProtocolError
 from curation.core.files import inside, read_bytes
 from curation.core.json_text import decode_json
+from curation.manifest.header import ParameterValue
 
 _FILE = re.compile(r"category_t([1-9])\.txt")
 _LARGEST = 1 << 20
@@ -22,31 +24,15 @@ _Labels = Annotated[tuple[Text, ...], Meta(min_length=1)]
 
 
 class PublishedParts(msgspec.Struct, frozen=True):
-    """Class names of each list in the order t1, t2, …, with the digest of its file.
-
-    Raises
-    ------
-    ProtocolError
-        A class is listed twice.
-    """
+    """Class names of each list in the order t1, t2, …, with the digest of its file."""
 
     parts: Annotated[tuple[_Labels, ...], Meta(min_length=3, max_length=4)]
     sha256: tuple[Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}\Z")], ...]
 
     def __post_init__(self) -> None:
-        """Refuse a class in two lists, and lists without digests."""
+        """Refuse lists without digests."""
         if len(self.sha256) != len(self.parts):
             raise ValueError
-        seen: dict[str, int] = {}
-        for number, part in enumerate(self.parts, 1):
-            for name in part:
-                if seen.setdefault(name, number) != number or part.count(name) > 1:
-                    raise ProtocolError(
-                        "A class is listed twice in the authors' lists",
-                        where=f"category_t{seen[name]}.txt and category_t{number}.txt",
-                        found=name[:80],
-                        hint="each list holds one part alone, not the union of the others",
-                    )
 
 
 def read_class_lists(text: str) -> str:
@@ -61,9 +47,9 @@ def read_class_lists(text: str) -> str:
     Raises
     ------
     ProtocolError
-        The files are not numbered from 1 without a gap, are not text, are empty, or name a class twice.
+        A file is not text, or is empty.
     MissingFileError
-        The folder is not there, or holds none of the files.
+        The folder is not there, or the files are not numbered from 1 without a gap.
     """
     if not text:
         return ""
@@ -79,9 +65,9 @@ def published_parts(text: str) -> PublishedParts:
 
 
 def authors_parts(
-    keys: Mapping[str, Sequence[str]], number: int, text: str
-) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
-    """Return the authors' lists by key, each sorted, and their digests.
+    keys: Mapping[str, Sequence[str]], number: int, text: str, *, equal: bool = False
+) -> tuple[tuple[tuple[str, ...], ...], dict[str, ParameterValue]]:
+    """Return the authors' lists by key, each sorted, and what the manifest's rule states of them: their digests.
 
     Parameters
     ----------
@@ -91,6 +77,9 @@ def authors_parts(
         How many lists there are.
     text : str
         The lists as `read_class_lists` returns them.
+    equal : bool
+        Whether the lists are of one size: others have known and unknown classes the wrong way round, or are of another
+        problem.
 
     Raises
     ------
@@ -99,19 +88,23 @@ def authors_parts(
     """
     published = published_parts(text)
     by_name = {name: key for key, names in keys.items() for name in (key, *names)}
-    strange = [name for part in published.parts for name in part if name not in by_name]
-    listed = {by_name.get(name) for part in published.parts for name in part}
-    missing = [key for key in keys if key not in listed]
-    if strange or missing or len(published.parts) != number:
+    listed = [name for part in published.parts for name in part]
+    strange = [name for name in listed if name not in by_name]
+    counts = Counter(by_name.get(name, name) for name in listed)
+    missing, twice = [key for key in keys if key not in counts], [key for key, count in counts.items() if count > 1]
+    sizes = [len(part) for part in published.parts]
+    if strange or missing or twice or len(sizes) != number or (equal and max(sizes) - min(sizes) > 0):
+        groups = {"other classes": strange, "classes not listed": missing, "classes listed twice": twice}
+        wrong = [f"{len(names)} {words}: {', '.join(names[:2])}"[:80] for words, names in groups.items() if names]
         raise ProtocolError(
             "The authors' lists are not those of this problem",
             where="--set published",
-            expected=f"{number} lists that hold its {len(keys)} classes",
-            found=f"{len(published.parts)} lists; {len(strange)} other classes: {', '.join(strange[:2]) or '-'}; "
-            f"{len(missing)} classes not listed: {', '.join(missing[:2]) or '-'}",
+            expected=f"{number} lists{' of equal size' * equal} that hold each of its {len(keys)} classes once",
+            found="; ".join([f"lists of {', '.join(map(str, sizes))}", *wrong]),
             hint="choose --set problem and --set superclass as the lists are",
         )
-    return tuple(tuple(sorted(by_name[name] for name in part)) for part in published.parts), published.sha256
+    parts = tuple(tuple(sorted(by_name[name] for name in part)) for part in published.parts)
+    return parts, {"published_digests": published.sha256}
 
 
 def _read_folder(folder: Path) -> PublishedParts:

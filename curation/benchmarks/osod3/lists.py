@@ -19,7 +19,7 @@ from curation.benchmarks.benchmark import SourceSlot, benchmark_facts, declared_
 from curation.benchmarks.osod3.class_lists import authors_parts
 from curation.benchmarks.parts import Part, compared, manifest_of, require_images, showing, source_entry, unread_entry
 from curation.benchmarks.rules.benchmark_file import BenchmarkFile, packaged_file
-from curation.benchmarks.rules.class_parts import cut_classes, rotation, split_classes
+from curation.benchmarks.rules.class_parts import Convention, cut_classes, rotation, split_classes
 from curation.benchmarks.rules.superclass import (
     PAPER,
     VIEWS,
@@ -48,7 +48,6 @@ FACTS = benchmark_facts(__package__)
 CUB_CLASSES, PARTS = 200, 4
 _CLUSTERS = ("known", "unknown1", "unknown2")
 _Settings = Mapping[str, Any]
-_Parts = Sequence[Sequence[str]]
 
 
 def choose_slots(parameters: _Settings) -> tuple[SourceSlot, ...]:
@@ -68,7 +67,7 @@ def choose_slots(parameters: _Settings) -> tuple[SourceSlot, ...]:
         if expected and parameters.get(param.name, default) != default:
             raise ProtocolError(
                 f"{param.name} has no effect on this problem",
-                where=f"--set {param.name}={parameters[param.name]}",
+                where=f"--set {param.name}={str(parameters[param.name])[:60]}",
                 expected=expected,
                 found=f"problem={parameters['problem']}",
             )
@@ -107,7 +106,7 @@ class ProblemClasses(NamedTuple):
 
     entries: tuple[ClassEntry, ...]
     recorded: dict[str, ParameterValue]
-    parts: _Parts
+    parts: Sequence[Sequence[str]]
     counts: dict[str, int]
     selected_by: tuple[ClassEntry, ...]
 
@@ -126,16 +125,13 @@ def build(sources: Mapping[str, Source], parameters: _Settings) -> Manifest:
     settings, problem = _settings(case, parameters), parameters["problem"]
     by_role = {case.role(slot.name): (slot.name, sources[slot.name]) for slot in slots}
     (_, train), (_, test) = by_role["train"], by_role["test"]
-    if problem == "mtsd":
-        classes = _signs(train, test, settings, parameters)
-    else:
-        make = _leaves if problem == "openimages" else _species
-        classes = make(train.categories, case, settings, parameters)
-    views = _views(case, parameters)
-    selections: dict[PartRole, str] = {
-        name: text.format(**parameters) for name, text in FACTS["words"][problem].items()
-    }
-    parts = image_parts(by_role, classes.entries, settings, views, selections, selected_by=classes.selected_by)
+    classes = (
+        _signs(train, test, settings, parameters)
+        if problem == "mtsd"
+        else _classes_in_four(train.categories, case, settings, parameters)
+    )
+    views, words = _views(case, parameters), _words(parameters)
+    parts = image_parts(by_role, classes.entries, settings, views, words, selected_by=classes.selected_by)
     hint = "are these the annotations of that data set?"
     require_images((part for part in parts if part.entry.name != "val"), {"train": hint, "test": hint})
     counts = {"images": len(train.images) + len(test.images), "train": len(train.images), "test": len(test.images)}
@@ -181,7 +177,7 @@ def declare(sources: Mapping[str, Source], parameters: _Settings) -> Manifest:
     case = _case(parameters)
     keys = (*case.classes.leaves([*case.classes.groups]), *case.classes.of("ignored"))
     names = [FACTS["names"][key.removeprefix("/m/")] for key in keys]
-    classes = _leaves(Categories.counted(names, keys), case, _settings(case, parameters), parameters)
+    classes = _classes_in_four(Categories.counted(names, keys), case, _settings(case, parameters), parameters)
     selections, source_of = _words(parameters), {case.role(name): name for name in case.sources}
     roles: tuple[PartRole, ...] = ("train", "val", "test")
     note = "{}-annotations-bbox.csv and class-descriptions-boxable.csv, from your own disk"
@@ -236,96 +232,69 @@ def _expected_figures(case: BenchmarkFile, counts: Mapping[str, int]) -> list[Fi
     return [compared(name, counts[name], each.value, each.place, each.because) for name, each in case.expect.items()]
 
 
-def _words(parameters: _Settings) -> dict[Any, str]:
+def _words(parameters: _Settings) -> dict[str, str]:
     """Return name and title of the manifest, and by part which images it has, in a sentence."""
     return {name: text.format(**parameters) for name, text in FACTS["words"][parameters["problem"]].items()}
 
 
-def _views(case: BenchmarkFile, parameters: _Settings) -> dict[PartRole, LabelView]:
+def _views(case: BenchmarkFile, parameters: _Settings) -> dict[str, LabelView]:
     """Return the label view of each part; boxes of Open Images are treated as the parameters say."""
     treated = {"ignored": "inner_nodes", "crowd": "group_of", "depiction": "depiction"}
-    chosen = (
-        {label: parameters[name] for label, name in treated.items()} if parameters["problem"] == "openimages" else {}
-    )
-    return {role: replace(case.views[role], **chosen) for role in VIEWS}
+    changes = {label: parameters[name] for label, name in treated.items() if parameters["problem"] == "openimages"}
+    return {role: replace(case.views[role], **changes) for role in VIEWS}
 
 
-def _leaves(
-    categories: Categories, case: BenchmarkFile, settings: SuperclassParameters, parameters: _Settings
-) -> ProblemClasses:
-    """Return the roles of all classes of Open Images in a rotation; classes are found by MID, never by name.
-
-    Known: part `rotation` of four of the super-class's leaves. Unknown: the other three. ``ignored``: the inner nodes
-    (plain Car, Bird).
-    """
-    labels = case.classes.groups[settings.superclass]
+def _leaves(categories: Categories, labels: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the names of some classes of Open Images by their label names (MIDs): these alone match."""
     name_of = dict(zip(categories.keys or categories.names, categories.names, strict=True))
     if missing := [label for label in labels if label not in name_of]:
         raise ProtocolError(
             "The source has no class of the super-class",
             where="Open Images",
-            expected=f"all {len(labels)} classes of {settings.superclass}",
+            expected=f"all {len(labels)} classes",
             found=f"{len(missing)} missing, such as {', '.join(missing[:3])}",
             hint="class-descriptions-boxable.csv beside the boxes names all 601",
         )
-    facts = {"superclass_classes": len(labels), "superclass_digest": sha256_of_lines(labels)}
-    names = {label: (name_of[label],) for label in labels}
-    ignored = [name_of[label] for label in case.classes.of("ignored") if label in name_of]
-    return _in_four(categories, names, settings, parameters, facts, ignored)
+    return {label: (name_of[label],) for label in labels}
 
 
-def _species(
-    categories: Categories, case: BenchmarkFile, settings: SuperclassParameters, parameters: _Settings
-) -> ProblemClasses:
-    """Return the roles of the 200 species in a case: part `rotation` of four is unknown, the others are known.
-
-    Parts are of class numbers ("001" to "200"), as the authors name them.
-    """
+def _species(categories: Categories) -> dict[str, tuple[str, ...]]:
+    """Return the two names of each species by its number, "001" to "200": the authors use all three."""
     if len(categories) != CUB_CLASSES:
         found = str(len(categories))
         raise ProtocolError("CUB has 200 species", where="cub-train", expected=str(CUB_CLASSES), found=found)
     # By the file's own class ids: the order of its lines is free.
     by_id = sorted(zip(categories.numbers, categories.names, strict=True))
-    names = {f"{number:03}": (name, f"{number:03}.{name}") for number, (_, name) in enumerate(by_id, 1)}
-    return _in_four(categories, names, replace(settings, convention="part_unknown"), parameters)
+    return {f"{number:03}": (name, f"{number:03}.{name}") for number, (_, name) in enumerate(by_id, 1)}
 
 
-def _in_four(
-    categories: Categories,
-    names: Mapping[str, Sequence[str]],
-    settings: SuperclassParameters,
-    parameters: _Settings,
-    facts: Mapping[str, ParameterValue] = {},
-    ignored: Sequence[str] = (),
+def _classes_in_four(
+    categories: Categories, case: BenchmarkFile, settings: SuperclassParameters, parameters: _Settings
 ) -> ProblemClasses:
-    """Return the classes in four parts, split here or as the authors' lists name them.
+    """Return the roles of all classes of Open Images or CUB: one of four parts is known, or unknown in CUB.
 
-    Parameters
-    ----------
-    names : mapping of str to sequence of str
-        By key, the name of each class in the source, and other names that the authors' lists may use.
+    The parts are split here, or are the authors' lists. Inner nodes of Open Images (plain Car, Bird) are ``ignored``.
     """
-    recorded = {**facts, "superclass_members": tuple(sorted(name for name, *_ in names.values()))}
-    digests: dict[str, ParameterValue] = {}
-    if parameters["published"]:
-        parts, digests["published_digests"] = authors_parts(names, PARTS, parameters["published"])
-        sizes = [len(part) for part in parts]
-        # The authors' parts are equal: others would be known and unknown classes the wrong way round, or another list.
-        if max(sizes) - min(sizes) > (len(names) % PARTS > 0):
-            raise ProtocolError(
-                "The authors' lists are not the parts of this problem",
-                where="--set published",
-                expected=f"{PARTS} lists of equal size",
-                found=f"lists of {', '.join(map(str, sizes))}",
-            )
+    recorded: dict[str, ParameterValue] = {}
+    convention: Convention = "part_unknown" if parameters["problem"] == "cub" else "part_known"
+    if convention == "part_unknown":
+        names = _species(categories)
     else:
-        parts = split_classes(tuple(names), parts=PARTS, seed=settings.salt)
+        labels = case.classes.groups[settings.superclass]
+        names = _leaves(categories, labels)
+        recorded = {"superclass_classes": len(labels), "superclass_digest": sha256_of_lines(labels)}
+    recorded["superclass_members"] = tuple(sorted(name for name, *_ in names.values()))
+    parts, digests = (
+        authors_parts(names, PARTS, parameters["published"], equal=True)
+        if parameters["published"]
+        else (split_classes(tuple(names), parts=PARTS, seed=settings.salt), {})
+    )
     recorded |= {f"part_{number}": part for number, part in enumerate(parts, 1)} | digests
-    known, unknown = rotation(parts, settings.rotation, settings.convention)
+    known, unknown = rotation(parts, settings.rotation, convention)
     # The authors' classes of CUB are in the order of their numbers.
-    by_role = (sorted(known) if settings.convention == "part_unknown" else known, unknown)
+    by_role = (sorted(known) if convention == "part_unknown" else known, unknown)
     known_names, unknown_names, *by_name = ([names[key][0] for key in part] for part in (*by_role, *parts))
-    entries = _entries(categories, known_names, unknown_names, ignored)
+    entries = _entries(categories, known_names, unknown_names, case.classes.of("ignored"))
     counts = {"superclass.classes": len(names), "known.classes": len(known), "unknown.classes": len(unknown)}
     return ProblemClasses(entries, recorded, by_name, counts, entries)
 
@@ -340,15 +309,13 @@ def _signs(train: Source, test: Source, settings: SuperclassParameters, paramete
     signs = sorted({*train.categories.names, *test.categories.names} - {OTHER_SIGN})
     if len(signs) < len(_CLUSTERS):
         raise ProtocolError("There are too few sign classes to cut", expected="at least 3", found=str(len(signs)))
-    recorded: dict[str, ParameterValue] = {}
     if parameters["published"]:
-        lists, recorded["published_digests"] = authors_parts(
-            dict.fromkeys(signs, ()), len(_CLUSTERS), parameters["published"]
-        )
+        lists, recorded = authors_parts(dict.fromkeys(signs, ()), len(_CLUSTERS), parameters["published"])
     else:
         graph = (train, test) if settings.graph_images == "all" else (train,)
-        options = {"weighting": settings.weighting, "components": settings.components}
-        (known, second, third), recorded = cut_classes(graph, signs, settings.cut, **options)
+        (known, second, third), recorded = cut_classes(
+            graph, signs, settings.cut, weighting=settings.weighting, components=settings.components
+        )
         lists = (known, third, second)
     clusters, case = dict(zip(_CLUSTERS, lists, strict=True)), parameters["case"]
     unknown_clusters = ("unknown1", "unknown2") if case == "unknown12" else (case,)
@@ -384,18 +351,17 @@ def _entries(
 ) -> tuple[ClassEntry, ...]:
     """Return an entry for every class: known ones first, by index; those without a role are ``negative``.
 
-    A source that tells its classes apart by keys, such as the MIDs of Open Images, has them as aliases.
+    Keys of a source, such as the MIDs of Open Images, become aliases; `ignored` has keys.
     """
     key_of = dict(zip(categories.names, categories.keys or categories.names, strict=True))
-    listed: dict[ClassRole, Sequence[str]] = {"unknown": unknown, "known": known, "ignored": ignored}
+    listed: dict[ClassRole, Sequence[str]] = {"ignored": ignored, "unknown": unknown, "known": known}
     role = {name: each for each, several in listed.items() for name in several}
-    index = {name: number for number, name in enumerate(known)}
     return tuple(
         ClassEntry(
             name=name,
-            role=role.get(name, "negative"),
-            index=index.get(name, -1),
+            role=role.get(name, role.get(key_of[name], "negative")),
+            index=number if number < len(known) else -1,
             aliases=() if key_of[name] == name else (key_of[name],),
         )
-        for name in (*known, *(name for name in categories.names if name not in index))
+        for number, name in enumerate(dict.fromkeys((*known, *categories.names)))
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from itertools import chain, product
 from typing import Annotated, Any, Literal
@@ -69,7 +70,7 @@ from curation.sources.source import Source
 
 _PAPER = "curation.benchmarks.osod3"
 PAPER = fact(_PAPER, "paper", Paper)
-VIEWS = fact(_PAPER, "views", dict[PartRole, LabelView])
+VIEWS = fact(_PAPER, "views", dict[str, LabelView])
 
 
 class SuperclassParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -256,7 +257,9 @@ def _with_names(benchmark: BenchmarkFile, sources: Iterable[Source]) -> tuple[Be
     groups = {group: named(members) for group, members in classes.groups.items()}
     listed = {*chain(*classes.groups.values(), *(getattr(classes, role) for role in ROLES))}
     keys = {name_of[key]: key for key in sorted(listed & name_of.keys())}
-    aliases = classes.aliases | {name: (key, *classes.aliases.get(name, ())) for name, key in keys.items()}
+    aliases = {name_of.get(name, name): others for name, others in classes.aliases.items()}
+    for name, key in keys.items():
+        aliases[name] = tuple(each for each in dict.fromkeys((key, *aliases.get(name, ()))) if each != name)
     renamed = msgspec.structs.replace(classes, groups=groups, aliases=aliases, **lists)
     return msgspec.structs.replace(benchmark, classes=renamed), keys
 
@@ -300,10 +303,10 @@ def _problem(
         recorded["superclass_left_out_because"] = "negative or ignored in the benchmark file"
     recorded |= {"superclass_members": tuple(sorted(members))}
     recorded |= {f"part_{number}": tuple(part) for number, part in enumerate(parts, 1)}
-    stated = {*known, *unknown, *outside}
-    require_named(benchmark, "aliases", {*stated, *used})
+    with_role = {*known, *unknown, *outside}
+    require_named(benchmark, "aliases", {*with_role, *used})
     require_named(benchmark, "absent", {*known, *unknown})
-    negative = (*classes.of("negative"), *(name for name in used if name not in stated))
+    negative = (*classes.of("negative"), *(name for name in used if name not in with_role))
     by_role = Classes(
         known=known, unknown=unknown, negative=negative, ignored=classes.of("ignored"), aliases=classes.aliases
     )
@@ -325,9 +328,9 @@ def _clusters(
             hint=f'negative = ["{unseen[0]}"] in [classes], or graph_images = "all" in [parameters]',
         )
     aliases = {alias: name for name, others in benchmark.classes.aliases.items() for alias in others}
-    options = {"weighting": settings.weighting, "components": settings.components}
+    weighting, components = settings.weighting, settings.components
     try:
-        return cut_classes(graph, members, settings.cut, **options, aliases=aliases)
+        return cut_classes(graph, members, settings.cut, weighting=weighting, components=components, aliases=aliases)
     except CutError as error:
         error.where = "[parameters] cut"
         error.hint = (
@@ -373,10 +376,10 @@ def _stated_parts(classes: Classes, inside: Sequence[str], group: str) -> tuple[
     return both
 
 
-def _selections(settings: SuperclassParameters, *, is_split: bool) -> dict[PartRole, str]:
+def _selections(settings: SuperclassParameters, *, is_split: bool) -> dict[str, str]:
     """Return which images each part has, in a sentence; `is_split`: training images may validate."""
     rule = "Images with a known class" + " and none of an unknown one" * (settings.train_unknown == "leave-out")
-    words: dict[PartRole, str] = {"train": f"{rule}.", "val": "Images with a known class."}
+    words = {"train": f"{rule}.", "val": "Images with a known class."}
     if is_split and settings.val:
         share = f"a share of {decimal_text(settings.val)}{' of each class' * settings.stratify} by hash rank"
         words = {"train": f"{rule}, less those of val.", "val": f"{rule}: {share}."}
@@ -387,8 +390,8 @@ def image_parts(
     by_role: Mapping[str, tuple[str, Source]],
     classes: Sequence[ClassEntry],
     settings: SuperclassParameters,
-    views: Mapping[PartRole, LabelView],
-    selections: Mapping[PartRole, str],
+    views: Mapping[str, LabelView],
+    selections: Mapping[str, str],
     *,
     selected_by: Sequence[ClassEntry] = (),
 ) -> list[Part]:
@@ -412,12 +415,9 @@ def image_parts(
         for role, (name, source) in by_role.items()
     }
     if settings.val and "val" not in by_role:
-        train, salt = chosen["train"], f"{settings.salt}/val/"
-        shares = split_share(train.source, train.positions, float(settings.val), salt, per_class=settings.stratify)
-        chosen |= {
-            role: Selection(train.slot, train.source, images)
-            for role, images in zip(("val", "train"), shares, strict=True)
-        }
+        train, share, salt = chosen["train"], float(settings.val), f"{settings.salt}/val/"
+        held, rest = split_share(train.source, train.positions, share, salt, per_class=settings.stratify)
+        chosen |= {"train": replace(train, positions=rest), "val": replace(train, positions=held)}
     in_order: tuple[PartRole, ...] = ("train", "val", "test")
     return [
         make_part(role, role, chosen[role], classes, view=views[role], rule=selections[role])
