@@ -191,6 +191,11 @@ def test_a_file_may_call_classes_by_keys_and_name_them_otherwise(tmp_path: Path)
     assert (classes[name_of(train)].role, classes[name_of(train)].aliases) == ("known", (train,))
 
 
+def test_no_share_validates() -> None:
+    train, test = built(CUB, problem="cub", val_fraction=0).header.parts
+    assert (train.name, train.selection, test.name) == ("train", "Official training images of known classes.", "test")
+
+
 def test_a_benchmark_of_cases_is_extended_by_case(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text('extends = "osod3"\nname = "mylab/mine"\n')
     with pytest.raises(ProtocolError, match="osod3/openimages-animal, osod3/openimages-vehicle, osod3/cub, osod3/mtsd"):

@@ -15,10 +15,10 @@ from curation.core.canonical import canonical_json, sha256_of_bytes
 from curation.core.errors import MissingFileError, ProtocolError
 from curation.core.files import inside, read_bytes
 from curation.core.json_text import decode_json
+from curation.core.reading import utf8_text
 from curation.manifest.header import ParameterValue
 
 _FILE = re.compile(r"category_t([1-9])\.txt")
-_LARGEST = 1 << 20
 Text = Annotated[str, Meta(min_length=1)]
 _Labels = Annotated[tuple[Text, ...], Meta(min_length=1)]
 
@@ -121,14 +121,11 @@ def _read_folder(folder: Path) -> PublishedParts:
     lists, digests = [], []
     for _, name in sorted(names.items()):
         content = read_bytes(inside(folder, name), kind="list of classes")
-        try:
-            text = content.decode("utf-8-sig") if len(content) <= _LARGEST else ""
-        except UnicodeDecodeError:
-            text = ""
-        listed = tuple(line.strip() for line in text.splitlines() if line.strip())
+        lines = utf8_text(content, f"{folder}/{name}", ProtocolError, "A list of classes is not UTF-8").splitlines()
+        listed = tuple(filter(None, map(str.strip, lines)))
         if not listed or not all(map(str.isprintable, listed)):
             raise ProtocolError(
-                "A list of classes is empty or not text", where=f"{folder}/{name}", expected="one class a line, UTF-8"
+                "A list of classes is empty or not text", where=f"{folder}/{name}", expected="one class a line"
             )
         lists.append(listed)
         digests.append(sha256_of_bytes(content))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import compress
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -290,18 +291,10 @@ def _outside(truth: TaskTruth, classes: ClassRoles, inside: Sequence[str]) -> Bo
 
 
 def _retained_objects(truth: GroundTruth, rows: Bools) -> GroundTruth:
-    positions = np.flatnonzero(rows)
-    originals = truth.original
-    return replace(
-        truth,
-        image=truth.image[rows],
-        label=truth.label[rows],
-        boxes=truth.boxes[rows],
-        crowd=truth.crowd[rows],
-        difficult=truth.difficult[rows],
-        areas=truth.areas[rows],
-        original=None if originals is None else tuple(originals[row] for row in positions.tolist()),
-    )
+    names = ("image", "label", "boxes", "crowd", "difficult", "areas")
+    columns: dict[str, Any] = {name: getattr(truth, name)[rows] for name in names}
+    original = None if truth.original is None else tuple(compress(truth.original, rows))
+    return replace(truth, **columns, original=original)
 
 
 def evaluate(
@@ -537,13 +530,13 @@ def average_precisions(truth: OpenSetTruth, detections: Detections) -> dict[str,
         each = [
             float(100 * precision[label][rows].mean()) if label in precision else None for label in range(len(names))
         ]
+        if truth.classes.taxonomy == "OSOD-I":
+            each[truth.unknown] = None
         defined = [value for value in each[: truth.unknown] if value is not None]
         result[f"AP_known{suffix}"] = float(np.mean(defined)) if defined else None
-        result[f"AP_unk{suffix}"] = None if truth.classes.taxonomy == "OSOD-I" else each[truth.unknown]
+        result[f"AP_unk{suffix}"] = each[truth.unknown]
         if not suffix:
             result["AP_per_class"] = dict(zip(names, each, strict=True))
-    if truth.classes.taxonomy == "OSOD-I":
-        result["AP_per_class"]["unknown"] = None
     return result
 
 
@@ -589,11 +582,7 @@ def over_cases(cases: Mapping[str, Measured]) -> dict[str, Any]:
 def _tables(result: Result) -> Iterator[Table]:
     yield from tidy_tables(result)
     over = result.data["over_cases"]
-    columns = (
-        Column("measure"),
-        Column("mean", "%"),
-        *(Column(name, "%") for name in ("std_population", "std_sample")),
-    )
+    columns = Column("measure"), *(Column(name, "%") for name in ("mean", "std_population", "std_sample"))
     rows = [(name, *(row[column.name] for column in columns[1:])) for name, row in over.items()]
     title = "Mean and standard deviation over cases" if max(row["n"] for row in over.values()) > 1 else ""
     yield Table("over_cases", columns, rows, title=title)

@@ -234,7 +234,12 @@ def _expected_figures(case: BenchmarkFile, counts: Mapping[str, int]) -> list[Fi
 
 def _words(parameters: _Settings) -> dict[str, str]:
     """Return name and title of the manifest, and by part which images it has, in a sentence."""
-    return {name: text.format(**parameters) for name, text in FACTS["words"][parameters["problem"]].items()}
+    words = {name: text.format(**parameters) for name, text in FACTS["words"][parameters["problem"]].items()}
+    return (
+        words
+        if float(parameters["val_fraction"])
+        else words | {"train": words["train"].replace(", less those of val", "")}
+    )
 
 
 def _views(case: BenchmarkFile, parameters: _Settings) -> dict[str, LabelView]:
@@ -307,8 +312,6 @@ def _signs(train: Source, test: Source, settings: SuperclassParameters, paramete
     ``other-sign`` is in none.
     """
     signs = sorted({*train.categories.names, *test.categories.names} - {OTHER_SIGN})
-    if len(signs) < len(_CLUSTERS):
-        raise ProtocolError("There are too few sign classes to cut", expected="at least 3", found=str(len(signs)))
     if parameters["published"]:
         lists, recorded = authors_parts(dict.fromkeys(signs, ()), len(_CLUSTERS), parameters["published"])
     else:
