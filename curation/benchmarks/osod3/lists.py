@@ -4,7 +4,7 @@ OSOD-III: known and unknown classes are sub-classes of one super-class. The prob
 ``osod3.toml``; the rule `curation.benchmarks.rules.superclass` selects the images. This module adds the two unknown
 clusters of MTSD, the authors' own class lists, and the words of the headers.
 
-The authors' splits cannot be regenerated: a split made here is this project's, by hash rank, and says so.
+The authors' splits cannot be regenerated. Splits made here are in the order of a hash; their origin is ``regenerated``.
 """
 
 from __future__ import annotations

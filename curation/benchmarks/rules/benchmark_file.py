@@ -334,11 +334,6 @@ class WrittenFile(BenchmarkFile, frozen=True):
     cases: dict[PartName, dict[str, Any]] = {}
 
 
-def packaged_file(target: str) -> BenchmarkFile:
-    """Return a benchmark of this package, or its case ``NAME/CASE``, as a user's file, of the name `target`."""
-    return msgspec.convert(_packaged(target) | {"name": target}, BenchmarkFile)
-
-
 def wrong_sources(
     rule: str, need: str, expected: str, given: Iterable[str], kind: type[CurationError] = ProtocolError
 ) -> CurationError:
@@ -623,6 +618,11 @@ def _packaged(target: str) -> dict[str, Any]:
         raise ProtocolError("The benchmark consists of cases", where="extends", expected=expected, found=target)
     keys = {field.encode_name for field in msgspec.structs.fields(BenchmarkFile)}
     return _over({key: each for key, each in tables.items() if key in keys}, cases.get(case, {}))
+
+
+def packaged_file(target: str) -> BenchmarkFile:
+    """Return a benchmark of this package, or its case, as a file: ``elephant``, ``owod/m-owodb``."""
+    return msgspec.convert(_packaged(target) | {"name": target}, BenchmarkFile)
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

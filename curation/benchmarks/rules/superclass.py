@@ -243,18 +243,18 @@ def _refuse_unused(benchmark: BenchmarkFile, settings: SuperclassParameters, rol
 
 
 def _with_names(benchmark: BenchmarkFile, sources: Iterable[Source]) -> tuple[BenchmarkFile, dict[str, str]]:
-    """Return the file with its classes by the names in the sources, and the key of each that the file calls by its key.
+    """Return the file with the names of the sources in place of their keys, and the replaced key of each name.
 
-    Keys are what a dataset tells its classes apart by, such as ``/m/0jbk`` in Open Images.
+    Keys identify the classes of some datasets, such as ``/m/0jbk`` in Open Images.
     """
     classes, categories = benchmark.classes, [source.categories for source in sources]
     name_of = {key: name for each in categories for key, name in zip(each.keys, each.names, strict=False)}
 
-    def named(names: Iterable[str]) -> tuple[str, ...]:
+    def source_names(names: Iterable[str]) -> tuple[str, ...]:
         return tuple(name_of.get(name, name) for name in names)
 
-    lists = {field: named(getattr(classes, field)) for field in (*ROLES, "absent")}
-    groups = {group: named(members) for group, members in classes.groups.items()}
+    lists = {field: source_names(getattr(classes, field)) for field in (*ROLES, "absent")}
+    groups = {group: source_names(members) for group, members in classes.groups.items()}
     listed = {*chain(*classes.groups.values(), *(getattr(classes, role) for role in ROLES))}
     keys = {name_of[key]: key for key in sorted(listed & name_of.keys())}
     aliases = {name_of.get(name, name): others for name, others in classes.aliases.items()}
@@ -342,7 +342,7 @@ def _clusters(
 
 
 def _hashed_parts(names: Mapping[str, str], settings: SuperclassParameters) -> tuple[tuple[str, ...], ...]:
-    """Return the parts of some classes in the order of a hash of what the file calls them, the keys of `names`."""
+    """Return the parts of some classes in the order of a hash of their names in the file, the keys of `names`."""
     try:
         parts = split_classes([*names], parts=settings.parts, seed=settings.salt, uneven=settings.uneven)
     except ProtocolError as error:
