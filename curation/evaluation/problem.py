@@ -644,7 +644,9 @@ def known_classes(task: ClassRoles, source: Source) -> KnownClasses:
     EvaluationError
         The truth has no category of a known class, or objects of a class that the task does not name.
     """
-    numbers = _own_numbers(source, task.known, task.aliases, "is this the test view of another task?")
+    numbers = _own_numbers(
+        source, task.known, task.aliases, f"is this the test view of another {'case' if task.taxonomy else 'task'}?"
+    )
     if task.rest is not None:
         expected = {*task.known, *task.rest, UNKNOWN}
         used = set(source.require_objects("An evaluation").category.tolist())

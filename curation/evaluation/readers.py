@@ -302,7 +302,7 @@ def _require_classes(
         return
     row = int(np.argmax(refused))
     message = {
-        _UNKNOWN: f"A detection has a class that is unknown in task {task}",
+        _UNKNOWN: f"A detection has a class that is unknown in {f'task {task}' if task else 'this benchmark'}",
         STRANGE: "A detection has a category that " + (f"task {task} does not name" if task else "is not known"),
         DISAGREEING: "A detection's category and category_id name different classes",
     }[int(labels[row])]
@@ -567,8 +567,8 @@ def _task_labels(records: Records, columns: RawColumns, truth: TaskTruth, source
         least=_UNKNOWN if "drop" in (policy.stray, policy.other_classes) else 0,
         other_classes=policy.other_classes,
         truth=truth.truth,
-        task=task.name,
         # A case of a taxonomy has no tasks.
+        task="" if task.taxonomy else task.name,
         of_unknown="detections of unknown objects have the class unknown"
         if task.taxonomy
         else f"are they of a later task than {task.name}? --task chooses it",

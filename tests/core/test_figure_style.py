@@ -141,7 +141,7 @@ FIGURES: dict[str, Drawer] = {
     ),
     "OSOD of detectors": lambda folder: detectors_figure(detectors(folder), folder / "detectors"),
     **{f"OOD measures {n}": ood_measures(n) for n in (2, 6)},
-    "OSOD": lambda folder: threshold_figure({"I": curve(0), "II": curve(1)}, folder / "osod", variant="clean"),
+    "OSOD": lambda folder: threshold_figure({("I",): curve(0), ("II",): curve(1)}, folder / "osod", variant="clean"),
     "cut 12": cut_figures(12),
     "cut 80": cut_figures(80),
     "similarity": lambda folder: similarity_histograms({"COCO": {"near": LOOKS, "far": LOOKS / 2}}, folder / "look"),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from curation.benchmarks.osod3.lists import INNER_NODES, SUPERCLASSES
+from tests.protocols.osod3_world import INNER_NODES, SUPERCLASSES
 from tests.sources.openimages_files import HEADER
 
 LABELS = (*SUPERCLASSES["vehicle"], *INNER_NODES["vehicle"], "/m/0tree", "/m/0wheel", "/m/0person")

@@ -8,14 +8,19 @@ from typing import Any
 import numpy as np
 
 from curation.benchmarks.building import read_parameters
-from curation.benchmarks.osod3.lists import INNER_NODES, SUPERCLASSES
 from curation.benchmarks.registry import find_benchmark
+from curation.benchmarks.rules.benchmark_file import packaged_file
+from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
 from tests.made_source import image_rows, make_source
 
+CLASSES = {word: packaged_file(f"osod3/openimages-{word}").classes for word in ("animal", "vehicle")}
+SUPERCLASSES = {word: classes.groups[word] for word, classes in CLASSES.items()}
+INNER_NODES = {word: classes.of("ignored") for word, classes in CLASSES.items()}
 OUTSIDE = ("/m/0tree", "/m/0wheel")
 LABELS = (*SUPERCLASSES["vehicle"], *INNER_NODES["vehicle"], *OUTSIDE)
+SPECIES = sorted(entry.aliases[0] for entry in load_manifest("osod3/cub-1").header.classes)
 SIGNS = tuple(f"sign--{place:02}" for place in range(24))
 GROUPS = (SIGNS[:12], SIGNS[12:16], SIGNS[16:])
 
@@ -62,10 +67,11 @@ def open_images(part: str, images: int, seed: int, crowd: Sequence[str] = ()) ->
     return source_of("openimages", part, shown, names, LABELS, crowd)
 
 
-def cub(part: str, per_class: int) -> Source:
-    names = [f"Bird_{number:03}" for number in range(1, 201)]
+def cub(part: str, per_class: int, keys: Sequence[str] = ()) -> Source:
+    """Images of one bird each; species have the names of some keys, such as ``SPECIES``, or drawn ones."""
+    names = [key.partition(".")[2] for key in keys] or [f"Bird_{number:03}" for number in range(1, 201)]
     shown = {f"{name}_{part}_{k}": [name] for name in names for k in range(per_class)}
-    return source_of("cub200", part, shown, names)
+    return source_of("cub200", part, shown, names, keys)
 
 
 def signs(part: str, images: int, seed: int) -> Source:

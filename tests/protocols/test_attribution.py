@@ -12,11 +12,10 @@ from msgspec.structs import replace
 
 import curation
 from curation.benchmarks.attribution import attributed
-from curation.benchmarks.osod3.class_lists import SUPERCLASSES
 from curation.core.errors import ProtocolError, PublishError
 from curation.manifest.manifest import Manifest
 from curation.publishing.member import TERMS, terms_of
-from tests.protocols.osod3_world import open_images
+from tests.protocols.osod3_world import SUPERCLASSES, open_images
 from tests.protocols.test_wilderness_rule import drawn
 from tests.real_files import real_files
 

@@ -8,14 +8,24 @@ from typing import Any
 
 import pytest
 
+import curation
 from curation.benchmarks.building import read_parameters, rebuild
-from curation.benchmarks.osod3.class_lists import INNER_NODES, NAMES, SUPERCLASSES, read_superclass
-from curation.benchmarks.osod3.lists import declare
+from curation.benchmarks.osod3.lists import FACTS, declare
 from curation.benchmarks.registry import find_benchmark
 from curation.core.errors import CurationError, ProtocolError
 from curation.manifest.manifest import Manifest, read_manifest
 from curation.sources.source import Categories, Source
-from tests.protocols.osod3_world import SIGNS, built, cub, name_of, open_images, signs
+from tests.protocols.osod3_world import (
+    INNER_NODES,
+    SIGNS,
+    SPECIES,
+    SUPERCLASSES,
+    built,
+    cub,
+    name_of,
+    open_images,
+    signs,
+)
 from tests.real_files import real_files
 
 OPEN = {
@@ -24,6 +34,7 @@ OPEN = {
     "openimages-test": open_images("test", 120, 3),
 }
 CUB = {"cub-train": cub("train", 10), "cub-test": cub("test", 6)}
+BIRDS = {"cub-train": cub("train", 10, SPECIES), "cub-test": cub("test", 6, SPECIES)}
 MTSD = {"mtsd-train": signs("train", 400, 1), "mtsd-val": signs("val", 150, 2)}
 
 
@@ -51,23 +62,11 @@ def check_superclasses_are_those_of_the_real_tree(shared: Path) -> None:
         assert superclass(tree, root) == SUPERCLASSES[word]
         below = descendants(read_open_images(tree), [root]) - {root}
         assert set(INNER_NODES[word]) == below - set(SUPERCLASSES[word]) | {root}
-        assert json.loads(read_superclass(f"{tree}#{root}")) == list(SUPERCLASSES[word])
 
 
-def test_a_superclass_of_one_s_own() -> None:
-    labels = json.dumps(sorted(SUPERCLASSES["vehicle"])[:8])
-    manifest = built(OPEN, superclass=labels)
-    assert len(names(manifest, "known")) == 2
-    assert manifest.header.name == "osod3/openimages-custom-1"
-    assert (manifest.header.paper, vehicles().header.paper is None) == (None, False)
-    assert manifest.header.notes[0].startswith("Rule superclass (after Hosoya et al. ")
-    with pytest.raises(ProtocolError, match="equal parts"):
-        built(OPEN, superclass=json.dumps(sorted(SUPERCLASSES["vehicle"])[:9]))
+def test_sources_lack_a_class() -> None:
     with pytest.raises(ProtocolError, match="no class of the super-class"):
         built(OPEN, superclass="animal")
-    for text in ("fruit", "[]", "[1]", "x.json#"):
-        with pytest.raises(ProtocolError, match="super-class"):
-            read_superclass(text)
 
 
 def test_parts_of_cub_follow_class_ids_not_lines() -> None:
@@ -155,8 +154,63 @@ def test_signs_that_one_split_alone_shows_have_a_role() -> None:
     assert built(sources, problem="mtsd", graph_images="train").header.rule.parameters["cut_isolated"] == ("sign--new",)
 
 
+def require_the_papers_lists(folder: Path, case: str, lines: str, sources: dict[str, Source], **settings: Any) -> None:
+    """Check that a user's file which extends a case has the lists, views and counts that the paper's build has."""
+    (folder / "mine.toml").write_text(f'extends = "osod3/{case}"\nname = "mylab/mine"\n{lines}')
+    ours, papers = curation.build(folder / "mine.toml", sources=sources), built(sources, **settings)
+    assert ours.lists == papers.lists
+    assert all(ours.lists.values())
+    for one, other in zip(ours.header.parts, papers.header.parts, strict=True):
+        assert (one.view, one.boxes) == (other.view, other.boxes)
+    for role in ("known", "unknown", "ignored"):
+        entries = [{(entry.name, entry.aliases) for entry in made.header.classes if entry.role == role}
+                   for made in (ours, papers)]  # fmt: skip
+        assert entries[0] == entries[1]
+    assert (ours.header.name, ours.header.paper, ours.header.rule.protocol) == ("mylab/mine", None, "superclass")
+    assert rebuild(ours, dict(sorted(sources.items()))).digest == ours.digest
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_a_user_s_file_extends_open_images_and_cub(number: int, tmp_path: Path) -> None:
+    lines = f"[parameters]\nrotation = {number}\n"
+    settings = {"superclass": "vehicle", "rotation": number}
+    require_the_papers_lists(tmp_path, "openimages-vehicle", lines, OPEN, **settings)
+    lines = f'[classes]\nunknown = ["part_{number}"]\n'
+    require_the_papers_lists(tmp_path, "cub", lines, BIRDS, problem="cub", rotation=number)
+
+
+def test_a_file_may_call_classes_by_keys_and_name_them_otherwise(tmp_path: Path) -> None:
+    tank, train = "/m/07cmd", "/m/07jdr"
+    (tmp_path / "mine.toml").write_text(
+        'extends = "osod3/openimages-vehicle"\nname = "mylab/mine"\n'
+        f'[classes]\nknown = ["{tank}", "{name_of(train)}"]\n'
+        f'[classes.aliases]\n"{tank}" = ["Panzer", "{name_of(tank)}"]\n'
+    )
+    classes = {entry.name: entry for entry in curation.build(tmp_path / "mine.toml", sources=OPEN).header.classes}
+    assert (classes[name_of(tank)].role, classes[name_of(tank)].aliases) == ("known", (tank, "Panzer"))
+    assert (classes[name_of(train)].role, classes[name_of(train)].aliases) == ("known", (train,))
+
+
+def test_no_share_validates() -> None:
+    train, test = built(CUB, problem="cub", val_fraction=0).header.parts
+    assert (train.name, train.selection, test.name) == ("train", "Official training images of known classes.", "test")
+
+
+def test_a_benchmark_of_cases_is_extended_by_case(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('extends = "osod3"\nname = "mylab/mine"\n')
+    with pytest.raises(ProtocolError, match="osod3/openimages-animal, osod3/openimages-vehicle, osod3/cub, osod3/mtsd"):
+        curation.build(tmp_path / "mine.toml", sources=CUB)
+
+
+def test_a_user_s_file_extends_the_signs(tmp_path: Path) -> None:
+    require_the_papers_lists(tmp_path, "mtsd", "", MTSD, problem="mtsd")
+    require_the_papers_lists(
+        tmp_path, "mtsd", '[parameters]\nsalt = "7"\nval = 0.3\n', MTSD, problem="mtsd", seed=7, val_fraction="0.3"
+    )
+
+
 @real_files("cub200_and_signs")
-def check_cub_s_real_metadata(shared: Path) -> None:
+def check_cub_s_real_metadata(shared: Path, tmp_path: Path) -> None:
     from curation.sources.opening import open_path
 
     folder = shared / "data/cub200"
@@ -166,6 +220,8 @@ def check_cub_s_real_metadata(shared: Path) -> None:
         manifest = built(sources, problem="cub", rotation=case)
         counts.append(len(manifest.ids("train")) + len(manifest.ids("val")))
         assert manifest.digest == read_manifest(COMMITTED / f"cub-{case}" / "1.0.0").digest
+        unknown = f'[classes]\nunknown = ["part_{case}"]\n'
+        require_the_papers_lists(tmp_path, "cub", unknown, sources, problem="cub", rotation=case)
         assert (len(manifest.ids("test")), len(names(manifest, "unknown"))) == (5794, 50)
         assert all(one.paper in (None, one.obtained) for one in manifest.header.figures)
     assert sum(counts) == 3 * 5994
@@ -185,7 +241,7 @@ def check_cub_s_real_metadata(shared: Path) -> None:
         ({"problem": "mtsd", "rotation": 2}, "rotation has no effect"),
         ({"problem": "cub", "superclass": "vehicle"}, "superclass has no effect"),
         ({"problem": "cub", "test_fraction": "0.3"}, "test_fraction has one value"),
-        ({"superclass": json.dumps(sorted(SUPERCLASSES["vehicle"])[:8]), "inner_nodes": "ignore"}, "inner nodes"),
+        ({"superclass": "fruit"}, "Invalid value of superclass"),
     ],
 )
 def test_settings_that_are_refused(settings: dict[str, Any], words: str) -> None:
@@ -223,6 +279,7 @@ def test_committed_manifests_are_the_rule(superclass: str) -> None:
 def check_names_are_those_of_the_class_descriptions(shared: Path) -> None:
     lines = (shared / "data/openimages/class-descriptions-boxable.csv").read_text("utf-8").splitlines()
     listed = dict(line.split(",", 1) for line in lines)
-    assert set(NAMES) == {key for keys in (*SUPERCLASSES.values(), *INNER_NODES.values()) for key in keys}
+    names = {f"/m/{key}": name for key, name in FACTS["names"].items()}
+    assert set(names) == {key for keys in (*SUPERCLASSES.values(), *INNER_NODES.values()) for key in keys}
     # Copies circulate with the name of one class left blank.
-    assert all(listed[key].strip('"') in (name, "") for key, name in NAMES.items())
+    assert all(listed[key].strip('"') in (name, "") for key, name in names.items())

@@ -245,7 +245,7 @@ def test_a_detector_is_scored_against_the_remembered_truth_as_by_pycocotools(fol
     (folder / "results.json").write_text(json.dumps([rows[0] | {"category": "glove"}]))
     refused = shell.err("evaluate", str(folder / "again"), "--detections", str(folder / "results.json"))
     assert "detections of unknown objects have the class unknown" in refused
-    assert "--task" not in refused
+    assert "task" not in refused
 
 
 @pytest.mark.parametrize(

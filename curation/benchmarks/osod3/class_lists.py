@@ -1,97 +1,38 @@
-"""Class lists of OSOD-III: the labels below a super-class, and the lists of the authors' category files."""
+"""The class lists of the authors' category files, ``category_t1.txt``, ``category_t2.txt``, …."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from curation.benchmarks.benchmark import benchmark_facts
 from curation.core.canonical import canonical_json, sha256_of_bytes
 from curation.core.errors import MissingFileError, ProtocolError
 from curation.core.files import inside, read_bytes
 from curation.core.json_text import decode_json
-from curation.signals.hierarchy.hierarchy import superclass
-
-FACTS = benchmark_facts(__package__)
-
-
-def _labels(table: str) -> dict[str, tuple[str, ...]]:
-    return {name: tuple(f"/m/{word}" for word in words) for name, words in FACTS[table].items()}
-
-
-SUPERCLASSES, INNER_NODES = _labels("superclasses"), _labels("inner_nodes")
-"""Label names of the leaves of animal and vehicle in Open Images; the nodes between them and their leaves."""
-NAMES = {f"/m/{key}": name for key, name in FACTS["names"].items()}
-"""Key (MID) to name, of the leaves and inner nodes of both super-classes."""
-
+from curation.core.reading import utf8_text
+from curation.manifest.header import ParameterValue
 
 _FILE = re.compile(r"category_t([1-9])\.txt")
-_LARGEST = 1 << 20
 Text = Annotated[str, Meta(min_length=1)]
 _Labels = Annotated[tuple[Text, ...], Meta(min_length=1)]
 
 
-def read_superclass(text: str) -> str:
-    """Return a super-class as a manifest holds it: a word, or the JSON list of its label names.
-
-    ``animal`` or ``vehicle``; ``FILE#/m/02xwb`` for the node of an Open Images tree; or the list itself.
-    """
-    if text in SUPERCLASSES:
-        return text
-    if text.startswith("["):
-        return canonical_json(list(superclass_labels(text))).decode("utf-8")
-    path, _, root = text.partition("#")
-    if not root:
-        raise ProtocolError(
-            "Unknown super-class",
-            where=f"--set superclass={text[:80]}",
-            expected=f"{', '.join(SUPERCLASSES)}, or FILE#LABEL with the label name of a node",
-            hint="bbox_labels_600_hierarchy.json#/m/02xwb is fruit",
-        )
-    return canonical_json(list(superclass(Path(path), root))).decode("utf-8")
-
-
-def superclass_labels(text: str) -> tuple[str, ...]:
-    """Return the label names of a super-class in the form of `read_superclass`."""
-    if text in SUPERCLASSES:
-        return SUPERCLASSES[text]
-    data, message = text.encode("utf-8", "surrogatepass"), "The super-class cannot be read"
-    labels = decode_json(
-        data, _Labels, ProtocolError, message, where="--set superclass", expected="a list of label names"
-    )
-    return tuple(sorted(set(labels)))
-
-
 class PublishedParts(msgspec.Struct, frozen=True):
-    """Class names of each list in the order t1, t2, …, with the digest of its file.
-
-    Raises
-    ------
-    ProtocolError
-        A class is listed twice.
-    """
+    """Class names of each list in the order t1, t2, …, with the digest of its file."""
 
     parts: Annotated[tuple[_Labels, ...], Meta(min_length=3, max_length=4)]
     sha256: tuple[Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}\Z")], ...]
 
     def __post_init__(self) -> None:
-        """Refuse a class in two lists, and lists without digests."""
+        """Refuse lists without digests."""
         if len(self.sha256) != len(self.parts):
             raise ValueError
-        seen: dict[str, int] = {}
-        for number, part in enumerate(self.parts, 1):
-            for name in part:
-                if seen.setdefault(name, number) != number or part.count(name) > 1:
-                    raise ProtocolError(
-                        "A class is listed twice in the authors' lists",
-                        where=f"category_t{seen[name]}.txt and category_t{number}.txt",
-                        found=name[:80],
-                        hint="each list holds one part alone, not the union of the others",
-                    )
 
 
 def read_class_lists(text: str) -> str:
@@ -106,9 +47,9 @@ def read_class_lists(text: str) -> str:
     Raises
     ------
     ProtocolError
-        The files are not numbered from 1 without a gap, are not text, are empty, or name a class twice.
+        A file is not text, or is empty.
     MissingFileError
-        The folder is not there, or holds none of the files.
+        The folder is not there, or the files are not numbered from 1 without a gap.
     """
     if not text:
         return ""
@@ -121,6 +62,49 @@ def published_parts(text: str) -> PublishedParts:
     data, message = text.encode("utf-8", "surrogatepass"), "The authors' class lists cannot be read"
     expected = "a folder with category_t1.txt, category_t2.txt, …"
     return decode_json(data, PublishedParts, ProtocolError, message, where="--set published", expected=expected)
+
+
+def authors_parts(
+    keys: Mapping[str, Sequence[str]], number: int, text: str, *, equal: bool = False
+) -> tuple[tuple[tuple[str, ...], ...], dict[str, ParameterValue]]:
+    """Return the authors' lists by key, each sorted, and what the manifest's rule states of them: their digests.
+
+    Parameters
+    ----------
+    keys : mapping of str to sequence of str
+        The classes of the problem, with other names that the lists may use.
+    number : int
+        How many lists there are.
+    text : str
+        The lists as `read_class_lists` returns them.
+    equal : bool
+        Whether the lists are of one size: others have known and unknown classes the wrong way round, or are of another
+        problem.
+
+    Raises
+    ------
+    ProtocolError
+        The lists are not those of the problem.
+    """
+    published = published_parts(text)
+    by_name = {name: key for key, names in keys.items() for name in (key, *names)}
+    listed = [name for part in published.parts for name in part]
+    strange = [name for name in listed if name not in by_name]
+    counts = Counter(by_name.get(name, name) for name in listed)
+    missing, twice = [key for key in keys if key not in counts], [key for key, count in counts.items() if count > 1]
+    sizes = [len(part) for part in published.parts]
+    if strange or missing or twice or len(sizes) != number or (equal and max(sizes) - min(sizes) > 0):
+        groups = {"other classes": strange, "classes not listed": missing, "classes listed twice": twice}
+        wrong = [f"{len(names)} {words}: {', '.join(names[:2])}"[:80] for words, names in groups.items() if names]
+        raise ProtocolError(
+            "The authors' lists are not those of this problem",
+            where="--set published",
+            expected=f"{number} lists{' of equal size' * equal} that hold each of its {len(keys)} classes once",
+            found="; ".join([f"lists of {', '.join(map(str, sizes))}", *wrong]),
+            hint="choose --set problem and --set superclass as the lists are",
+        )
+    parts = tuple(tuple(sorted(by_name[name] for name in part)) for part in published.parts)
+    return parts, {"published_digests": published.sha256}
 
 
 def _read_folder(folder: Path) -> PublishedParts:
@@ -137,14 +121,11 @@ def _read_folder(folder: Path) -> PublishedParts:
     lists, digests = [], []
     for _, name in sorted(names.items()):
         content = read_bytes(inside(folder, name), kind="list of classes")
-        try:
-            text = content.decode("utf-8-sig") if len(content) <= _LARGEST else ""
-        except UnicodeDecodeError:
-            text = ""
-        listed = tuple(line.strip() for line in text.splitlines() if line.strip())
+        lines = utf8_text(content, f"{folder}/{name}", ProtocolError, "A list of classes is not UTF-8").splitlines()
+        listed = tuple(filter(None, map(str.strip, lines)))
         if not listed or not all(map(str.isprintable, listed)):
             raise ProtocolError(
-                "A list of classes is empty or not text", where=f"{folder}/{name}", expected="one class a line, UTF-8"
+                "A list of classes is empty or not text", where=f"{folder}/{name}", expected="one class a line"
             )
         lists.append(listed)
         digests.append(sha256_of_bytes(content))

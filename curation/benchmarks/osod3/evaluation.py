@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import compress
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -290,18 +291,10 @@ def _outside(truth: TaskTruth, classes: ClassRoles, inside: Sequence[str]) -> Bo
 
 
 def _retained_objects(truth: GroundTruth, rows: Bools) -> GroundTruth:
-    positions = np.flatnonzero(rows)
-    originals = truth.original
-    return replace(
-        truth,
-        image=truth.image[rows],
-        label=truth.label[rows],
-        boxes=truth.boxes[rows],
-        crowd=truth.crowd[rows],
-        difficult=truth.difficult[rows],
-        areas=truth.areas[rows],
-        original=None if originals is None else tuple(originals[row] for row in positions.tolist()),
-    )
+    names = ("image", "label", "boxes", "crowd", "difficult", "areas")
+    columns: dict[str, Any] = {name: getattr(truth, name)[rows] for name in names}
+    original = None if truth.original is None else tuple(compress(truth.original, rows))
+    return replace(truth, **columns, original=original)
 
 
 def evaluate(
@@ -537,13 +530,13 @@ def average_precisions(truth: OpenSetTruth, detections: Detections) -> dict[str,
         each = [
             float(100 * precision[label][rows].mean()) if label in precision else None for label in range(len(names))
         ]
+        if truth.classes.taxonomy == "OSOD-I":
+            each[truth.unknown] = None
         defined = [value for value in each[: truth.unknown] if value is not None]
         result[f"AP_known{suffix}"] = float(np.mean(defined)) if defined else None
-        result[f"AP_unk{suffix}"] = None if truth.classes.taxonomy == "OSOD-I" else each[truth.unknown]
+        result[f"AP_unk{suffix}"] = each[truth.unknown]
         if not suffix:
             result["AP_per_class"] = dict(zip(names, each, strict=True))
-    if truth.classes.taxonomy == "OSOD-I":
-        result["AP_per_class"]["unknown"] = None
     return result
 
 
@@ -589,11 +582,7 @@ def over_cases(cases: Mapping[str, Measured]) -> dict[str, Any]:
 def _tables(result: Result) -> Iterator[Table]:
     yield from tidy_tables(result)
     over = result.data["over_cases"]
-    columns = (
-        Column("measure"),
-        Column("mean", "%"),
-        *(Column(name, "%") for name in ("std_population", "std_sample")),
-    )
+    columns = Column("measure"), *(Column(name, "%") for name in ("mean", "std_population", "std_sample"))
     rows = [(name, *(row[column.name] for column in columns[1:])) for name, row in over.items()]
     title = "Mean and standard deviation over cases" if max(row["n"] for row in over.values()) > 1 else ""
     yield Table("over_cases", columns, rows, title=title)
@@ -605,10 +594,10 @@ def _drawings(result: Result) -> Iterator[Figure]:
         yield Figure(f"open_set_error_{variant}", draw)
 
 
-def _curves(result: Result, variant: str) -> dict[str, list[dict[str, Any]]]:
+def _curves(result: Result, variant: str) -> dict[tuple[str, ...], list[dict[str, Any]]]:
     """Return the rows of the table ``thresholds`` of each case under a variant."""
     return {
-        scored.case: [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+        (scored.case,): [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
         for scored in result.scored
         if scored.variant == variant and scored.found is not None
         for table in (scored.found.tables["thresholds"],)
@@ -617,15 +606,17 @@ def _curves(result: Result, variant: str) -> dict[str, list[dict[str, Any]]]:
 
 _COLUMNS = ("theta", "AOSE", "WI", "WI_all_fp")
 _MOST_MARKED = 40
+_Curves = Mapping[tuple[str, ...], Sequence[Mapping[str, Any]]]
 
 
-def threshold_figure(curves: Mapping[str, Sequence[Mapping[str, Any]]], stem: Path, *, variant: str = "") -> list[Path]:
-    """Draw A-OSE and WI as functions of the confidence threshold, a line a case (Fig. 3 of the paper).
+def threshold_figure(curves: _Curves, stem: Path, *, variant: str = "") -> list[Path]:
+    """Draw A-OSE and WI as functions of the confidence threshold (Fig. 3 of the paper).
 
     Parameters
     ----------
-    curves : mapping of str to rows
-        By case; rows of the table ``thresholds``.
+    curves : mapping of tuple of str to rows
+        Rows of the table ``thresholds`` by case, a colour each; or by detector and case: colours are detectors, dashes
+        cases.
     stem : Path
         Path without suffix.
     variant : str
@@ -636,9 +627,9 @@ def threshold_figure(curves: Mapping[str, Sequence[Mapping[str, Any]]], stem: Pa
     list of Path
         PNG, SVG, CSV.
     """
-    rows = [(case, *(row[name] for name in _COLUMNS)) for case, curve in curves.items() for row in curve]
-    lines = [(f"case {plain(case)}", number, 0, curve) for number, (case, curve) in enumerate(curves.items())]
-    return save_figure(partial(_draw_thresholds, lines, variant), stem, ("case", *_COLUMNS), rows)
+    columns = ("detector", "case")[-len(next(iter(curves), ("",))) :]
+    rows = [(*key, *(row[name] for name in _COLUMNS)) for key, curve in curves.items() for row in curve]
+    return save_figure(partial(_draw_thresholds, curves, variant), stem, (*columns, *_COLUMNS), rows)
 
 
 def detectors_figure(results: Mapping[str, Result], stem: Path, *, variant: str = "clean") -> list[Path]:
@@ -662,33 +653,30 @@ def detectors_figure(results: Mapping[str, Result], stem: Path, *, variant: str 
     UsageError
         A result lacks the variant.
     """
-    curves = {(name, case): rows for name, result in results.items() for case, rows in _curves(result, variant).items()}
+    curves = {
+        (name, *case): rows for name, result in results.items() for case, rows in _curves(result, variant).items()
+    }
     if lacking := [name for name in results if not any(name == detector for detector, _ in curves)]:
         raise UsageError(
             "A result has no curve of this variant", where=lacking[0][:80], expected=f"--variant {variant}, or all",
             found=", ".join(results[lacking[0]].data["variants"]),
         )  # fmt: skip
-    cases, detectors = list(dict.fromkeys(case for _, case in curves)), list(results)
-    lines = [
-        (
-            plain(name) if len(cases) == 1 else f"{plain(name)}, case {plain(case)}",
-            detectors.index(name), cases.index(case), rows,
-        )
-        for (name, case), rows in curves.items()
-    ]  # fmt: skip
-    table = [(*key, *(row[name] for name in _COLUMNS)) for key, curve in curves.items() for row in curve]
-    return save_figure(partial(_draw_thresholds, lines, variant), stem, ("detector", "case", *_COLUMNS), table)
+    return threshold_figure(curves, stem, variant=variant)
 
 
-def _draw_thresholds(lines: Sequence[tuple[str, int, int, Sequence[Mapping[str, Any]]]], variant: str) -> Canvas:
-    """Draw lines of a label, a colour, a kind of dashes, and rows of the table ``thresholds``."""
+def _draw_thresholds(curves: _Curves, variant: str) -> Canvas:
+    """Draw a line for each case, or for each detector and case."""
+    colours, cases = (list(dict.fromkeys(key[at] for key in curves)) for at in (0, -1))
     figure, (errors, impact) = small_multiples(2, height=2.3)
-    for label, colour, dashes, rows in lines:
+    for key, rows in curves.items():
+        *detector, case = key
+        words = [*map(plain, detector), *([f"case {plain(case)}"] if not detector or len(cases) > 1 else [])]
+        colour, dashes = colours.index(key[0]), cases.index(case) * len(detector)
         thetas = [row["theta"] for row in rows]
         # The numbers are counted at these thresholds, the marks, and change somewhere between them: no slopes.
         style: dict[str, Any] = {
             "color": SERIES[colour % len(SERIES)],
-            "label": label,
+            "label": ", ".join(words),
             "linestyle": ("-", "--", ":", "-.")[dashes % 4],
             "drawstyle": "steps-post",
             "marker": MARKERS[colour % len(MARKERS)],

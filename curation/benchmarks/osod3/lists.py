@@ -1,48 +1,32 @@
 """Rectifying Open-Set Object Detection (2023): problems in which it is defined what an unknown is.
 
-OSOD-III: known and unknown classes are sub-classes of one super-class. The paper's three data sets:
+OSOD-III: known and unknown classes are sub-classes of one super-class. The problems of the paper are the cases of
+``osod3.toml``; the rule `curation.benchmarks.rules.superclass` selects the images. This module adds the two unknown
+clusters of MTSD, the authors' own class lists, and the words of the headers.
 
-* Open Images: the sub-classes of Animal (96) and Vehicle (24) in four equal parts; part q is known, the others unknown.
-  Training images show a known class and keep known boxes; validation images show a known class and keep known and
-  unknown boxes; test images show a known or unknown class.
-* CUB-200: four parts of 50 species; part i is unknown, the others known. Training images of unknown species go.
-* MTSD: three clusters that share the minimum co-occurrence; the largest is known. Training images with a sign of an
-  unknown cluster go.
-
-The authors' splits cannot be regenerated: a split made here is this project's, by hash rank, and says so; their own
-class lists, files ``category_t1.txt``, ``category_t2.txt``, …, come in by the parameter ``published``.
+The authors' splits cannot be regenerated. Splits made here are in the order of a hash; their origin is ``regenerated``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 
-import msgspec
-import numpy as np
+from msgspec.structs import replace
 
-from curation.benchmarks.benchmark import SourceSlot, benchmark_facts, declared_parameters, declared_slots, fact
-from curation.benchmarks.osod3.class_lists import INNER_NODES, NAMES, SUPERCLASSES, published_parts, superclass_labels
-from curation.benchmarks.parts import (
-    Part,
-    Selection,
-    compared,
-    make_part,
-    manifest_of,
-    require_images,
-    rule_note,
-    showing,
-    source_entry,
-    unread_entry,
-)
-from curation.benchmarks.rules.class_parts import cut_classes, rotation, split_classes
+from curation.benchmarks.benchmark import SourceSlot, benchmark_facts, declared_parameters
+from curation.benchmarks.osod3.class_lists import authors_parts
+from curation.benchmarks.parts import Part, compared, manifest_of, require_images, showing, source_entry, unread_entry
+from curation.benchmarks.rules.benchmark_file import BenchmarkFile, packaged_file
+from curation.benchmarks.rules.class_parts import Convention, cut_classes, rotation, split_classes
 from curation.benchmarks.rules.superclass import (
     PAPER,
-    TEST_VIEW,
-    TRAIN_VIEW,
+    VIEWS,
+    SuperclassParameters,
     hidden_boxes,
+    image_parts,
     images_of_parts,
-    train_and_val,
 )
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import ProtocolError, UsageError
@@ -51,11 +35,9 @@ from curation.manifest.header import (
     ClassRole,
     Figure,
     LabelView,
-    Origin,
     ParameterValue,
     PartEntry,
     PartRole,
-    SourceEntry,
     Supersedes,
 )
 from curation.manifest.manifest import Manifest
@@ -63,64 +45,47 @@ from curation.sources.mtsd import OTHER_SIGN
 from curation.sources.source import Categories, Source
 
 FACTS = benchmark_facts(__package__)
-CUB_IMAGES = fact(__package__, "cub_images", dict[str, int])
 CUB_CLASSES, PARTS = 200, 4
-MTSD_CLUSTERS = tuple(FACTS["mtsd_clusters"])
+_CLUSTERS = ("known", "unknown1", "unknown2")
+_Settings = Mapping[str, Any]
 
 
-class Selected(NamedTuple):
-    """A part of the Open Images problems: source, roles of which an image shows a class, and the rule in words."""
+def choose_slots(parameters: _Settings) -> tuple[SourceSlot, ...]:
+    """Return the sources of the chosen problem.
 
-    source: str
-    shows: tuple[str, ...]
-    rule: str
-
-
-SELECTED: dict[PartRole, Selected] = {name: Selected(**facts) for name, facts in FACTS["open_images"].items()}
-
-_CONCERNS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("superclass", "inner_nodes", "group_of", "depiction"), ("openimages",)),
-    "rotation": ("openimages", "cub"),
-    **dict.fromkeys(("case", "graph_images", "weighting", "components"), ("mtsd",)),
-    "val_fraction": ("cub", "mtsd"),
-}
-
-
-def check_effects(parameters: Mapping[str, Any]) -> None:
-    """Raise `ProtocolError` if a parameter that has no effect was changed: the manifest would be another than meant."""
-    unused = {
-        name: f"problem={' or '.join(problems)}"
-        for name, problems in _CONCERNS.items()
-        if parameters["problem"] not in problems
-    }
-    if parameters["superclass"] not in SUPERCLASSES:
-        unused["inner_nodes"] = f"superclass={' or '.join(SUPERCLASSES)}: of others the inner nodes are not known"
-    if parameters["published"]:
-        drawn = ("graph_images", "weighting", "components")
-        unused |= dict.fromkeys(drawn, "published alone: with the authors' lists nothing is split or cut")
+    Raises
+    ------
+    ProtocolError
+        A parameter that has no effect was changed: the manifest would be another than meant.
+    """
     for param in declared_parameters(__package__):
-        if param.name in unused and parameters[param.name] != param.read(param.default):
+        default = param.read(param.default)
+        problems = FACTS["uses"].get(param.name, (parameters["problem"],))
+        expected = "" if parameters["problem"] in problems else f"problem={' or '.join(problems)}"
+        if parameters.get("published") and param.name in ("graph_images", "weighting", "components"):
+            expected = "published alone: with the authors' lists nothing is split or cut"
+        if expected and parameters.get(param.name, default) != default:
             raise ProtocolError(
                 f"{param.name} has no effect on this problem",
                 where=f"--set {param.name}={str(parameters[param.name])[:60]}",
-                expected=unused[param.name],
+                expected=expected,
                 found=f"problem={parameters['problem']}",
             )
+    return _case(parameters).slots
 
 
-_PAPER_CLASSES = {"animal": 96, "vehicle": 24}
-_CLUSTERS = ("known", "unknown1", "unknown2")
-_Settings = Mapping[str, Any]
-ALGORITHM_VERSION = 1
-SLOTS = declared_slots(__package__)
-_DATASETS = {"openimages": "openimages", "cub": "cub200", "mtsd": "mtsd"}
+def _case(parameters: _Settings) -> BenchmarkFile:
+    """Return the case of ``osod3.toml`` that a problem is."""
+    problem = parameters["problem"]
+    superclass = f"-{parameters.get('superclass', 'animal')}" if problem == "openimages" else ""
+    return packaged_file(f"osod3/{problem}{superclass}")
 
 
-def choose_slots(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
-    """Return the sources of the chosen problem, all of them required."""
-    check_effects(parameters)
-    dataset = _DATASETS[parameters["problem"]]
-    return tuple(msgspec.structs.replace(slot, required=True) for slot in SLOTS if slot.dataset == dataset)
+def _settings(case: BenchmarkFile, parameters: _Settings) -> SuperclassParameters:
+    """Return the parameters of the rule."""
+    same = {name: parameters[name] for name in ("rotation", "weighting", "components", "graph_images")}
+    share, salt = Decimal(parameters["val_fraction"]), str(parameters["seed"])
+    return replace(case.parameters_as(SuperclassParameters), val=share, salt=salt, **same)
 
 
 class ProblemClasses(NamedTuple):
@@ -128,28 +93,25 @@ class ProblemClasses(NamedTuple):
 
     Attributes
     ----------
-    name, title : str
-        Of the manifest.
     entries : tuple of ClassEntry
     recorded : dict
         What the manifest's rule states beyond the parameters: the class parts, the cut.
     parts : sequence of sequence of str
         The parts or clusters, by class name.
-    figures : tuple of Figure
-    every_unknown : tuple of ClassEntry
-        MTSD: the classes with both unknown clusters unknown, whatever the case; else empty.
+    counts : dict of str to int
+        Figures of the case that classes decide, as its table ``expect`` names them.
+    selected_by : tuple of ClassEntry
+        The classes with the roles that select the images: of MTSD both unknown clusters are unknown in every case.
     """
 
-    name: str
-    title: str
     entries: tuple[ClassEntry, ...]
     recorded: dict[str, ParameterValue]
     parts: Sequence[Sequence[str]]
-    figures: tuple[Figure, ...]
-    every_unknown: tuple[ClassEntry, ...] = ()
+    counts: dict[str, int]
+    selected_by: tuple[ClassEntry, ...]
 
 
-def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
+def build(sources: Mapping[str, Source], parameters: _Settings) -> Manifest:
     """Return the manifest of a rotation or case.
 
     Raises
@@ -157,27 +119,38 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     ProtocolError
         The sources lack classes of the super-class, a part comes out empty, or a changed parameter has no effect.
     """
-    needed = [slot.name for slot in choose_slots(parameters)]
-    if missing := [name for name in needed if name not in sources]:
+    slots, case = choose_slots(parameters), _case(parameters)
+    if missing := [slot.name for slot in slots if slot.name not in sources]:
         raise ProtocolError("A source is missing", expected=" ".join(f"--source {name}=PATH" for name in missing))
-    make = {"openimages": _open_images, "cub": _cub, "mtsd": _mtsd}[parameters["problem"]]
-    roles, parts, figures = make(sources, parameters)
-    require_images(
-        (part for part in parts if part.entry.name != "val"),
-        dict.fromkeys(("train", "test"), "are these the annotations of that data set?"),
+    settings, problem = _settings(case, parameters), parameters["problem"]
+    by_role = {case.role(slot.name): (slot.name, sources[slot.name]) for slot in slots}
+    (_, train), (_, test) = by_role["train"], by_role["test"]
+    classes = (
+        _signs(train, test, settings, parameters)
+        if problem == "mtsd"
+        else _classes_in_four(train.categories, case, settings, parameters)
     )
+    views, words = _views(case, parameters), _words(parameters)
+    parts = image_parts(by_role, classes.entries, settings, views, words, selected_by=classes.selected_by)
+    hint = "are these the annotations of that data set?"
+    require_images((part for part in parts if part.entry.name != "val"), {"train": hint, "test": hint})
+    counts = {"images": len(train.images) + len(test.images), "train": len(train.images), "test": len(test.images)}
+    counts = classes.counts | {f"{problem}.{name}": count for name, count in counts.items()}
+    figures = _expected_figures(case, counts)
+    figures += [hidden_boxes(train, classes.entries)] if problem == "openimages" else []
+    figures += [_images_of_other_clusters(parts[-1], test, classes.entries)] if problem == "mtsd" else []
     return _manifest(
-        roles,
+        classes,
         parameters,
         parts,
         origin="as_published" if parameters["published"] else "regenerated",
-        sources=[source_entry(slot, sources[slot]) for slot in needed],
-        figures=(*figures, *images_of_parts(sources[needed[0]], roles.every_unknown or roles.entries, roles.parts)),
-        notes=(FACTS["notes"]["authors" if parameters["published"] else "ours"],),
+        sources=[source_entry(slot.name, sources[slot.name]) for slot in slots],
+        figures=(*figures, *images_of_parts(train, classes.selected_by, classes.parts)),
+        notes=(FACTS["words"]["notes"]["authors" if parameters["published"] else "ours"],),
     )
 
 
-def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
+def declare(sources: Mapping[str, Source], parameters: _Settings) -> Manifest:
     """Return a rotation's manifest without lists: classes of each role, views and rules, as the parameters say.
 
     ``curation build`` completes it from the reader's own box files. Classes outside the super-class are not listed;
@@ -188,275 +161,150 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     sources : mapping of str to Source
         None is read.
     parameters : mapping
-        Of ``problem=openimages``, with ``superclass`` animal or vehicle.
+        Of ``problem=openimages``.
 
     Raises
     ------
     UsageError
-        Another problem or super-class: its classes are known from its sources alone.
+        Another problem: its classes are known from its sources alone.
     """
-    superclass = parameters["superclass"]
-    if parameters["problem"] != "openimages" or superclass not in SUPERCLASSES:
+    if parameters["problem"] != "openimages":
         raise UsageError(
-            "Only Open Images animals and vehicles are known without their sources",
+            "Only the classes of Open Images are known without their sources",
             where=f"--set problem={parameters['problem']}",
-            expected=f"problem=openimages, superclass={' or '.join(SUPERCLASSES)}",
-            found=str(superclass)[:80],
+            expected="problem=openimages",
         )
-    roles = open_images_classes(_categories_alone(superclass), parameters)
-    manifests = [
+    case = _case(parameters)
+    keys = (*case.classes.leaves([*case.classes.groups]), *case.classes.of("ignored"))
+    names = [FACTS["names"][key.removeprefix("/m/")] for key in keys]
+    classes = _classes_in_four(Categories.counted(names, keys), case, _settings(case, parameters), parameters)
+    selections, source_of = _words(parameters), {case.role(name): name for name in case.sources}
+    roles: tuple[PartRole, ...] = ("train", "val", "test")
+    note = "{}-annotations-bbox.csv and class-descriptions-boxable.csv, from your own disk"
+    # Version 1.0.0 said of every rule that group boxes are ignored.
+    before, corrected = (
         _manifest(
-            roles,
+            classes,
             parameters,
             [
-                PartEntry(name=name, role=name, sources=(slot,), selection=rule, view=views[name])
-                for name, (slot, _, rule) in SELECTED.items()
+                PartEntry(
+                    name=role, role=role, sources=(source_of[role],), selection=selections[role], view=views[role]
+                )
+                for role in roles
             ],
             origin="declared",
-            sources=[_unread(slot) for slot in SLOTS if slot.dataset == "openimages"],
+            sources=[
+                unread_entry(slot.name, slot.dataset, slot.part, note=note.format(slot.part)) for slot in case.slots
+            ],
+            figures=_expected_figures(case, classes.counts),
             notes=(
-                FACTS["notes"]["ours"],
+                FACTS["words"]["notes"]["ours"],
                 "The lists need the box files of Open Images: `curation build` completes them.",
             ),
         )
-        for views in ({"train": TRAIN_VIEW, "val": TEST_VIEW, "test": TEST_VIEW}, _views(parameters))
-    ]
-    # Version 1.0.0 said of every rule that group boxes are ignored.
-    before, corrected = manifests
+        for views in (VIEWS, _views(case, parameters))
+    )
     link = Supersedes(before.header.version, before.digest, FACTS["correction"]["reason"])
-    header = msgspec.structs.replace(corrected.header, version=FACTS["correction"]["version"], supersedes=link)
+    header = replace(corrected.header, version=FACTS["correction"]["version"], supersedes=link)
     return Manifest(header=header, lists=corrected.lists)
 
 
-def _categories_alone(superclass: str) -> Categories:
-    keys = (*SUPERCLASSES[superclass], *INNER_NODES[superclass])
-    return Categories.counted([NAMES[key] for key in keys], keys)
-
-
-def _unread(slot: SourceSlot) -> SourceEntry:
-    note = f"{slot.part}-annotations-bbox.csv and class-descriptions-boxable.csv, from your own disk"
-    return unread_entry(slot.name, slot.dataset, slot.part, note=note)
-
-
 def _manifest(
-    roles: ProblemClasses,
-    parameters: Mapping[str, Any],
-    parts: Iterable[Part | PartEntry],
-    *,
-    origin: Origin,
-    sources: Iterable[SourceEntry],
-    figures: Iterable[Figure] = (),
-    notes: Iterable[str],
+    classes: ProblemClasses, parameters: _Settings, parts: Iterable[Part | PartEntry], **facts: Any
 ) -> Manifest:
-    # A super-class that the user defines does not belong to the paper.
-    is_users = parameters["problem"] == "openimages" and parameters["superclass"].startswith("[")
+    words = _words(parameters)
     return manifest_of(
         parts,
-        name=roles.name,
-        title=roles.title,
-        paper=None if is_users else PAPER,
+        name=words["name"],
+        title=words["title"],
+        paper=PAPER,
         taxonomy="OSOD-III",
-        origin=origin,
-        classes=roles.entries,
-        sources=sources,
+        classes=classes.entries,
         protocol="osod3",
-        algorithm_version=ALGORITHM_VERSION,
-        parameters={**parameters, **roles.recorded},
-        figures=(*roles.figures, *figures),
-        notes=(*([rule_note("superclass", PAPER)] if is_users else ()), *notes),
+        algorithm_version=1,
+        parameters={**parameters, **classes.recorded},
+        **facts,
     )
 
 
-def _open_images(
-    sources: Mapping[str, Source], parameters: Mapping[str, Any]
-) -> tuple[ProblemClasses, list[Part], list[Figure]]:
-    train = sources["openimages-train"]
-    roles, views = open_images_classes(train.categories, parameters), _views(parameters)
-    parts = []
-    for name, (slot, roles_shown, rule) in SELECTED.items():
-        chosen = Selection(slot, sources[slot], showing(sources[slot], roles.entries, roles_shown))
-        parts.append(make_part(name, name, chosen, roles.entries, view=views[name], rule=rule))
-    return roles, parts, [hidden_boxes(train, roles.entries)]
+def _expected_figures(case: BenchmarkFile, counts: Mapping[str, int]) -> list[Figure]:
+    """Return what was obtained beside the figures of the paper."""
+    return [compared(name, counts[name], each.value, each.place, each.because) for name, each in case.expect.items()]
 
 
-def _cub(
-    sources: Mapping[str, Source], parameters: Mapping[str, Any]
-) -> tuple[ProblemClasses, list[Part], list[Figure]]:
-    train, test = sources["cub-train"], sources["cub-test"]
-    roles = cub_classes(train.categories, parameters)
-    test_rule = "All official test images: the same list in all four cases."
-    tested = Selection("cub-test", test, np.arange(len(test.images)))
-    known = showing(train, roles.entries, (), ["unknown"])
-    test_part = make_part("test", "test", tested, roles.entries, view=TEST_VIEW, rule=test_rule)
-    rule = "Official training images of known classes"
-    parts = [*_train_and_val(Selection("cub-train", train, known), roles, parameters, rule, per_class=True), test_part]
-    obtained = {"images": len(train.images) + len(test.images), "train": len(train.images), "test": len(test.images)}
-    figures = [
-        compared(f"cub.{name}", obtained[name], number, "CUB-200-2011", "another set of images was given")
-        for name, number in CUB_IMAGES.items()
-    ]
-    return roles, parts, figures
-
-
-def _mtsd(
-    sources: Mapping[str, Source], parameters: Mapping[str, Any]
-) -> tuple[ProblemClasses, list[Part], list[Figure]]:
-    train, test = sources["mtsd-train"], sources["mtsd-val"]
-    roles = mtsd_classes(train, test, parameters)
-    chosen = showing(train, roles.every_unknown, ["known"], ["unknown"])
-    rule = "Training images with a sign of a known class and none of either unknown cluster"
-    test_images = showing(test, roles.every_unknown, ["known", "unknown"])
-    parts = [
-        *_train_and_val(Selection("mtsd-train", train, chosen), roles, parameters, rule, per_class=False),
-        make_part(
-            "test", "test", Selection("mtsd-val", test, test_images), roles.entries, view=TEST_VIEW,
-            rule="Official validation images (test is published without annotations) with a sign of a known or unknown "
-            "cluster: the same list in all three cases.",
-        ),
-    ]  # fmt: skip
-    hidden = Figure(
-        name="test.other_clusters_images",
-        paper=None,
-        obtained=len(test_images) - len(showing(test, roles.entries, ["known", "unknown"])),
-        place="test images",
-        explanation="images of the test list that show neither a known class nor one that is unknown in this case",
+def _words(parameters: _Settings) -> dict[str, str]:
+    """Return name and title of the manifest, and by part which images it has, in a sentence."""
+    words = {name: text.format(**parameters) for name, text in FACTS["words"][parameters["problem"]].items()}
+    return (
+        words
+        if float(parameters["val_fraction"])
+        else words | {"train": words["train"].replace(", less those of val", "")}
     )
-    return roles, parts, [hidden]
 
 
-def _train_and_val(
-    chosen: Selection, roles: ProblemClasses, parameters: Mapping[str, Any], rule: str, *, per_class: bool
-) -> list[Part]:
-    share, seed = parameters["val_fraction"], parameters["seed"]
-    words = rule, f"a share of {share}{' of each class' if per_class else ''} by hash rank (seed {seed})"
-    views = {"train": TRAIN_VIEW, "val": TEST_VIEW}
-    return train_and_val(chosen, roles.entries, share, f"{seed}/val/", words, views, per_class=per_class)
-
-
-def _views(parameters: Mapping[str, Any]) -> dict[PartRole, LabelView]:
-    """Return the label view of each part of the Open Images problems."""
+def _views(case: BenchmarkFile, parameters: _Settings) -> dict[str, LabelView]:
+    """Return the label view of each part; boxes of Open Images are treated as the parameters say."""
     treated = {"ignored": "inner_nodes", "crowd": "group_of", "depiction": "depiction"}
-    chosen = {label: parameters[name] for label, name in treated.items()}
-    return {name: msgspec.structs.replace(TRAIN_VIEW if name == "train" else TEST_VIEW, **chosen) for name in SELECTED}
+    changes = {label: parameters[name] for label, name in treated.items() if parameters["problem"] == "openimages"}
+    return {role: replace(case.views[role], **changes) for role in VIEWS}
 
 
-def open_images_classes(categories: Categories, parameters: _Settings) -> ProblemClasses:
-    """Return the roles of all classes of Open Images in a rotation; classes are found by MID, never by name.
-
-    Known: part `rotation` of four of the super-class's leaves. Unknown: the other three. ``ignored``: the inner nodes
-    of animal and vehicle (plain Car, Bird); of another super-class they are ``negative`` like every class outside.
-    """
-    word, number = parameters["superclass"], parameters["rotation"]
-    labels = superclass_labels(word)
+def _leaves(categories: Categories, labels: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the names of some classes of Open Images by their label names (MIDs): these alone match."""
     name_of = dict(zip(categories.keys or categories.names, categories.names, strict=True))
     if missing := [label for label in labels if label not in name_of]:
         raise ProtocolError(
             "The source has no class of the super-class",
             where="Open Images",
-            expected=f"all {len(labels)} classes of {word[:40]}",
+            expected=f"all {len(labels)} classes",
             found=f"{len(missing)} missing, such as {', '.join(missing[:3])}",
             hint="class-descriptions-boxable.csv beside the boxes names all 601",
         )
-    parts, recorded = _parts_of_four({label: (name_of[label],) for label in labels}, parameters)
-    known, unknown = rotation(parts, number, "part_known")
-    inner = [name_of[label] for label in INNER_NODES.get(word, ()) if label in name_of]
-    short = "custom" if word.startswith("[") else word
-    paper, count = _PAPER_CLASSES.get(word), len(labels)
-    return ProblemClasses(
-        f"osod3/openimages-{short}-{number}",
-        f"OSOD-III, Open Images {short}, rotation {number}: part {number} known",
-        _entries(categories, [name_of[label] for label in known], [name_of[label] for label in unknown], inner),
-        {
-            "superclass_classes": count,
-            "superclass_digest": sha256_of_lines(labels),
-            "superclass_members": tuple(sorted(name_of[label] for label in labels)),
-            **recorded,
-        },
-        [[name_of[label] for label in part] for part in parts],
-        (
-            Figure(name="superclass.classes", paper=paper, obtained=count, place="paper, sub-classes of Open Images",
-                   explanation="" if paper in (None, count) else "another super-class"),
-            Figure(name="known.classes", paper=None if paper is None else paper // 4, obtained=len(known),
-                   place="paper, four parts of equal size"),
-        ),
-    )  # fmt: skip
+    return {label: (name_of[label],) for label in labels}
 
 
-def cub_classes(categories: Categories, parameters: _Settings) -> ProblemClasses:
-    """Return the roles of the 200 species in a case: part `rotation` of four is unknown, the others are known.
-
-    Parts are of class numbers ("001" to "200"), as the authors name them.
-    """
-    case, names = parameters["rotation"], categories.names
-    if len(names) != CUB_CLASSES:
-        raise ProtocolError("CUB has 200 species", where="cub-train", expected=str(CUB_CLASSES), found=str(len(names)))
+def _species(categories: Categories) -> dict[str, tuple[str, ...]]:
+    """Return the two names of each species by its number, "001" to "200": the authors use all three."""
+    if len(categories) != CUB_CLASSES:
+        found = str(len(categories))
+        raise ProtocolError("CUB has 200 species", where="cub-train", expected=str(CUB_CLASSES), found=found)
     # By the file's own class ids: the order of its lines is free.
-    by_id = [name for _, name in sorted(zip(categories.numbers, names, strict=True))]
-    name_of = {f"{number:03}": name for number, name in enumerate(by_id, 1)}
-    parts, recorded = _parts_of_four({key: (name, f"{key}.{name}") for key, name in name_of.items()}, parameters)
-    known, unknown = rotation(parts, case, "part_unknown")
-    return ProblemClasses(
-        f"osod3/cub-{case}",
-        f"OSOD-III, CUB-200-2011, case {case}: part {case} unknown",
-        _entries(categories, [name_of[label] for label in sorted(known)], [name_of[label] for label in unknown]),
-        {"superclass_members": tuple(sorted(names)), **recorded},
-        [[name_of[label] for label in part] for part in parts],
-        (
-            Figure(name="known.classes", paper=150, obtained=len(known), place="paper, species of CUB-200"),
-            Figure(name="unknown.classes", paper=50, obtained=len(unknown), place="paper, species of CUB-200"),
-        ),
-    )
+    by_id = sorted(zip(categories.numbers, categories.names, strict=True))
+    return {f"{number:03}": (name, f"{number:03}.{name}") for number, (_, name) in enumerate(by_id, 1)}
 
 
-def _parts_of_four(
-    keys: Mapping[str, Sequence[str]], parameters: _Settings
-) -> tuple[tuple[tuple[str, ...], ...], dict[str, ParameterValue]]:
-    """Return the four parts by key, split here or as the authors' lists name them, and what the rule states of them.
+def _classes_in_four(
+    categories: Categories, case: BenchmarkFile, settings: SuperclassParameters, parameters: _Settings
+) -> ProblemClasses:
+    """Return the roles of all classes of Open Images or CUB: one of four parts is known, or unknown in CUB.
 
-    Parameters
-    ----------
-    keys : mapping of str to sequence of str
-        The classes, with other names that the authors' lists may use.
+    The parts are split here, or are the authors' lists. Inner nodes of Open Images (plain Car, Bird) are ``ignored``.
     """
-    if not parameters["published"]:
-        parts = split_classes(tuple(keys), parts=PARTS, seed=parameters["seed"])
-        return parts, {f"part_{number}": part for number, part in enumerate(parts, 1)}
-    parts, digests = _authors_lists(keys, PARTS, parameters)
-    sizes = [len(part) for part in parts]
-    # The authors' parts are equal: others would be known and unknown classes the wrong way round, or another list.
-    if max(sizes) - min(sizes) > (len(keys) % PARTS > 0):
-        raise ProtocolError(
-            "The authors' lists are not the parts of this problem",
-            where="--set published",
-            expected=f"{PARTS} lists of equal size",
-            found=f"lists of {', '.join(map(str, sizes))}",
-        )
-    recorded: dict[str, ParameterValue] = {f"part_{number}": part for number, part in enumerate(parts, 1)}
-    return parts, {**recorded, "published_digests": digests}
+    recorded: dict[str, ParameterValue] = {}
+    convention: Convention = "part_unknown" if parameters["problem"] == "cub" else "part_known"
+    if convention == "part_unknown":
+        names = _species(categories)
+    else:
+        labels = case.classes.groups[settings.superclass]
+        names = _leaves(categories, labels)
+        recorded = {"superclass_classes": len(labels), "superclass_digest": sha256_of_lines(labels)}
+    recorded["superclass_members"] = tuple(sorted(name for name, *_ in names.values()))
+    parts, digests = (
+        authors_parts(names, PARTS, parameters["published"], equal=True)
+        if parameters["published"]
+        else (split_classes(tuple(names), parts=PARTS, seed=settings.salt), {})
+    )
+    recorded |= {f"part_{number}": part for number, part in enumerate(parts, 1)} | digests
+    known, unknown = rotation(parts, settings.rotation, convention)
+    # The authors' classes of CUB are in the order of their numbers.
+    by_role = (sorted(known) if convention == "part_unknown" else known, unknown)
+    known_names, unknown_names, *by_name = ([names[key][0] for key in part] for part in (*by_role, *parts))
+    entries = _entries(categories, known_names, unknown_names, case.classes.of("ignored"))
+    counts = {"superclass.classes": len(names), "known.classes": len(known), "unknown.classes": len(unknown)}
+    return ProblemClasses(entries, recorded, by_name, counts, entries)
 
 
-def _authors_lists(
-    keys: Mapping[str, Sequence[str]], number: int, parameters: _Settings
-) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
-    """Return the authors' lists by key, each sorted, and their digests; `keys` as `_parts_of_four` takes them."""
-    published = published_parts(parameters["published"])
-    by_name = {name: key for key, names in keys.items() for name in (key, *names)}
-    strange = [name for part in published.parts for name in part if name not in by_name]
-    listed = {by_name.get(name) for part in published.parts for name in part}
-    missing = [key for key in keys if key not in listed]
-    if strange or missing or len(published.parts) != number:
-        raise ProtocolError(
-            "The authors' lists are not those of this problem",
-            where="--set published",
-            expected=f"{number} lists that hold its {len(keys)} classes",
-            found=f"{len(published.parts)} lists; {len(strange)} other classes: {', '.join(strange[:2]) or '-'}; "
-            f"{len(missing)} classes not listed: {', '.join(missing[:2]) or '-'}",
-            hint="choose --set problem and --set superclass as the lists are",
-        )
-    return tuple(tuple(sorted(by_name[name] for name in part)) for part in published.parts), published.sha256
-
-
-def mtsd_classes(train: Source, test: Source, parameters: _Settings) -> ProblemClasses:
+def _signs(train: Source, test: Source, settings: SuperclassParameters, parameters: _Settings) -> ProblemClasses:
     """Return the roles of the sign classes in a case.
 
     The clusters are those of a normalized cut of the classes' co-occurrence into three, or the authors' own lists.
@@ -464,68 +312,59 @@ def mtsd_classes(train: Source, test: Source, parameters: _Settings) -> ProblemC
     ``other-sign`` is in none.
     """
     signs = sorted({*train.categories.names, *test.categories.names} - {OTHER_SIGN})
-    if len(signs) < len(_CLUSTERS):
-        raise ProtocolError("There are too few sign classes to cut", expected="at least 3", found=str(len(signs)))
     if parameters["published"]:
-        lists, digests = _authors_lists(dict.fromkeys(signs, ()), len(_CLUSTERS), parameters)
-        clusters = dict(zip(_CLUSTERS, lists, strict=True))
-        recorded: dict[str, ParameterValue] = {"published_digests": digests}
+        lists, recorded = authors_parts(dict.fromkeys(signs, ()), len(_CLUSTERS), parameters["published"])
     else:
-        graph = (train, test) if parameters["graph_images"] == "all" else (train,)
-        settings = {name: parameters[name] for name in ("weighting", "components")}
-        (known, second, third), recorded = cut_classes(graph, signs, len(_CLUSTERS), **settings)
-        clusters = {"known": known, "unknown1": third, "unknown2": second}
-    case = parameters["case"]
+        graph = (train, test) if settings.graph_images == "all" else (train,)
+        (known, second, third), recorded = cut_classes(
+            graph, signs, settings.cut, weighting=settings.weighting, components=settings.components
+        )
+        lists = (known, third, second)
+    clusters, case = dict(zip(_CLUSTERS, lists, strict=True)), parameters["case"]
     unknown_clusters = ("unknown1", "unknown2") if case == "unknown12" else (case,)
-    left_out = [name for cluster in _CLUSTERS[1:] if cluster not in unknown_clusters for name in clusters[cluster]]
-    known, names = clusters["known"], (*signs, OTHER_SIGN)
     unknown = [name for cluster in unknown_clusters for name in clusters[cluster]]
-    return ProblemClasses(
-        f"osod3/mtsd-{case}",
-        f"OSOD-III, Mapillary traffic signs, {case}",
-        _entries(names, known, unknown),
-        {
-            "superclass_members": tuple(signs),
-            "superclass_left_out": tuple(sorted(left_out)),
-            "superclass_left_out_because": "classes of the other unknown cluster, deleted in this case"
-            if left_out
-            else "",
-            **recorded,
-            **{f"{name}_classes": len(names) for name, names in clusters.items()},
-        },
-        [clusters[name] for name in _CLUSTERS],
-        tuple(
-            compared(
-                f"{name}.classes",
-                len(clusters[name]),
-                paper,
-                "paper, clusters of MTSD",
-                "the authors' images, graph and solver are not known",
-            )
-            for name, paper in zip(_CLUSTERS, MTSD_CLUSTERS, strict=True)
-        ),
-        every_unknown=_entries(names, known, [*unknown, *left_out]),
+    left_out = sorted({*signs} - {*clusters["known"], *unknown})
+    recorded = {
+        "superclass_members": tuple(signs),
+        "superclass_left_out": tuple(left_out),
+        "superclass_left_out_because": "classes of the other unknown cluster, deleted in this case" if left_out else "",
+        **recorded,
+        **{f"{name}_classes": len(names) for name, names in clusters.items()},
+    }
+    categories = Categories.counted((*signs, OTHER_SIGN))
+    entries, selected_by = (
+        _entries(categories, clusters["known"], names) for names in (unknown, [*unknown, *left_out])
+    )
+    counts = {f"{name}.classes": len(names) for name, names in clusters.items()}
+    return ProblemClasses(entries, recorded, lists, counts, selected_by)
+
+
+def _images_of_other_clusters(tested: Part, test: Source, classes: Sequence[ClassEntry]) -> Figure:
+    return Figure(
+        name="test.other_clusters_images",
+        paper=None,
+        obtained=len(tested.ids) - len(showing(test, classes, ["known", "unknown"])),
+        place="test images",
+        explanation="images of the test list that show neither a known class nor one that is unknown in this case",
     )
 
 
 def _entries(
-    categories: Categories | Sequence[str], known: Sequence[str], unknown: Sequence[str], ignored: Sequence[str] = ()
+    categories: Categories, known: Sequence[str], unknown: Sequence[str], ignored: Sequence[str] = ()
 ) -> tuple[ClassEntry, ...]:
     """Return an entry for every class: known ones first, by index; those without a role are ``negative``.
 
-    A source that tells its classes apart by keys, such as the MIDs of Open Images, has them as aliases.
+    Keys of a source, such as the MIDs of Open Images, become aliases; `ignored` has keys.
     """
-    names, keys = (categories.names, categories.keys) if isinstance(categories, Categories) else (categories, ())
-    key_of = dict(zip(names, keys or names, strict=True))
-    index = {name: number for number, name in enumerate(known)}
-    listed: dict[ClassRole, Sequence[str]] = {"unknown": unknown, "known": known, "ignored": ignored}
+    key_of = dict(zip(categories.names, categories.keys or categories.names, strict=True))
+    listed: dict[ClassRole, Sequence[str]] = {"ignored": ignored, "unknown": unknown, "known": known}
     role = {name: each for each, several in listed.items() for name in several}
     return tuple(
         ClassEntry(
             name=name,
-            role=role.get(name, "negative"),
-            index=index.get(name, -1),
+            role=role.get(name, role.get(key_of[name], "negative")),
+            index=number if number < len(known) else -1,
             aliases=() if key_of[name] == name else (key_of[name],),
         )
-        for name in (*known, *(name for name in names if name not in index))
+        for number, name in enumerate(dict.fromkeys((*known, *categories.names)))
     )

@@ -614,6 +614,9 @@ def _packaged(target: str) -> dict[str, Any]:
     cases = tables.get("cases", {})
     if "rule" not in tables or (case and case not in cases):
         return {}
+    if not case and "sources" not in tables:
+        expected = ", ".join(f"{name}/{key}" for key in cases)
+        raise ProtocolError("The benchmark consists of cases", where="extends", expected=expected, found=target)
     keys = {field.encode_name for field in msgspec.structs.fields(BenchmarkFile)}
     return _over({key: each for key, each in tables.items() if key in keys}, cases.get(case, {}))
 

@@ -26,15 +26,10 @@ from curation.signals.cooccurrence.graph import (
 from curation.sources.source import Int64s, Source
 
 Convention = Literal["part_known", "part_unknown"]
-AUTHORS_SEED = 100
 
 
 def split_classes(
-    classes: Sequence[str],
-    *,
-    parts: int = 4,
-    seed: int | str = AUTHORS_SEED,
-    uneven: Literal["refuse", "first"] = "refuse",
+    classes: Sequence[str], *, parts: int = 4, seed: int | str, uneven: Literal["refuse", "first"] = "refuse"
 ) -> tuple[tuple[str, ...], ...]:
     """Return disjoint parts of equal size, each sorted.
 
@@ -53,7 +48,7 @@ def split_classes(
 
     Examples
     --------
-    >>> split_classes(["car", "bus", "van", "taxi", "tram"], parts=2, uneven="first")
+    >>> split_classes(["car", "bus", "van", "taxi", "tram"], parts=2, seed=100, uneven="first")
     (('bus', 'car', 'taxi'), ('tram', 'van'))
     """
     size, rest = divmod(len(classes), parts)
