@@ -67,8 +67,10 @@ def fact(room: str, key: str, kind: type[Kind]) -> Kind:
 
 
 def declared_slots(room: str) -> tuple[SourceSlot, ...]:
-    """Return the sources that the file of a benchmark declares, in its tables ``[sources.NAME]``."""
-    tables = msgspec.convert(benchmark_facts(room).get("sources", {}), dict[str, SourceTable])
+    """Return the sources that the file of a benchmark declares, in its tables ``[sources.NAME]`` and those of cases."""
+    facts = benchmark_facts(room)
+    listed = [table.get("sources", {}) for table in (facts, *facts.get("cases", {}).values())]
+    tables = msgspec.convert({name: table for each in listed for name, table in each.items()}, dict[str, SourceTable])
     return tuple(
         SourceSlot(name, table.dataset, table.part, table.required, table.meaning, table.usual_part)
         for name, table in tables.items()

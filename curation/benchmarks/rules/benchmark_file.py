@@ -59,7 +59,7 @@ ClassNames = tuple[ClassName, ...]
 _DEEPEST = 50
 _PAGE = "docs/own_benchmark.md shows a file of each rule"
 _STORED, _UNREADABLE = "rule.parameters: file", "The benchmark file in the manifest cannot be read"
-_EARLIER = {"tasks": "owod --tasks ", "pools": "findmeifyoucan --set pair="}
+_EARLIER = {"tasks": "owod --tasks "}
 """Options of `build` that read files of earlier forms, by a table that only they have."""
 _OWN = ("name", "paper", "expect", "published", "cases")
 """Keys that a file has itself: they are not inherited."""
@@ -592,7 +592,8 @@ def _extended(target: Any, path: Path, above: tuple[Path, ...]) -> dict[str, Any
             raise ProtocolError("A benchmark file extends itself", where=where, found=target[:80])
         tables = _whole(base, case, above)
     elif packaged := _packaged(target):
-        tables = packaged
+        # The title names the paper, whose lists these are not.
+        tables = packaged | {"title": ""}
     else:
         text = load_manifest(target).header.rule.parameters.get("file", "")
         tables = msgspec.to_builtins(stated_in(text)) if isinstance(text, str) and text.startswith("{") else {}
@@ -615,6 +616,11 @@ def _packaged(target: str) -> dict[str, Any]:
         return {}
     keys = {field.encode_name for field in msgspec.structs.fields(BenchmarkFile)}
     return _over({key: each for key, each in tables.items() if key in keys}, cases.get(case, {}))
+
+
+def packaged_file(target: str) -> BenchmarkFile:
+    """Return a benchmark of this package, or its case, as a file: ``elephant``, ``owod/m-owodb``."""
+    return msgspec.convert(_packaged(target) | {"name": target}, BenchmarkFile)
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
