@@ -18,13 +18,15 @@ from msgspec import Meta
 
 from curation.benchmarks.benchmark import fact
 from curation.benchmarks.parts import Part, images_with, manifest_of_file
-from curation.benchmarks.rules.benchmark_file import BenchmarkFile, ClassNames, stated_in
+from curation.benchmarks.rules.benchmark_file import BenchmarkFile, ClassNames, refuse_unused, require_named, stated_in
 from curation.benchmarks.rules.ood_pools import OodPair, OodPool, Splits, pair_lists
 from curation.benchmarks.rules.replay import read_decisions_file as read_decisions_file
 from curation.benchmarks.rules.replay import read_recorded as read_recorded
 from curation.benchmarks.rules.starting import (
     StartOptions,
+    alias_lines,
     beginning,
+    by_class,
     listed,
     object_counts,
     other_names,
@@ -81,6 +83,10 @@ class NearFarParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
 
 PARAMETERS = NearFarParameters
+_KNOWN_ALONE = "known alone: every other class is unknown"
+_UNUSED = {f"classes.{key}": _KNOWN_ALONE for key in ("negative", "unknown", "ignored", "tasks")} | {
+    "views": "none: id_objects in [parameters] says what objects of an ID class are"
+}
 USUAL_SOURCES = ("id", "ood")
 PARTS = (
     ("SOURCE-rule", "images without an ID class by their annotations"),
@@ -183,6 +189,8 @@ def pair_of_file(stated: BenchmarkFile) -> OodPair:
     )
     for field, expected, value in _problems(stated, settings, pair):
         raise ProtocolError("The benchmark file is inconsistent", where=field, expected=expected, found=value[:200])
+    refuse_unused(stated, _UNUSED)
+    require_named(stated, "aliases", pair.id_classes)
     return pair
 
 
@@ -191,12 +199,6 @@ def _problems(stated: BenchmarkFile, settings: NearFarParameters, pair: OodPair)
     classes, pools = stated.classes, {pool.start: pool for pool in pair.pools}
     if not pair.id_classes:
         yield "[classes]", 'the ID classes, such as known = ["cat", "dog"]', "no known class"
-    for role in ("negative", "unknown", "ignored", "tasks"):
-        if getattr(classes, role):
-            yield f"[classes] {role}", "known alone: every other class is unknown", role
-    if stated.views:
-        expected = "none: id_objects in [parameters] says what objects of an ID class are"
-        yield "[views]", expected, ", ".join(stated.views)
     if classes.synsets and pair.synsets not in DATASETS:
         yield "[classes] synsets", f"the name of a map: {', '.join(DATASETS)}", pair.synsets or "a table"
     for name in stated.sources:
@@ -226,9 +228,6 @@ def _problems(stated: BenchmarkFile, settings: NearFarParameters, pair: OodPair)
         if pool.near and not pool.has_near:
             yield f"pool {pool.name}: near", "none in a pool that is farther as a whole", next(iter(pool.near))
     names = [*pair.id_classes, *(alias for several in pair.aliases.values() for alias in several)]
-    for name in pair.aliases:
-        if name not in pair.id_classes:
-            yield "aliases", "names of ID classes", name
     for field, values in {"aliases": names, "pools": [pool.name for pool in pair.pools]}.items():
         yield from ((field, "each once", f"{name} twice") for name, n in Counter(values).items() if n > 1)
     names += [name for pool in pair.pools for name in (*pool.id_names, *pool.remove, *pool.near)]
@@ -323,17 +322,15 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         raise UsageError(
             "Decisions cannot name the source", expected=f"{_NAMES_OF_POOLS}: --source zoo=PATH", found=strange[0]
         )
-    aliases: dict[str, list[str]] = {}
+    aliases: dict[str, str] = {}
     tables: list[str] = []
     roles = {}
     for name, source in others.items():
         source.require_objects("A start list")
-        found = object_counts({name: source})
-        kin = class_kin([label for label, (n, _) in found.items() if n], known, datasets=DATASETS)
-        renamed = other_names(known, [*found], kin)
-        for alias, owner in renamed.items():
-            if alias not in aliases.setdefault(owner, []):
-                aliases[owner].append(alias)
+        counted = object_counts({name: source})
+        kin = class_kin([label for label, (n, _) in counted.items() if n], known, datasets=DATASETS)
+        renamed = other_names(known, [*counted], kin)
+        aliases |= renamed
         remove = {label: kin.relatives[label] for label in kin.of("below", "above") if label not in renamed}
         near = _similar(kin, {*remove, *renamed, *known})
         for label in (*renamed, *remove, *near):
@@ -354,11 +351,11 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
             f"remove.{quoted_key(name)}",
             "Categories whose images are removed: they show an ID class, or may show one.",
             {label: (its.known[0], words[its.relation]) for label, its in remove.items()},
-            found,
+            counted,
         )
         title = f"Categories whose images are near: Wu-Palmer similarity {NEAR_WUP} or more in WordNet."
         near_rows = {label: (owner, f"{score:.2f} similar to") for label, (owner, score) in near.items()}
-        tables += _table(f"near.{quoted_key(name)}", title, near_rows, found)
+        tables += _table(f"near.{quoted_key(name)}", title, near_rows, counted)
         if kin.unknown.absent:
             tables += ["", f"# Not judged in {name}, since WordNet does not say what they are:"]
             tables += [f"#   {quoted(label)}: {why}" for label, why in kin.unknown.absent.items()]
@@ -373,9 +370,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         "[classes]",
         "# In-distribution classes: those that your detector knows.",
         *listed("known", known, remarks),
-        "# Other names of a class in the sources.",
-        "[classes.aliases]",
-        *(f"{quoted_key(name)} = [{', '.join(map(quoted, several))}]" for name, several in aliases.items()),
+        *alias_lines(by_class(aliases)),
         "",
         "[parameters]",
         "# Objects of an ID class that a split still has: unknown, or ignore.",
