@@ -171,7 +171,7 @@ def _obtained(split: Splits) -> dict[str, int]:
     counts |= {f"{pool.name}.removed_images": len(outcome.removed)}
     counts |= {f"{pool.name}.near_and_far_images": len(outcome.shared)}
     for part in pool.parts:
-        counts |= {f"{part}.kept_images": len(split.kept[part]), f"{part}.added_images": len(split.added[part])}
+        counts |= {f"{part}.kept_images": len(split.retained[part]), f"{part}.added_images": len(split.added[part])}
         # Images that were added from a source that is not given cannot be located.
         if not split.missing_of(part):
             images = set(split.images(part))

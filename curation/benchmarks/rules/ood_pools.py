@@ -25,7 +25,7 @@ from curation.signals.hierarchy import open_wordnet
 from curation.signals.hierarchy.class_lists import DATASETS, synset_map
 from curation.signals.hierarchy.hierarchy import descendants
 from curation.sources.datasets import COCO_CATEGORIES, family
-from curation.sources.source import Int64s, Source
+from curation.sources.source import Source
 
 _WORDS = fact("curation.benchmarks.findmeifyoucan", "words", dict[str, str])
 _NOTHING = Replayed((), (), (), (), ())
@@ -165,7 +165,7 @@ class Splits:
     missing: str = ""
 
     @property
-    def kept(self) -> dict[str, Ids]:
+    def retained(self) -> dict[str, Ids]:
         """Start images by split."""
         return self._by_part(self.outcome.near, self.outcome.far)
 
@@ -176,7 +176,7 @@ class Splits:
 
     def images(self, part: str) -> Ids:
         """Return the ids of a split, sorted."""
-        return tuple(sorted({*self.kept[part], *self.added[part]}))
+        return tuple(sorted({*self.retained[part], *self.added[part]}))
 
     def missing_of(self, part: str) -> str:
         """Return why a split cannot be made, ``""`` where it can."""
@@ -185,18 +185,14 @@ class Splits:
             return f"needs --source {candidate}=PATH, from which images were added"
         return self.missing
 
-    def selection(self, slot: str, ids: Sequence[str], subject: str) -> Selection:
-        """Return where some images lie; one that the source lacks is a `ProtocolError`."""
-        return Selection(slot, self.sources[slot], require_positions(self.sources[slot], ids, subject, slot))
-
     def selections(self, part: str) -> list[Selection]:
         """Return where the images of a split lie."""
         start, candidate = self.pool.start, self.pool.candidates
         if candidate == start:
-            return [self.selection(start, self.images(part), part)]
-        added = sorted(set(self.added[part]) - set(self.kept[part]))
-        start_images = self.selection(start, self.kept[part], part)
-        return [start_images, self.selection(candidate, added, part)] if added else [start_images]
+            return [locate(self.sources, start, self.images(part), part)]
+        added = sorted(set(self.added[part]) - set(self.retained[part]))
+        start_images = locate(self.sources, start, self.retained[part], part)
+        return [start_images, locate(self.sources, candidate, added, part)] if added else [start_images]
 
     def constraints(self, part: str) -> tuple[set[str], set[str]]:
         """Return the images that a split must contain by the decisions, and those that it must not.
@@ -304,7 +300,7 @@ def _start(
 
 def _listed(pool: OodPool, sources: Mapping[str, Source], by_rule: Ids | None, *, is_own: bool) -> Ids:
     listed = tuple(sources[pool.published].image_ids.tolist())
-    require_positions(sources[pool.start], listed, f"the list {pool.published}", pool.start)
+    locate(sources, pool.start, listed, f"the list {pool.published}")
     outside = sorted(set(listed) - set(by_rule)) if by_rule is not None else []
     if outside:
         raise ProtocolError(
@@ -319,9 +315,9 @@ def _listed(pool: OodPool, sources: Mapping[str, Source], by_rule: Ids | None, *
     return listed
 
 
-def require_positions(source: Source, ids: Sequence[str], subject: str, slot: str) -> Int64s:
-    """Return where some images lie in a source; one that does not is a `ProtocolError`."""
-    requested = set(ids)
+def locate(sources: Mapping[str, Source], slot: str, ids: Sequence[str], subject: str) -> Selection:
+    """Return where some images lie in a source; one that the source lacks is a `ProtocolError`."""
+    source, requested = sources[slot], set(ids)
     # Open Images has 1.7 million images: only those asked for become keys.
     positions = {image: position for position, image in enumerate(source.image_ids.tolist()) if image in requested}
     if absent := [image for image in ids if image not in positions]:
@@ -332,7 +328,7 @@ def require_positions(source: Source, ids: Sequence[str], subject: str, slot: st
             found=", ".join(absent[:3]),
             hint="give the annotations of the whole part of the data set that the list was made from",
         )
-    return np.array([positions[image] for image in ids], np.int64)
+    return Selection(slot, source, np.array([positions[image] for image in ids], np.int64))
 
 
 def _classes(pair: OodPair, sources: Mapping[str, Source]) -> tuple[ClassEntry, ...]:
@@ -365,7 +361,7 @@ def _parts(split: Splits, classes: Sequence[ClassEntry], start: Start, id_object
         return PartEntry(name=name, role="test", sources=tuple(slots), selection=rule, view=view, subset_of=subset_of)
 
     def located(ids: Ids | None) -> list[Selection] | None:
-        return None if ids is None else [split.selection(pool.start, ids, f"pool {pool.name}")]
+        return None if ids is None else [locate(split.sources, pool.start, ids, f"pool {pool.name}")]
 
     rule_part = f"{pool.name}-rule" if pool.rule else ""
     if rule_part:
@@ -393,8 +389,12 @@ def _notes(pair: OodPair, splits: Sequence[Splits], decisions: str) -> Iterator[
         pool = split.pool
         yield from (f"Overlap: {overlap}" for overlap in _annotated(pair, split))
         yield from (f"{pool.name}: {note}" for note in split.outcome.notes)
-        if not split.missing:
-            yield from _names_without_effect(pool, split.sources[pool.start])
+        for key in () if split.missing else ("remove", "near", "id_names"):
+            there = split.sources[pool.start].categories.names
+            if absent := [name for name in getattr(pool, key) if name not in there]:
+                # A note of the manifest: other words are another digest.
+                remark = f"{key} names what is no category of the source, without effect"
+                yield f"{pool.name}: {remark}: {', '.join(absent)}."
         if pool.has_near and (shared := split.outcome.shared):
             yield f"{pool.name}: near and far share {len(shared)} images, by decision: {', '.join(shared[:5])}."
         if n_disregarded := sum(map(pool.concerns, recorded)) - len(split.decisions):
@@ -412,14 +412,6 @@ def _notes(pair: OodPair, splits: Sequence[Splits], decisions: str) -> Iterator[
     if unmatched:
         listed = ", ".join(f"{n} of {name!r}" for name, n in sorted(unmatched.items()))
         yield f"Decisions on no pool of this manifest: {listed}."
-
-
-def _names_without_effect(pool: OodPool, source: Source) -> Iterator[str]:
-    for field_name in ("remove", "near", "id_names"):
-        if absent := [name for name in getattr(pool, field_name) if name not in source.categories.names]:
-            # A note of the manifest: other words are another digest.
-            remark = f"{field_name} names what is no category of the source, without effect"
-            yield f"{pool.name}: {remark}: {', '.join(absent)}."
 
 
 def _annotated(pair: OodPair, split: Splits) -> Iterator[str]:
