@@ -239,7 +239,7 @@ def ood_files(folder: Path) -> None:
 
 def own_split(folder: Path) -> None:
     """Build a manifest whose part ``coco-far`` lists the images of the drawn split."""
-    given = "--set pools=coco --set start=rule --source coco-val2017=instances.json --out my-split"
+    given = "--set pools=coco --set start=rule --source coco-val2017=instances.json --name my/split --out my-split"
     assert run(f"curation build findmeifyoucan {given}") == 0
 
 
