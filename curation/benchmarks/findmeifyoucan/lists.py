@@ -124,12 +124,12 @@ def _manifest(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> M
 def _configuration(pair: OodPair) -> str:
     """Return the digest of a pair in the form that the published manifests state."""
 
-    def wanted(part: str) -> dict[str, int | None] | None:
+    def bounds_of(part: str) -> dict[str, int | None] | None:
         return dict(zip_longest(("more_than", "less_than"), _WANTED[part])) if part in _WANTED else None
 
     def fields(pool: OodPool) -> dict[str, Any]:
         by_name = {key: dict(sorted(getattr(pool, key).items())) for key in ("remove", "near")}
-        bounds = {f"wanted_{level}": wanted(f"{pool.name}-{level}") for level in ("near", "far")}
+        bounds = {f"wanted_{level}": bounds_of(f"{pool.name}-{level}") for level in ("near", "far")}
         return msgspec.structs.asdict(pool) | by_name | (bounds if pool.has_near else dict.fromkeys(bounds))
 
     tables = {"pools": [*map(fields, pair.pools)], "aliases": dict(sorted(pair.aliases.items()))}
@@ -202,7 +202,7 @@ class OverlapCount(NamedTuple):
 def overlap_counts(path: Path) -> list[OverlapCount]:
     """Return the removals by hand from each OOD set of the paper's pairs by reason: what Table 4 of the paper counts.
 
-    Its total, 106 + 142 + 4 = 252, is the sum of the lines: 199 of the sets of VOC, and those 53 that stand under
+    Its total, 106 + 142 + 4 = 252, is the sum of the lines: 199 of the sets of VOC, and those 53 under
     ``person``, which BDD100k's sets remove too. So person is 106, and all else is 146 = 142 + 4: the 134 lines under
     dining table and three lists of 4 (car and other of COCO, other of Open Images). Which two of them the paper counts
     as dining table, and which one as other, the decisions do not say.

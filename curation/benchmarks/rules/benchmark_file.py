@@ -619,6 +619,9 @@ def _packaged(target: str) -> dict[str, Any]:
     cases = tables.get("cases", {})
     if "rule" not in tables or (case and case not in cases):
         return {}
+    if not case and cases and "sources" not in tables:
+        expected = ", ".join(f"{name}/{key}" for key in cases)[:300]
+        raise ProtocolError("The paper has several benchmarks", where=f"extends = {target}", expected=expected)
     keys = {field.encode_name for field in msgspec.structs.fields(BenchmarkFile)}
     return _over({key: each for key, each in tables.items() if key in keys}, cases.get(case, {}))
 

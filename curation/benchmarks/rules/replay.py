@@ -133,7 +133,7 @@ class Replayed:
     removed : tuple of str
         Start images that are in neither.
     added_near, added_far : tuple of str
-        Accepted candidates, also those that stand in the start list.
+        Accepted candidates, also those in the start list.
     ineffective : tuple of Ineffective
         Decisions that found no image to act on, or that another overrides.
     shared : tuple of str
@@ -196,9 +196,9 @@ def replay(
         if images:
             ineffective.append(Ineffective(stage, action, why, tuple(sorted(images))))
 
-    kept, dropped = images_by_action["auto_override", "keep_near"], images_by_action["auto_override", "remove"]
-    removed = (set(remove) | dropped) - kept
-    is_near = ((set(near) | kept) - dropped) - removed
+    kept_near, dropped = images_by_action["auto_override", "keep_near"], images_by_action["auto_override", "remove"]
+    removed = (set(remove) | dropped) - kept_near
+    is_near = ((set(near) | kept_near) - dropped) - removed
     if outside := is_near - listed:
         raise DecisionError(
             "Images that are to be near are not in the start list",
@@ -208,7 +208,7 @@ def replay(
             hint="is it the start list that the decisions were made on?",
         )
     report("auto_override", "remove", "are not in the start list", dropped - listed)
-    report("auto_override", "keep_near", "are also removed by an override, and stay far", kept & dropped)
+    report("auto_override", "keep_near", "are also removed by an override, and stay far", kept_near & dropped)
     split = {"near": is_near, "far": listed - removed - is_near, "removed": listed & removed}
     steps: tuple[tuple[Action, str, str, str], ...] = (
         ("remove", "far", "near", "removed"),
