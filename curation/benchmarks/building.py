@@ -14,11 +14,10 @@ import msgspec
 
 from curation.benchmarks.attribution import attributed, with_attribution_of
 from curation.benchmarks.benchmark import Benchmark
-from curation.benchmarks.published import draft_of
 from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe, recipes
 from curation.benchmarks.roles import require_disjoint
 from curation.benchmarks.rules.benchmark_file import RULES, file_and_case, read_benchmark_file, rule_of, stated_in
-from curation.benchmarks.rules.lists import build_lists, image_slots
+from curation.benchmarks.rules.lists import build_lists, published_key, read_lists
 from curation.core.arguments import checked
 from curation.core.errors import CurationWarning, ManifestError, UsageError
 from curation.manifest import importing
@@ -111,35 +110,27 @@ def build(
     chosen = "".join(f" --set {name}={shlex.quote(value)}" for name, value in settings.items())
     toml, _ = file_and_case("" if isinstance(benchmark, Manifest) else str(benchmark))
     is_file = toml.suffix.lower() == ".toml"
-    rule = rule_of(str(benchmark)) if is_file else ""
+    key = published_key(str(benchmark)) if is_file else ""
+    rule = "lists" if key else rule_of(str(benchmark)) if is_file else ""
+    if rule and (settings or declare or (decisions and rule == "lists")):
+        raise UsageError(
+            "A benchmark file holds its own parameters",
+            where=str(benchmark),
+            expected="no --set or --header-only" + ", and for lists no --decisions" * (rule == "lists"),
+            hint="write them into [parameters] of the file",
+        )
+    if rule == "lists":
+        draft, expect = read_lists(str(benchmark), key)
+        if not key:
+            require_own_name(draft.name, f"{benchmark}: name")
+        images = {name: path for name, path in (sources or {}).items() if name.partition("@")[0] != LISTS}
+        slots = [slot for slot in Manifest(draft, {}).slots if slot.name != LISTS]
+        opened: Mapping[str, Source] = open_slots(images, slots, reading or Reading())
+        listed = build_lists(draft, Path(str((sources or {}).get(LISTS, toml.parent))), opened, expect)
+        return _in_words(remembering(listed, opened, images, reading), name, version, notes, source_notes or {})
     if rule:
-        if settings or declare:
-            raise UsageError(
-                "A benchmark file holds its own parameters",
-                where=str(benchmark),
-                expected="no --set or --header-only",
-                hint="write them into [parameters] of the file",
-            )
         known, settings = find_benchmark(rule), {"file": read_benchmark_file(str(benchmark))}
-        stated = stated_in(settings["file"])
-        require_own_name(stated.name, f"{benchmark}: name")
-        if rule == "lists":
-            images = {name: path for name, path in (sources or {}).items() if name.partition("@")[0] != LISTS}
-            opened: Mapping[str, Source] = open_slots(images, image_slots(stated), reading or Reading())
-            folder = Path(str((sources or {}).get(LISTS, toml.parent)))
-            listed = build_lists(str(benchmark), folder, opened)
-            return _in_words(remembering(listed, opened, images, reading), name, version, notes, source_notes or {})
-    elif is_file:
-        if settings or decisions or declare or set(sources or {}) != {LISTS}:
-            raise UsageError(
-                "A benchmark of published lists is built of these alone",
-                where=str(benchmark),
-                expected=f"--source {LISTS}=DIR with the authors' files",
-                hint="a file of another rule names it: rule = …; docs/own_benchmark.md shows one of each",
-            )
-        pinned = pin_lists(draft_of(Path(str(benchmark))), Path(str((sources or {})[LISTS])))
-        require_disjoint(pinned, {})
-        return _in_words(pinned, name, version, notes, source_notes or {})
+        require_own_name(stated_in(settings["file"]).name, f"{benchmark}: name")
     declared = None
     if known is None:
         declared = _header_only(benchmark)

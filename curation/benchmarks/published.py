@@ -1,7 +1,7 @@
 """Lists declared as facts: those that authors published, and those that classes select.
 
-A table ``[published.KEY]`` of a benchmark's TOML file says which file is which part, and becomes a draft header;
-`curation.manifest.importing.pin_lists` fills in digests and counts from the authors' files. A table ``[selected.KEY]``
+A table ``[published.KEY]`` says which file is which part, and becomes a draft header, as ``[[parts]]`` of a user's file
+do; `curation.manifest.importing.pin_lists` fills in digests and counts from the files. A table ``[selected.KEY]``
 says which classes the images of a part show; `selected_lists` selects them from the sources.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial, reduce
-from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
@@ -31,7 +30,6 @@ from curation.benchmarks.parts import (
 )
 from curation.benchmarks.rules.benchmark_file import ListedPart, entries_by_role
 from curation.core.errors import ProtocolError
-from curation.core.reading import read_declaration
 from curation.manifest.header import (
     ClassEntry,
     ClassRole,
@@ -141,12 +139,11 @@ def drafts(room: str, aliases: Mapping[str, str] | None = None) -> dict[str, Cal
     """
     facts = benchmark_facts(room)
     return {
-        lists["name"]: partial(_draft_with_tasks, facts, key, aliases or {})
-        for key, lists in facts["published"].items()
+        lists["name"]: partial(draft_with_tasks, facts, key, aliases or {}) for key, lists in facts["published"].items()
     }
 
 
-def _draft_with_tasks(facts: Mapping[str, Any], key: str, aliases: Mapping[str, str]) -> Header:
+def draft_with_tasks(facts: Mapping[str, Any], key: str, aliases: Mapping[str, str]) -> Header:
     """Return the draft of published lists whose tasks, if any, are those of a table ``[tasks.KEY]``."""
     introduced = facts.get("tasks", {}).get(facts["published"][key].get("tasks", ""), {})
     tasks = tuple(TaskEntry(name=name, introduced=tuple(names)) for name, names in introduced.items())
@@ -169,46 +166,6 @@ class ClassTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         listed = [*self.known, *self.negative, *self.unknown, *self.ignored]
         if repeated := [name for name, times in Counter(map(str, listed)).items() if times > 1]:
             raise ValueError(f"the class {repeated[0]!a} is listed twice")
-
-
-class DeclaredLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A benchmark of lists alone, in a TOML or JSON file of a user; a copy of a packaged file will do.
-
-    Attributes
-    ----------
-    published : dict of str to PublishedLists
-        One table.
-    benchmark, evaluation, selected : dict
-        What a packaged file declares beside its lists; not used here.
-    """
-
-    published: Annotated[dict[str, PublishedLists], Meta(min_length=1, max_length=1)]
-    paper: Paper | None = None
-    views: dict[str, LabelView] = {}
-    classes: dict[str, ClassTable] = {}
-    tasks: dict[str, dict[str, tuple[str, ...]]] = {}
-    aliases: dict[str, str] = {}
-    benchmark: dict[str, Any] = {}
-    evaluation: dict[str, Any] = {}
-    selected: dict[str, Any] = {}
-
-
-def draft_of(path: Path) -> Header:
-    """Return the draft of the lists that a user's file declares.
-
-    Raises
-    ------
-    MissingFileError, ProtocolError
-        No such file; it declares something else, or a view or class list that there is not.
-    """
-    declared = read_declaration(path, DeclaredLists, ProtocolError)
-    (key,) = declared.published
-    if (name := declared.published[key].classes) not in {"", *declared.classes}:
-        raise ProtocolError("Unknown classes", where=f"{path}: published.{key}"[:200], found=repr(name[:80]))
-    if (tasks := declared.published[key].tasks) and tasks not in declared.tasks:
-        tables = ", ".join(declared.tasks) or f"a table [tasks.{tasks}]"
-        raise ProtocolError("Unknown tasks", where=f"{path}: tasks", expected=tables[:300], found=repr(tasks[:80]))
-    return _draft_with_tasks(msgspec.to_builtins(declared), key, declared.aliases)
 
 
 def draft(

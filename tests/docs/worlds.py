@@ -180,7 +180,7 @@ def pair_of_ones_own(folder: Path) -> None:
     names = {name: k for k, name in enumerate(("leash", "wolf", "lynx", "teapot", "puppy"), start=1)}
     shown = {"a": ["wolf"], "b": ["teapot"], "c": ["leash"], "d": ["lynx"], "e": [], "f": ["teapot"]}
     write_coco(folder / "zoo.json", shown, names)
-    (folder / "pair.toml").write_text(data_of("docs/findmeifyoucan.md", "toml")[0])
+    (folder / "zoo.toml").write_text(data_of("docs/findmeifyoucan.md", "toml")[0])
     row = {"image_id": "zoo:b", "dataset": "zoo", "stage": "manual", "action": "to_near", "reviewer": "anna"}
     write_lines(folder / "verdicts.jsonl", [json.dumps(row)])
 
@@ -239,9 +239,7 @@ def ood_files(folder: Path) -> None:
 
 def own_split(folder: Path) -> None:
     """Build a manifest whose part ``coco-far`` lists the images of the drawn split."""
-    pair = 'name = "my/split"\nid_classes = ["person"]\n[[pools]]\nname = "coco"\ndataset = "coco"\nrule = false\n'
-    (folder / "pair.toml").write_text(pair)
-    given = "--set pair=pair.toml --source coco=instances.json --out my-split"
+    given = "--set pools=coco --set start=rule --source coco-val2017=instances.json --name my/split --out my-split"
     assert run(f"curation build findmeifyoucan {given}") == 0
 
 

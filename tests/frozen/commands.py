@@ -418,8 +418,7 @@ def verdicts(folder: Path) -> Iterator[str]:
         yield f"diff M {name} --ids --json"
         yield f"verify {name} {source} --rebuild --json"
     pair_of_ones_own(folder)
-    zoo = "--set pair=pair.toml --source zoo=zoo.json"
-    yield f"build findmeifyoucan {zoo} --decisions verdicts.jsonl --out pets --json"
+    yield "build zoo.toml --source zoo=zoo.json --decisions verdicts.jsonl --out pets --json"
 
 
 def audits(folder: Path) -> Iterator[str]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from curation.benchmarks.building import read_parameters
+from curation.benchmarks.findmeifyoucan.lists import paper_file
 from curation.benchmarks.registry import find_benchmark
+from curation.benchmarks.rules.near_far import pair_of_file
 from curation.manifest.manifest import Manifest
 from curation.review.decisions.decision import Decision
 from curation.review.decisions.resolution import recorded_form
@@ -14,6 +17,7 @@ from curation.sources.source import Source
 from tests.made_source import as_table, image_rows, make_source
 
 BENCHMARK = find_benchmark("findmeifyoucan")
+VOC, BDD = (pair_of_file(paper_file(case)) for case in ("voc", "bdd"))
 
 COCO_NAMES = [name for _, name, _ in COCO_CATEGORIES]
 OI_NAMES = ["Person", "Woman", "Dog", "Fox", "Food", "Knife", "Coin", "Duck", "Flag", "Salad", "Bird"]
@@ -64,6 +68,16 @@ def decided(pool: str, stage: str, action: str, *natives: int | str, reason: str
 def build(sources: Mapping[str, Source], decisions: Sequence[Decision] = (), **settings: str) -> Manifest:
     recorded = {"decisions": recorded_form(decisions)} if decisions else {}
     return BENCHMARK.build(sources, read_parameters(BENCHMARK, {**recorded, **settings}))
+
+
+def build_by_rule(
+    folder: Path, case: str, sources: Mapping[str, Source], decisions: Sequence[Decision] = ()
+) -> Manifest:
+    """Return what a user's file that extends a case of the paper gives."""
+    (folder / "mine.toml").write_text(f'extends = "findmeifyoucan/{case}"\nname = "mylab/{case}"\n')
+    rule = find_benchmark("near-far")
+    settings = {"file": str(folder / "mine.toml"), "decisions": recorded_form(decisions) if decisions else ""}
+    return rule.make(sources, read_parameters(rule, settings))
 
 
 def natives(manifest: Manifest, part: str) -> list[int | str]:

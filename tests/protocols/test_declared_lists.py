@@ -59,7 +59,7 @@ def test_lists_are_built_without_python(tmp_path: Path, lists: Path) -> None:
     [
         (('"test"', '"tset"'), "cannot be read"),
         (("selection =", "selections ="), "cannot be read"),
-        (("[published.mine]", "[published.one.mine]"), "cannot be read"),
+        (("[published.mine]", "[published.one.mine]"), "declares several lists"),
         (('role = "test"', 'role = "test"\nview = "x"'), "Unknown view"),
         (('"near.txt"', '"{0.__class__}.txt"'), "class"),
         (('"ilsvrc2012"', '"nowhere"'), "nowhere"),

@@ -1,7 +1,7 @@
 """The protocol on a small world: rule, automatic stage, overrides, manual stage, candidates, six splits."""
 
-import json
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +13,19 @@ from curation.manifest.manifest import Manifest
 from curation.manifest.validation import check_header, check_lists
 from curation.manifest.views import view_objects
 from curation.sources.source import Source
-from tests.protocols.findmeifyoucan_world import build, coco, decided, listed, natives, open_images
+from tests.protocols.findmeifyoucan_world import (
+    BDD,
+    COCO_NAMES,
+    VOC,
+    build,
+    build_by_rule,
+    coco,
+    decided,
+    listed,
+    natives,
+    open_images,
+    source_of,
+)
 
 BENCHMARK = find_benchmark("findmeifyoucan")
 
@@ -177,32 +189,6 @@ def test_overlaps_stand_in_the_notes_and_in_the_counts() -> None:
     assert any("Potted plant" in note and "without effect" in note for note in manifest.header.notes)
 
 
-def test_a_pair_of_ones_own_goes_the_same_way(sources: dict[str, Source]) -> None:
-    pair = json.dumps(
-        {
-            "name": "lab/pets",
-            "id_classes": ["dog"],
-            "aliases": {"dog": ["bear"]},
-            "pools": [{"name": "zoo", "dataset": "coco", "near": {"zebra": "dog"}, "remove": {"pizza": "dog"}}],
-        }
-    )
-    own = {"zoo": coco("", VAL)}
-    manifest = sound(build(own, decided("zoo", "manual", "to_near", 1), pair=pair))
-    assert natives(manifest, "zoo-near") == [1, 2]
-    assert natives(manifest, "zoo-far") == [4, 5, 6, 7, 9, 10]
-    assert (manifest.header.name, manifest.header.origin) == ("lab/pets", "reviewed")
-    assert [entry.name for entry in manifest.header.classes if entry.role == "known"] == ["dog"]
-    assert rebuild(manifest, own).digest == manifest.digest
-    narrowed = build({**own, "zoo-list": listed("coco", ["000000000002", "000000000004"])}, pair=pair)
-    assert natives(narrowed, "zoo-start") == [2, 4]
-    assert natives(narrowed, "zoo-far") == [4]
-    # The user's lists are in no paper, and nobody published the start list.
-    header = narrowed.header
-    assert (header.paper, header.notes[0]) == (None, "Rule near-far (after Montoya et al. 2025); data: user.")
-    assert not any("published" in part.selection for part in header.parts)
-    assert header.parts[1].selection == "The start list zoo-list."
-
-
 def test_a_decision_may_name_the_split_instead_of_the_pool(sources: dict[str, Source]) -> None:
     by_part = decided("coco-far", "manual", "remove", 1)
     assert natives(build(sources, by_part, pools="coco"), "coco-far") == [4, 7, 9]
@@ -221,3 +207,43 @@ def test_nothing_to_start_from_is_an_error() -> None:
         build({})
     with pytest.raises(ProtocolError, match="no such pool"):
         build({}, pools="flickr")
+
+
+@pytest.mark.parametrize("case", ["voc", "bdd"])
+def test_a_file_that_extends_the_paper_gives_its_lists(tmp_path: Path, case: str) -> None:
+    """With the published start lists and without them, before and after decisions, every list is that of the paper."""
+    rng, pair = random.Random(case), {"voc": VOC, "bdd": BDD}[case]
+    names = ["Coin", *dict.fromkeys([*VOC.pools[1].near, *VOC.pools[1].remove])]
+
+    def show(names: list[str]) -> list[str]:
+        return rng.sample(names, rng.randint(0, 2))
+
+    val = {image: show(COCO_NAMES) for image in range(1, 300)}
+    oi = {f"a{image:02d}": show(names) for image in range(90)}
+    sources = {
+        "coco-val2017": coco("val2017", val),
+        "coco-train2017": coco("train2017", {1001: ["kite"], 1002: ["dog"]}),
+        "openimages": source_of("openimages", "train", oi, names),
+    }
+    sources = {name: source for name, source in sources.items() if case == "voc" or name != "coco-train2017"}
+    start = [image for image, shown in val.items() if not {*pair.pools[0].id_names} & {*shown}]
+    lists = {
+        f"vos-coco-{case}": listed("coco", [f"{image:012d}" for image in start[::2]]),
+        f"vos-openimages-{case}": listed("openimages", [*oi][::2]),
+    }
+    decisions = [
+        *decided("coco", "manual", "remove", *start[:9:2], reason="person"),
+        *decided("coco", "auto_override", "keep_near", start[10]),
+        *decided("coco", "candidate", "add_far", 1001),
+        *decided("openimages", "candidate", "add_near", "a01"),
+    ]
+    for recorded in ([], decisions):
+        paper = build({**sources, **lists}, recorded, pair=case)
+        made = build_by_rule(tmp_path, case, {**sources, **lists}, recorded)
+        assert sound(made).lists == paper.lists
+        assert [part.boxes for part in made.header.parts] == [part.boxes for part in paper.header.parts]
+        assert made.header.classes == paper.header.classes
+        assert (made.header.name, made.header.title, made.header.paper) == (f"mylab/{case}", f"mylab/{case}", None)
+        coco_alone = {name: source for name, source in sources.items() if name.startswith("coco")}
+        by_rule = build(coco_alone, recorded, pair=case, start="rule", pools="coco")
+        assert build_by_rule(tmp_path, case, coco_alone, recorded).lists == by_rule.lists

@@ -3,16 +3,20 @@
 import json
 from pathlib import Path
 
-from curation.benchmarks.findmeifyoucan.lists import ADDED, KEPT, START
-from curation.benchmarks.findmeifyoucan.pairs import BDD, VOC
+from curation.benchmarks.findmeifyoucan.lists import paper_file
 from curation.sources.datasets import COCO_CATEGORIES
+from tests.protocols.findmeifyoucan_world import BDD, VOC
 from tests.real_files import real_files
 
 COCO = {name for _, name, _ in COCO_CATEGORIES}
 
 
+EXPECTED = {case: {name: figure.value for name, figure in paper_file(case).expect.items()} for case in ("voc", "bdd")}
+PARTS = {(case, part) for case, pair in (("voc", VOC), ("bdd", BDD)) for pool in pair.pools for part in pool.parts}
+
+
 def test_the_six_splits_have_the_sizes_of_the_paper() -> None:
-    sizes = {part: kept + ADDED[pair][part] for pair, several in KEPT.items() for part, kept in several.items()}
+    sizes = {part: EXPECTED[case][f"{part}.images"] for case, part in PARTS}
     assert sizes == {
         "coco-near": 1174,
         "coco-far": 938,
@@ -22,14 +26,18 @@ def test_the_six_splits_have_the_sizes_of_the_paper() -> None:
         "openimages-farther": 1695,
     }
     assert sum(sizes.values()) == 7767
+    for case, part in PARTS:
+        kept, added = (EXPECTED[case][f"{part}.{kind}_images"] for kind in ("kept", "added"))
+        assert kept + added == sizes[part]
 
 
 def test_what_is_removed_is_the_start_list_less_the_kept_images() -> None:
-    removed = {
-        (pair, pool): size - sum(n for part, n in KEPT[pair].items() if part.startswith(pool))
-        for pair, pools in START.items()
-        for pool, size in pools.items()
-    }
+    removed = {}
+    for case, pool in (("voc", "coco"), ("voc", "openimages"), ("bdd", "coco"), ("bdd", "openimages")):
+        figures = EXPECTED[case]
+        kept = sum(figures[f"{part}.kept_images"] for at, part in PARTS if at == case and part.startswith(pool))
+        assert figures[f"{pool}.removed_images"] == figures[f"{pool}-start.images"] - kept
+        removed[case, pool] = figures[f"{pool}.removed_images"]
     assert removed == {("voc", "coco"): 146, ("voc", "openimages"): 259, ("bdd", "coco"): 7, ("bdd", "openimages"): 66}
 
 

@@ -1,4 +1,4 @@
-"""Declarations of one's own pair of ID classes and OOD sources."""
+"""ID classes among the categories of a pool, and decisions as a manifest holds them."""
 
 import json
 import random
@@ -8,79 +8,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from curation.benchmarks.findmeifyoucan.pairs import BDD, EXAMPLE, VOC, pair_of, read_pair
-from curation.benchmarks.rules.ood_pools import (
-    OodPair,
-    OodPool,
-    decisions_of,
-    disregarded,
-    id_class_of,
-    id_class_overlaps,
-    read_recorded,
-)
+from curation.benchmarks.rules.ood_pools import OodPair, OodPool, id_class_of, id_class_overlaps
+from curation.benchmarks.rules.replay import decisions_in, read_recorded
 from curation.cli import main
-from curation.core.errors import CurationError, DecisionConflictError, DecisionError, ProtocolError
+from curation.core.errors import DecisionConflictError, DecisionError, ProtocolError
 from curation.review.decisions.files import write_decisions
 from curation.review.decisions.resolution import recorded_form
 from curation.sources.datasets import COCO_CATEGORIES
-from tests.protocols.findmeifyoucan_world import decided
-
-BASE = {"name": "lab/pets", "id_classes": ["cat"], "pools": [{"name": "zoo", "dataset": "zoo"}]}
-
-
-def test_the_example_is_read_from_toml_and_again_from_its_own_form(tmp_path: Path) -> None:
-    path = tmp_path / "pair.toml"
-    path.write_text(EXAMPLE)
-    text = read_pair(str(path))
-    pair = pair_of(text)
-    assert (pair.name, pair.id_classes, pair.aliases) == ("mylab/pets", ("cat", "dog"), {"dog": ("puppy",)})
-    (pool,) = pair.pools
-    assert (pool.start, pool.candidates, pool.published) == ("zoo", "zoo-candidates", "zoo-list")
-    assert pool.parts == ("zoo-near", "zoo-far")
-    assert pair.id_names(pool) == ("cat", "dog", "puppy")
-    assert read_pair(text) == text
-    as_json = tmp_path / "pair.json"
-    as_json.write_text(text)
-    assert read_pair(str(as_json)) == text
-
-
-@pytest.mark.parametrize(
-    ("change", "field"),
-    [
-        ({"name": "Not A Name"}, "name"),
-        ({"name": "findmeifyoucan/voc"}, "name"),
-        ({"id_classes": []}, "id_classes"),
-        ({"id_classes": ["cat", "cat"]}, "id_classes"),
-        ({"id_classes": [" cat"]}, "names"),
-        ({"id_classes": ["\x1b[31mcat"]}, "names"),
-        ({"aliases": {"dog": ["x"]}}, "aliases"),
-        ({"aliases": {"cat": ["x", "x"]}}, "aliases"),
-        ({"synsets": "lvis"}, "synsets"),
-        ({"pools": []}, "pools"),
-        ({"pools": [{"name": "zoo", "dataset": "zoo"}] * 2}, "pools"),
-        ({"pools": [{"name": "../zoo", "dataset": "zoo"}]}, "name"),
-        ({"pools": [{"name": "zoo", "dataset": "Zoo"}]}, "dataset"),
-        ({"pools": [{"name": "zoo", "dataset": "zoo", "distance": "wide"}]}, "distance"),
-        ({"pools": [{"name": "zoo", "dataset": "zoo", "distance": "farther", "near": {"a": "b"}}]}, "near"),
-        ({"pools": [{"name": "zoo", "dataset": "zoo", "wanted_far": {"more_than": -1}}]}, "wanted_far"),
-        ({"pools": [{"name": "zoo", "dataset": "zoo", "remove": {"a\x00": "b"}}]}, "names"),
-    ],
-)
-def test_what_does_not_hold_together_is_refused(change: dict, field: str) -> None:
-    with pytest.raises(ProtocolError, match=r"inconsistent|cannot be read") as caught:
-        read_pair(json.dumps({**BASE, **change}))
-    assert field in f"{caught.value.where} {caught.value.found}"
-
-
-@pytest.mark.parametrize(
-    "text",
-    ['{"name":', '{"name": "a", "strange": 1}', "{}", "{" * 10_000, "a" * 10_000, "nowhere.toml", '{"name": NaN}'],
-    ids=range(7),
-)
-def test_what_is_no_declaration_is_refused(text: str) -> None:
-    with pytest.raises(CurationError):
-        read_pair(text)
-
+from tests.protocols.findmeifyoucan_world import BDD, VOC, decided
 
 COCO_POOL, OI_POOL = VOC.pools
 
@@ -123,7 +58,7 @@ def test_without_a_synset_map_names_alone_count() -> None:
         name="lab/pets",
         id_classes=("dog",),
         synsets="voc",
-        pools=(OodPool(name="zoo", dataset="zoo", near={"DOG": "dog", "wolf": "dog"}),),
+        pools=(OodPool(name="zoo", dataset="zoo", start="zoo", candidates="", near={"DOG": "dog", "wolf": "dog"}),),
     )
     assert [one.split("'")[1] for one in near_lists(own)] == ["DOG"]
 
@@ -143,17 +78,18 @@ def test_order_and_repeats_change_nothing_and_reasons_stay_apart() -> None:
     assert recorded_form(shuffled) == text
     assert read_recorded(text) == text
     assert json.loads(text)[0] == ["coco", "manual", "remove", "car", ["coco:000000000003"]]
-    assert sorted(map(str, decisions_of(text, VOC.pools[0]))) == sorted(map(str, DECISIONS[:4]))
+    on_coco = filter(VOC.pools[0].concerns, decisions_in(text))
+    assert sorted(map(str, on_coco)) == sorted(map(str, DECISIONS[:4]))
 
 
 def test_a_pool_with_reasons_hears_its_removals_alone() -> None:
-    heard = decisions_of(recorded_form(DECISIONS), BDD.pools[0])
-    assert {(one.image_id, one.reason) for one in heard} == {
+    voc, bdd = VOC.pools[0], BDD.pools[0]
+    on_pool = [row for row in decisions_in(recorded_form(DECISIONS)) if bdd.concerns(row)]
+    assert [(row.image_id, row.reason) for row in on_pool if bdd.counts(row)] == [
         ("coco:000000000003", "person"),
         ("coco:000000000007", "person"),
-    }
-    assert disregarded(recorded_form(DECISIONS), BDD.pools[0]) == 1
-    assert disregarded(recorded_form(DECISIONS), VOC.pools[0]) == 0
+    ]
+    assert (len(on_pool), all(map(voc.counts, on_pool))) == (3, True)
 
 
 def test_a_file_that_is_cut_off_or_contradicts_itself_is_refused_with_the_command_that_mends_it(

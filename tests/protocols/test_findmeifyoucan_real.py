@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from curation.benchmarks.building import complete, read_parameters
-from curation.benchmarks.findmeifyoucan.lists import AUTHORS_DECISIONS, START
-from curation.benchmarks.findmeifyoucan.pairs import BDD, VOC, overlap_counts, read_recorded
+from curation.benchmarks.findmeifyoucan.lists import AUTHORS_DECISIONS, overlap_counts, paper_file, read_recorded
 from curation.benchmarks.registry import find_benchmark
 from curation.manifest.manifest import Manifest
+from curation.review.decisions.files import read_decisions
 from curation.review.decisions.resolution import recorded_digest
 from curation.sources.opening import open_path
 from curation.sources.source import Source
-from tests.protocols.findmeifyoucan_world import OI_NAMES, coco, listed, source_of
+from tests.protocols.findmeifyoucan_world import BDD, OI_NAMES, VOC, build_by_rule, coco, listed, source_of
 from tests.real_files import provided, real_files
 
 BENCHMARK = find_benchmark("findmeifyoucan")
@@ -91,7 +91,16 @@ def check_the_rule_of_vos_on_val2017_against_a_loop_over_the_file(
         assert list(manifest.ids("coco-rule")) == kept
         assert len(kept) == size
         # The rule alone is a superset of what is published, never less.
-        assert size >= published == START[key]["coco"]
+        assert size >= published == paper_file(key).expect["coco-start.images"].value
+
+
+@real_files("decisions")
+def check_a_file_that_extends_the_paper_gives_the_splits_of_val2017(
+    shared: Path, tmp_path: Path, sources: dict[str, Source], by_rule: Manifest
+) -> None:
+    decisions = read_decisions(shared / "data/findmeifyoucan/manual_selection.json").decisions
+    coco_alone = {name: source for name, source in sources.items() if name.startswith("coco")}
+    assert build_by_rule(tmp_path, "voc", coco_alone, decisions).lists == by_rule.lists
 
 
 @real_files("decisions")

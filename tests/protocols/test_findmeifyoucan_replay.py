@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.benchmarks.findmeifyoucan.pairs import overlap_counts
-from curation.benchmarks.rules.ood_pools import Replayed, replay
+from curation.benchmarks.findmeifyoucan.lists import overlap_counts
+from curation.benchmarks.rules.replay import Replayed, replay
 from curation.core.errors import DecisionError
 from curation.review.decisions.decision import Decision
 

@@ -5,26 +5,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from curation.benchmarks.building import read_parameters
-from curation.benchmarks.findmeifyoucan.pairs import VOC
 from curation.benchmarks.parts import images_with
-from curation.benchmarks.registry import find_benchmark
-from curation.benchmarks.rules.near_far_lists import split_pool
+from curation.benchmarks.rules.ood_pools import split_pool
 from curation.core.errors import PresenceOnlyError
 from curation.review.decisions.resolution import recorded_form
 from curation.sources.source import Source
-from tests.protocols.findmeifyoucan_world import coco, decided, listed
+from tests.protocols.findmeifyoucan_world import VOC, coco, decided, listed
 
 NAMES = ["person", "dog", "zebra", "kite", "truck"]
-
-
-BENCHMARK = find_benchmark("findmeifyoucan")
 
 
 def by_rule(source: Source, id_names: set[str]) -> list[int]:
     """Return the images that the start rule lets in."""
     pool = replace(VOC.pools[0], id_names=tuple(id_names))
-    splits = split_pool(VOC, pool, {pool.start: source}, read_parameters(BENCHMARK, {"start": "rule"}))
+    splits = split_pool(VOC, pool, {pool.start: source}, "", "rule")
     return [int(image.partition(":")[2]) for image in splits.rule or ()]
 
 
@@ -74,8 +68,7 @@ def native(ids: set[str] | tuple[str, ...]) -> set[int]:
 def test_the_splits_keep_what_the_decisions_say(verdicts: dict[int, tuple[str, str]], added: set[int]) -> None:
     decisions = [one for image, kind in verdicts.items() for one in decided("coco", *kind, image)]
     decisions += decided("coco", "candidate", "add_near", *sorted(added))
-    parameters = read_parameters(BENCHMARK, {"decisions": recorded_form(decisions)})
-    splits = split_pool(VOC, VOC.pools[0], SOURCES, parameters)
+    splits = split_pool(VOC, VOC.pools[0], SOURCES, recorded_form(decisions), "published")
     near, far = (native(splits.images(part)) for part in splits.pool.parts)
     assert not near & far
     assert near | far == (set(IMAGES) | added) - native(splits.outcome.removed)

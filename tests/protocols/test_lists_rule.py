@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import curation
-from curation.benchmarks.published import draft_of
 from curation.benchmarks.registry import recipes
+from curation.benchmarks.rules.lists import published_key, read_lists
 from curation.core.canonical import sha256_of_bytes, sha256_of_lines
 from curation.core.errors import CurationError, CurationWarning
 from tests.protocols.test_wilderness_rule import drawn
@@ -128,6 +128,13 @@ def test_init_writes_digests_and_roles_and_a_changed_list_is_refused(folder: Pat
     out = folder / "new.toml"
     said = shell.out("init", "lists", folder / "lists", "--name", "my/new", "--out", out)
     assert f"next: curation build {out} --source published-lists={folder / 'lists'} --out new" in said
+    images = f"images={folder / 'photos.json'}"
+    said = shell.out(
+        "init", "lists", folder / "lists", "--source", images, "--name", "my/new", "--out", folder / "i.toml"
+    )
+    assert f"--source published-lists={folder / 'lists'} --source {images} --out new" in said
+    assert (folder / "i.toml").read_bytes() == out.read_bytes()
+    assert "begins with a folder" in shell.err("init", "lists", "--source", images, "--out", folder / "j.toml")
     written = tomllib.loads(out.read_text())
     assert {part["name"]: part["role"] for part in written["parts"]} == {
         "test": "test",
@@ -192,10 +199,57 @@ def test_a_line_that_is_no_image_of_the_source_is_refused(folder: Path, line: st
     assert "such lines: 1 of 2" in (caught.value.found or "")
 
 
+PUBLISHED = """
+[published.theirs]
+name = "mylab/theirs"
+title = "Lists of others"
+taxonomy = "closed-set"
+lists = { dataset = "their_lists", part = "all", note = "" }
+[[published.theirs.parts]]
+name = "train"
+file = "train.txt"
+role = "train"
+sources = ["images"]
+[[published.theirs.figures]]
+name = "train.images"
+place = "their page"
+paper = [30]
+"""
+
+
+@pytest.mark.filterwarnings("ignore:10 images may be in train and in test")
+@pytest.mark.parametrize("rule", ["lists", "split"])
+def test_published_lists_inside_a_file_of_a_rule_are_built_by_their_key(folder: Path, rule: str) -> None:
+    """They take sources, classes and views of the file, which is built as before."""
+    shares = "[parameters]\nshares = { train = 0.5, test = 0.5 }\n"
+    own = {
+        "lists": FILE,
+        "split": 'rule = "split"\nname = "mylab/split"\n[sources]\nimages = { dataset = "photos" }\n' + shares,
+    }
+    (folder / "mine.toml").write_text(own[rule])
+    given = {"published-lists": folder / "lists"} if rule == "lists" else {}
+    before = curation.build(folder / "mine.toml", {**given, "images": folder / "photos.json"})
+    (folder / "mine.toml").write_text(own[rule] + PUBLISHED)
+    after = curation.build(folder / "mine.toml", {**given, "images": folder / "photos.json"})
+    assert after.digest == before.digest
+    sources = {"published-lists": folder / "lists", "images": folder / "photos.json"}
+    theirs = curation.build(folder / "mine.toml/theirs", sources)
+    lines = (folder / "lists/train.txt").read_text().split()
+    coco = json.loads((folder / "photos.json").read_text())
+    of_name = {image["file_name"]: image["id"] for image in coco["images"]}
+    assert theirs.ids("train") == tuple(f"photos:{of_name[line]}" for line in lines)
+    shown = [row for row in coco["annotations"] if f"photos:{row['image_id']}" in theirs.ids("train")]
+    assert theirs.part("train").boxes["known"] == len(shown)
+    assert [(row.obtained, row.paper) for row in theirs.header.figures] == [(30, 30)]
+    assert theirs.header.name == "mylab/theirs"
+    with pytest.raises(CurationError, match="no such case"):
+        curation.build(folder / "mine.toml/their", sources)
+
+
 @pytest.mark.parametrize("name", ["ninco", "imagenetood", "nuowodb"])
 def test_a_copy_of_a_packaged_file_declares_the_same_lists(name: str, tmp_path: Path) -> None:
     """The earlier form, ``[published.KEY]``, stays readable, also with tasks and aliases."""
     copy = tmp_path / "copy.toml"
     copy.write_bytes(files("curation.extensions.benchmarks").joinpath(f"{name}.toml").read_bytes())
-    header = draft_of(copy)
+    header, _ = read_lists(str(copy), published_key(str(copy)))
     assert header == recipes()[header.name]()

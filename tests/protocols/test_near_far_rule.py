@@ -95,21 +95,6 @@ def test_lists_are_those_of_a_plain_selection(tmp_path: Path, seed: int) -> None
     assert (reviewed.header.origin, reviewed.header.decisions is None) == ("reviewed", False)
 
 
-def test_a_pair_file_of_the_earlier_form_gives_the_same_splits(tmp_path: Path) -> None:
-    """One selection behind both forms."""
-    draw(tmp_path)
-    (tmp_path / "pair.toml").write_text(
-        'name = "mylab/pets"\nid_classes = ["cat", "dog"]\naliases = { dog = ["puppy"], cat = ["Cat"] }\n[[pools]]\n'
-        'name = "zoo"\ndataset = "zoo"\nremove = { leash = "dog" }\nnear = { wolf = "dog", lynx = "cat" }\n'
-    )
-    sources = {"zoo": tmp_path / "zoo.json"}
-    earlier = curation.build("findmeifyoucan", sources=sources, pair=str(tmp_path / "pair.toml"))
-    made = build(tmp_path, "zoo")
-    assert {name: earlier.lists[name] for name in made.lists} == made.lists
-    assert earlier.header.classes == made.header.classes
-    assert earlier.header.notes == made.header.notes
-
-
 def test_a_start_list_narrows_and_a_rebuild_is_equal(tmp_path: Path) -> None:
     """Splits lie in the list; spelling does not change the digest; a list of refused images is refused."""
     zoo, _ = draw(tmp_path)
@@ -143,6 +128,7 @@ def test_a_start_list_narrows_and_a_rebuild_is_equal(tmp_path: Path) -> None:
     ("old", "new", "words"),
     [
         ('"near-far"', '"near-fat"', ["names no rule", 'rule = "near-far"']),
+        ("[sources]", 'extends = "findmeifyoucan"\n[sources]', ["several benchmarks", "findmeifyoucan/voc"]),
         ('"mylab/pets"', '"findmeifyoucan/voc"', ["belongs to a benchmark"]),
         ('as = "farther"', 'as = "further"', ["[sources] roads", '"farther"', "as further"]),
         ('as = "near-far", ', "", ["[sources] zoo", "as zoo"]),
@@ -158,6 +144,11 @@ def test_a_start_list_narrows_and_a_rebuild_is_equal(tmp_path: Path) -> None:
         ('wolf = "dog"', 'wolff = "dog"', ["[parameters.near.zoo] wolff", "did you mean 'wolf'?"]),
         ('wolf = "dog"', 'wolf = "dogs"', ["[parameters.near.zoo] wolf", "did you mean 'dog'?"]),
         ('wolf = "dog"', "wolf = 1", ["line 14", "near"]),
+        ('wolf = "dog"', '" wolf" = "dog"', ["names", "without outer blanks"]),
+        ('dog = ["puppy"]', 'dog = ["\\u001b[31mpuppy"]', ["names", "printable"]),
+        ("[parameters]\n", '[parameters]\npools = { zoo = "../zoo" }\n', ["pools", "wrong value"]),
+        ("[parameters]\n", '[parameters]\npools = { zoo = "roads" }\n', ["pools", "roads twice"]),
+        ("[parameters]\n", '[parameters]\nid_names = { zo = ["dog"] }\n', ["id_names", "did you mean 'zoo'?"]),
         ('leash = "dog"', 'leashes = "dog"', ["[parameters.remove.zoo] leashes", "did you mean 'leash'?"]),
         ("[parameters.near.zoo]", "[parameters.near.zo]", ["[parameters] near", "did you mean 'zoo'?"]),
         ("[parameters.near.zoo]", "[parameters.nears.zoo]", ["nears", "did you mean near?"]),

@@ -1,41 +1,46 @@
 """FindMeIfYouCan: Bringing Open Set metrics to near, far and farther Out-of-Distribution Object Detection (2025).
 
-A start list of images without an ID class; the automatic stage, which removes images by category and calls others near;
-recorded overrides and a first manual stage; accepted candidates, which enrich rare categories. What is not near is far,
-and of BDD100k everything is farther (sections 3 and A of the paper; the steps as the code takes them).
+The rule ``near-far`` selects the splits of the cases of ``findmeifyoucan.toml`` (sections 3 and A of the paper; the
+steps as the code takes them); figures of the paper, and what is declared, are here.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import Any
+from functools import cache
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 
 from curation.benchmarks.benchmark import fact
-from curation.benchmarks.findmeifyoucan.pairs import PAIRS, pair_of
-from curation.benchmarks.parts import compared, manifest_of, rule_note, source_entry, unread_entry
-from curation.benchmarks.rules.near_far_lists import OWN_START, Splits, classes_of, notes_of, parts_of, split_pool
-from curation.benchmarks.rules.ood_pools import OodPair
+from curation.benchmarks.parts import compared, manifest_of, source_entry, unread_entry
+from curation.benchmarks.rules.benchmark_file import BenchmarkFile, packaged_file
+from curation.benchmarks.rules.near_far import PAPER, pair_of_file
+from curation.benchmarks.rules.ood_pools import OodPair, OodPool, Splits, pair_lists
+from curation.benchmarks.rules.replay import read_decisions_file as read_decisions_file
+from curation.benchmarks.rules.replay import read_recorded as read_recorded
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import ProtocolError
-from curation.manifest.header import Figure, Paper, PartEntry, SourceEntry
+from curation.manifest.header import Figure, PartEntry, SourceEntry
 from curation.manifest.manifest import Manifest
+from curation.review.decisions.files import read_decisions
 from curation.review.decisions.resolution import recorded_digest
 from curation.sources.source import Source
 from curation.sources.source_specs import SourceSlot
 
-_ROOM = __package__
-Sizes = dict[str, dict[str, int]]
-
-PAPER = fact(_ROOM, "paper", Paper)
-KEPT, ADDED, START = (fact(_ROOM, key, Sizes) for key in ("kept", "added", "start"))
-REQUIRED, SHARED = (fact(_ROOM, key, dict[str, int]) for key in ("required", "shared"))
-AUTHORS_DECISIONS = fact(_ROOM, "authors_decisions", str)
+CASES = ("voc", "bdd")
+AUTHORS_DECISIONS = fact(__package__, "authors_decisions", str)
+_SETTINGS = fact(__package__, "stated", dict[str, str | int])
+_WANTED = fact(__package__, "wanted", dict[str, tuple[int, ...]])
 
 
-ALGORITHM_VERSION = 1
-_SOURCES = fact(_ROOM, "places", dict[str, str])
+@cache
+def paper_file(case: str) -> BenchmarkFile:
+    """Return a case of the paper as a benchmark file."""
+    return packaged_file(f"findmeifyoucan/{case}")
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
@@ -44,25 +49,22 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     Parameters
     ----------
     sources : mapping of str to Source
-        See `Pair.slots`; a pool's start source, its published start list where it has one, and the source of its
-        candidates where the decisions add any.
+        A pool's start source, its published start list, and the source of its candidates where decisions add any.
     parameters : mapping
         As ``findmeifyoucan.toml`` declares them.
 
     Raises
     ------
     ProtocolError
-        No start source is given; see also `split_pool`.
+        No start source is given; see also `pair_lists`.
     PresenceOnlyError
         A start source has no boxes.
     """
-    pair = _chosen(parameters)
-    if not any(pool.start in sources for pool in pair.pools):
-        raise ProtocolError(
-            "No images to start from are given",
-            expected=" or ".join(f"--source {pool.start}=PATH" for pool in pair.pools),
-        )
-    return _manifest(pair, sources, parameters)
+    starts = [pool.start for pool in _chosen(parameters).pools]
+    if not {*starts} & {*sources}:
+        expected = " or ".join(f"--source {start}=PATH" for start in starts)
+        raise ProtocolError("No images to start from are given", expected=expected)
+    return _manifest(sources, parameters)
 
 
 def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
@@ -71,17 +73,19 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     ``curation build`` completes it with the published start lists and the decisions that the manifest pins by their
     digest, and refuses if a figure comes out otherwise.
     """
-    pair = _chosen(parameters)
-    if _is_users(pair):
-        raise ProtocolError("Only a published pair can be declared", where="--set pair", expected=", ".join(PAIRS))
-    published = {**parameters, "start": "published", "decisions": AUTHORS_DECISIONS}
-    return _manifest(pair, sources, published)
+    return _manifest(sources, {**parameters, "start": "published", "decisions": AUTHORS_DECISIONS})
+
+
+def slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
+    """Return the sources of the pools that the parameters choose."""
+    used = {name for pool in _chosen(parameters).pools for name in (pool.start, pool.candidates, pool.published)}
+    return tuple(slot for slot in paper_file(parameters["pair"]).slots if slot.name in used)
 
 
 def _chosen(parameters: Mapping[str, Any]) -> OodPair:
     """Return the pair with the pools that were asked for."""
-    pair = pair_of(parameters["pair"])
-    names = [name for name in parameters["pools"].split(",") if name]
+    pair = pair_of_file(paper_file(parameters["pair"]))
+    names = [name for name in parameters.get("pools", "").split(",") if name]
     known = [pool.name for pool in pair.pools]
     if stray := [name for name in names if name not in known]:
         raise ProtocolError(
@@ -90,45 +94,46 @@ def _chosen(parameters: Mapping[str, Any]) -> OodPair:
     return msgspec.structs.replace(pair, pools=tuple(pool for pool in pair.pools if not names or pool.name in names))
 
 
-def _manifest(pair: OodPair, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
-    is_own = _is_users(pair)
-    chosen = {**parameters, "start": OWN_START} if is_own and parameters["start"] == "published" else parameters
-    splits = [split_pool(pair, pool, sources, chosen) for pool in pair.pools]
-    classes = classes_of(pair, sources)
-    parts = [part for split in splits for part in parts_of(split, classes, chosen)]
-    declared = any(isinstance(part, PartEntry) for part in parts)
-    digest = recorded_digest(parameters["decisions"])
-    configuration = sha256_of_bytes(msgspec.json.encode(pair, order="deterministic"))
+def _manifest(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
+    pair, decisions = _chosen(parameters), parameters["decisions"]
+    made = pair_lists(
+        pair, sources, decisions=decisions, start=parameters["start"], id_objects=parameters["id_objects"]
+    )
+    declared = any(isinstance(part, PartEntry) for part in made.parts)
+    digest = recorded_digest(decisions)
+    marks = [name for name in parameters["pools"].split(",") if name]
+    marks += ["rule"] * (parameters["start"] == "rule") + ["automatic"] * (not decisions)
     return manifest_of(
-        parts,
-        name=pair_manifest_name(pair, parameters),
-        title=pair.title or pair.name,
-        paper=None if is_own else PAPER,
+        made.parts,
+        name="-".join([pair.name, *marks]),
+        title=pair.title,
+        paper=PAPER,
         taxonomy="OSOD-II",
         origin="declared" if declared else "reviewed" if digest else "regenerated",
-        classes=classes,
-        sources=tuple(_source(slot, sources) for slot in pair.slots() if declared or slot.name in sources),
+        classes=made.classes,
+        sources=tuple(_source(slot, sources) for slot in slots_of(parameters) if declared or slot.name in sources),
         protocol="findmeifyoucan",
-        algorithm_version=ALGORITHM_VERSION,
-        parameters={**parameters, "configuration_sha256": configuration},
-        figures=[] if is_own else [figure for split in splits for figure in _figures(pair, split, parameters)],
-        notes=(*([rule_note("near-far", PAPER)] if is_own else ()), *notes_of(pair, splits, parameters)),
+        algorithm_version=1,
+        parameters={**_SETTINGS, **parameters, "configuration_sha256": _configuration(pair)},
+        figures=[figure for split in made.splits for figure in _figures(split, parameters)],
+        notes=made.notes,
         decisions=digest,
     )
 
 
-def pair_manifest_name(pair: OodPair, parameters: Mapping[str, Any]) -> str:
-    """Return the manifest's name: ``findmeifyoucan/voc``, and ``-coco``, ``-rule``, ``-automatic`` for less."""
-    marks = [name for name in parameters["pools"].split(",") if name]
-    if not _is_users(pair):
-        marks += ["rule"] if parameters["start"] == "rule" else []
-        marks += [] if parameters["decisions"] else ["automatic"]
-    return "-".join([pair.name, *marks])
+def _configuration(pair: OodPair) -> str:
+    """Return the digest of a pair in the form that the published manifests state."""
 
+    def bounds_of(part: str) -> dict[str, int | None] | None:
+        return dict(zip_longest(("more_than", "less_than"), _WANTED[part])) if part in _WANTED else None
 
-def _is_users(pair: OodPair) -> bool:
-    """Return whether a pair is declared by the user, and none of the paper's."""
-    return pair.name not in {known.name for known in PAIRS.values()}
+    def fields(pool: OodPool) -> dict[str, Any]:
+        by_name = {key: dict(sorted(getattr(pool, key).items())) for key in ("remove", "near")}
+        bounds = {f"wanted_{level}": bounds_of(f"{pool.name}-{level}") for level in ("near", "far")}
+        return msgspec.structs.asdict(pool) | by_name | (bounds if pool.has_near else dict.fromkeys(bounds))
+
+    tables = {"pools": [*map(fields, pair.pools)], "aliases": dict(sorted(pair.aliases.items()))}
+    return sha256_of_bytes(msgspec.json.encode(msgspec.structs.asdict(pair) | tables))
 
 
 def _source(slot: SourceSlot, sources: Mapping[str, Source]) -> SourceEntry:
@@ -137,49 +142,43 @@ def _source(slot: SourceSlot, sources: Mapping[str, Source]) -> SourceEntry:
     return unread_entry(slot.name, slot.dataset, slot.part, note="from your own disk")
 
 
-def slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
-    """Return the sources of the pools that the parameters choose."""
-    return _chosen(parameters).slots()
+def _figures(split: Splits, parameters: Mapping[str, Any]) -> Iterator[Figure]:
+    """Yield every published figure of a pool, with what was obtained and why it differs."""
+    pool, expected = split.pool, paper_file(parameters["pair"]).expect
+    obtained, why = _obtained(split), split.missing or _why(parameters)
+    start = f"{pool.name}-start"
+    if split.rule is not None:
+        published = expected[f"{start}.images"].value
+        superset = f"the rule alone: a superset of the {published} that are published after a look by hand"
+        yield compared(f"{pool.name}-rule.images", len(split.rule), None, "VOS, process_coco_ood.py", superset)
+    for name, figure in expected.items():
+        subject = name.partition(".")[0]
+        if subject in (pool.name, start, *pool.parts):
+            lacking = split.missing_of(subject) if subject in pool.parts else ""
+            yield compared(name, obtained.get(name), figure.value, figure.place, lacking or why)
 
 
-def _figures(pair: OodPair, split: Splits, parameters: Mapping[str, Any]) -> Iterator[Figure]:
-    """Yield every published figure of a pool, with what was obtained and why it differs.
+def _obtained(split: Splits) -> dict[str, int]:
+    """Return the figures of a pool that can be counted.
 
     Where decisions are available the constraints that follow from them are counted too: how many images of those that a
     split must contain it has, and how many of those that it must not.
     """
-    key = next(name for name, known in PAIRS.items() if known.name == pair.name)
-    name, published = split.pool.name, START[key][split.pool.name]
-    why = split.missing or _why(parameters)
-    if split.rule is not None:
-        superset = f"the rule alone: a superset of the {published} that are published after a look by hand"
-        yield compared(f"{name}-rule.images", len(split.rule), None, "VOS, process_coco_ood.py", superset)
-    start = None if split.start is None else len(split.start)
-    yield compared(f"{name}-start.images", start, published, "published list of VOS", why)
-    for part in split.pool.parts:
-        n_kept, added = KEPT[key][part], ADDED[key][part]
-        paper_figures = {"images": n_kept + added, "kept_images": n_kept, "added_images": added}
-        paper_figures |= {"required_images": REQUIRED[part]} if part in REQUIRED else {}
-        obtained, lacking = _obtained(split, part), split.missing_of(part)
-        for quantity, paper in {**paper_figures, "excluded_images": 0}.items():
-            yield compared(f"{part}.{quantity}", obtained.get(quantity), paper, _SOURCES[quantity], lacking or why)
-    removed, shared = (None, None) if split.missing else (len(split.outcome.removed), len(split.shared))
-    left_out = published - sum(KEPT[key][part] for part in split.pool.parts)
-    yield compared(f"{name}.removed_images", removed, left_out, "start list less Table 3", why)
-    if split.pool.has_near:
-        yield compared(f"{name}.near_and_far_images", shared, SHARED[name], "recorded decisions", why)
-
-
-def _obtained(split: Splits, part: str) -> dict[str, int]:
-    """Return what is known of a split: where the source of its added images is not given, two numbers."""
+    pool, outcome = split.pool, split.outcome
+    counts = {} if split.start is None else {f"{pool.name}-start.images": len(split.start)}
     if split.missing:
-        return {}
-    figures = {"kept_images": len(split.kept[part]), "added_images": len(split.added[part])}
-    if not split.missing_of(part):
-        images = set(split.images(part))
-        required, excluded = (len(several & images) for several in split.constraints(part))
-        figures |= {"images": len(images), "required_images": required, "excluded_images": excluded}
-    return figures
+        return counts
+    counts |= {f"{pool.name}.removed_images": len(outcome.removed)}
+    counts |= {f"{pool.name}.near_and_far_images": len(outcome.shared)}
+    for part in pool.parts:
+        counts |= {f"{part}.kept_images": len(split.retained[part]), f"{part}.added_images": len(split.added[part])}
+        # Images that were added from a source that is not given cannot be located.
+        if not split.missing_of(part):
+            images = set(split.images(part))
+            required, excluded = (len(several & images) for several in split.constraints(part))
+            counts |= {f"{part}.images": len(images), f"{part}.required_images": required}
+            counts |= {f"{part}.excluded_images": excluded}
+    return counts
 
 
 def _why(parameters: Mapping[str, Any]) -> str:
@@ -187,5 +186,42 @@ def _why(parameters: Mapping[str, Any]) -> str:
         "the start list is what the rule gives, not the published one": parameters["start"] == "rule",
         "the automatic stage alone: no decision was given": not parameters["decisions"],
     }
-    reasons_given = "; ".join(reason for reason, applies in reasons.items() if applies)
-    return reasons_given or "other decisions, start list or annotations than the authors'"
+    applying = "; ".join(reason for reason, applies in reasons.items() if applies)
+    return applying or "other decisions, start list or annotations than the authors'"
+
+
+class OverlapCount(NamedTuple):
+    """How many images a reviewer removed from an OOD set for a reason; `lines` counts repeats, as Table 4 does."""
+
+    ood_set: str
+    reason: str
+    lines: int
+    images: int
+
+
+def overlap_counts(path: Path) -> list[OverlapCount]:
+    """Return the removals by hand from each OOD set of the paper's pairs by reason: what Table 4 of the paper counts.
+
+    Its total, 106 + 142 + 4 = 252, is the sum of the lines: 199 of the sets of VOC, and those 53 under
+    ``person``, which BDD100k's sets remove too. So person is 106, and all else is 146 = 142 + 4: the 134 lines under
+    dining table and three lists of 4 (car and other of COCO, other of Open Images). Which two of them the paper counts
+    as dining table, and which one as other, the decisions do not say.
+
+    Parameters
+    ----------
+    path : Path
+        The authors' selection, or decisions as .jsonl or .csv.
+    """
+    removals = [row for row in read_decisions(path).decisions if (row.stage, row.action) == ("manual", "remove")]
+    counts = []
+    for case in CASES:
+        for pool in pair_of_file(paper_file(case)).pools:
+            images = defaultdict[str, list[str]](list)
+            for row in removals:
+                if pool.concerns(row) and pool.counts(row):
+                    images[row.reason].append(row.image_id)
+            counts += [
+                OverlapCount(f"{pool.name} ({case})", reason, len(several), len(set(several)))
+                for reason, several in sorted(images.items())
+            ]
+    return counts

@@ -59,10 +59,7 @@ ClassNames = tuple[ClassName, ...]
 _DEEPEST = 50
 _PAGE = "docs/own_benchmark.md shows a file of each rule"
 _STORED, _UNREADABLE = "rule.parameters: file", "The benchmark file in the manifest cannot be read"
-_EARLIER = {
-    "tasks": 'a task file of an earlier form: it needs rule = "tasks", [sources] and [[classes.tasks]]',
-    "pools": "a file of an earlier form: curation build findmeifyoucan --set pair={path}",
-}
+_EARLIER = {"tasks": 'a task file of an earlier form: it needs rule = "tasks", [sources] and [[classes.tasks]]'}
 """Hints for files of earlier forms, by a table that only they have."""
 _OWN = ("name", "paper", "expect", "published", "cases")
 """Keys that a file has itself: they are not inherited."""
@@ -331,10 +328,13 @@ class WrittenFile(BenchmarkFile, frozen=True):
         whose keys hold where this file has none. Never inherited are name, paper, expect, published and cases.
     cases : dict of str to dict
         Tables of the same keys, laid over the file: ``curation build FILE.toml/KEY``.
+    published : dict of str to dict
+        Lists of others by digest: ``curation build FILE.toml/KEY --source published-lists=FOLDER``.
     """
 
     extends: str = ""
     cases: dict[PartName, dict[str, Any]] = {}
+    published: dict[PartName, dict[str, Any]] = {}
 
 
 def wrong_sources(
@@ -419,17 +419,17 @@ def file_and_case(text: str) -> tuple[Path, str]:
 
 
 def rule_of(text: str) -> str:
-    """Return the rule of a benchmark file or of its case; empty if it declares published lists in the earlier form.
+    """Return the rule of a benchmark file or of its case.
 
     Raises
     ------
     ProtocolError
-        The file has no key ``rule`` and no table ``published``, or names another rule.
+        The file has no key ``rule``, or names another rule.
     """
     path, case = file_and_case(text)
     tables = _whole(path, case)
     rule = tables.get("rule", "")
-    if rule not in RULES and (rule or "published" not in tables):
+    if rule not in RULES:
         hints = [f'rule = "{near}"' for near in get_close_matches(str(rule), RULES, cutoff=0.4)]
         hints += [hint.format(path=path) for key, hint in _EARLIER.items() if key in tables]
         raise ProtocolError(
@@ -546,7 +546,8 @@ def decimal_text(value: Decimal) -> str:
     return f"{value.normalize():f}"
 
 
-def _tables(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the tables of a benchmark file; one that is not TOML is a `ProtocolError`."""
     data = read_plain(path, kind="benchmark file")
     try:
         return tomllib.loads(data.decode("utf-8"))
@@ -558,11 +559,12 @@ def _tables(path: Path) -> dict[str, Any]:
 
 def _whole(path: Path, case: str, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     """Return the tables of a file over those that it extends, and of a case over them; class lists are in line."""
-    tables = _tables(path)
+    tables = read_toml(path)
     _read_lists(tables, path.parent)
     if "extends" in tables:
         tables = _over(_extended(tables.pop("extends"), path, (*above, path.resolve())), tables)
     cases = tables.pop("cases", {})
+    tables.pop("published", None)
     if not case:
         return tables
     if not isinstance(cases, dict) or not isinstance(cases.get(case), dict):
@@ -593,7 +595,8 @@ def _extended(target: Any, path: Path, above: tuple[Path, ...]) -> dict[str, Any
             raise ProtocolError("A benchmark file extends itself", where=where, found=target[:80])
         tables = _whole(base, case, above)
     elif packaged := _packaged(target):
-        tables = packaged
+        # The title names the paper, whose lists these are not.
+        tables = packaged | {"title": ""}
     else:
         text = load_manifest(target).header.rule.parameters.get("file", "")
         tables = msgspec.to_builtins(stated_in(text)) if isinstance(text, str) and text.startswith("{") else {}

@@ -11,19 +11,30 @@ from typing import Any
 import msgspec
 
 from curation.benchmarks.parts import Part, Selection, figure_of, make_part, rule_note, source_entry
-from curation.benchmarks.published import ListsOrigin, PublishedLists, draft
-from curation.benchmarks.rules.benchmark_file import BenchmarkFile, class_entries, read_benchmark_file, stated_in
+from curation.benchmarks.published import ClassTable, ListsOrigin, PublishedLists, draft, draft_with_tasks
+from curation.benchmarks.rules.benchmark_file import (
+    ROLES,
+    BenchmarkFile,
+    Expected,
+    SourceTable,
+    class_entries,
+    entries_by_role,
+    file_and_case,
+    read_benchmark_file,
+    read_toml,
+    stated_in,
+)
 from curation.benchmarks.rules.starting import beginning, namespace_word, quoted, quoted_key
 from curation.core.errors import CurationError, ProtocolError, UsageError
+from curation.core.reading import read_declaration
 from curation.core.wording import counted, slug
-from curation.manifest.header import ClassEntry, Header, PartEntry
+from curation.manifest.header import ClassEntry, Header, LabelView, Paper, PartEntry
 from curation.manifest.importing import LISTS, AuthorsList, pin_lists
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import positions_of
 from curation.sources.list_roles import read_role
 from curation.sources.published_list import list_files, only_list, read_published
 from curation.sources.source import Source
-from curation.sources.source_specs import SourceSlot
 
 
 class ListsParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -31,29 +42,95 @@ class ListsParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 PARAMETERS = ListsParameters
-USUAL_SOURCES = (LISTS,)
+USUAL_SOURCES = (LISTS, "images")
 PARTS = (("PART", "the images of a list, or of some lines of it, in its order"),)
 PAPER = None
 _NAMESPACE = re.compile(r"([a-z][a-z0-9_]{0,31}):")
 _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}\Z")
 
 
-def image_slots(benchmark: BenchmarkFile) -> list[SourceSlot]:
-    """Return the sources of the images, all optional: the lists are read apart from them."""
-    return [
-        msgspec.structs.replace(slot, required=False, usual_part=slot.part)
-        for slot in benchmark.slots
-        if slot.name != LISTS
-    ]
+class _Published(msgspec.Struct, frozen=True, kw_only=True):
+    """The tables ``[published.KEY]`` of a benchmark file, and what they refer to."""
+
+    published: dict[str, PublishedLists]
+    paper: Paper | None = None
+    views: dict[str, LabelView] = {}
+    tasks: dict[str, dict[str, tuple[str, ...]]] = {}
+    aliases: dict[str, str] = {}
 
 
-def build_lists(path: str, folder: Path, opened: Mapping[str, Source]) -> Manifest:
-    """Return the manifest of a benchmark file of this rule.
+class _PublishedAlone(_Published, frozen=True, kw_only=True):
+    """A file of such tables alone, such as a copy of a packaged file: it has classes by the key of their table."""
+
+    classes: dict[str, ClassTable] = {}
+
+
+def published_key(text: str) -> str:
+    """Return KEY of the table ``[published.KEY]`` that ``FILE.toml/KEY`` names, or a file that has nothing else.
+
+    Raises
+    ------
+    ProtocolError
+        The file has several such tables and nothing else, or is not TOML.
+    """
+    path, case = file_and_case(text)
+    tables = read_toml(path)
+    published = tables.get("published", {})
+    keys = list(published) if isinstance(published, dict) else []
+    if case:
+        return case if case in keys and case not in tables.get("cases", {}) else ""
+    if not keys or "parts" in tables or tables.get("rule", "lists") != "lists":
+        return ""
+    if len(keys) > 1:
+        expected = ", ".join(f"{path}/{key}" for key in keys)[:300]
+        raise ProtocolError("The file declares several lists", where=str(path), expected=expected)
+    return str(keys[0])
+
+
+def read_lists(text: str, key: str = "") -> tuple[Header, Mapping[str, Expected]]:
+    """Return the draft of the lists that a user's file declares, and the figures that it expects.
 
     Parameters
     ----------
-    path : str
-        The benchmark file.
+    text : str
+        The file, with ``/CASE`` behind it a case.
+    key : str
+        Of a table ``[published.KEY]``; by default the lists are the tables ``[[parts]]``.
+
+    Raises
+    ------
+    MissingFileError, ProtocolError
+        No such file; a part, view, class list, task or source does not exist.
+    """
+    if not key:
+        benchmark = stated_in(read_benchmark_file(text))
+        return _draft(benchmark, text), benchmark.expect
+    path, _ = file_and_case(text)
+    is_alone = "name" not in read_toml(path)
+    declared = read_declaration(path, _PublishedAlone if is_alone else _Published, ProtocolError)
+    lists = declared.published[key]
+    tables = {"classes": getattr(declared, "classes", {}), "tasks": declared.tasks}
+    for table, name in (("classes", lists.classes), ("tasks", lists.tasks)):
+        if name and name not in tables[table]:
+            expected = ", ".join(tables[table])[:300] or f"a table [{table}.{name}]"
+            where = f"{path}: published.{key}"[:200]
+            raise ProtocolError(f"Unknown {table}", where=where, expected=expected, found=repr(name[:80]))
+    if is_alone:
+        return draft_with_tasks(msgspec.to_builtins(declared), key, declared.aliases), {}
+    # In a file of another rule its sources and classes are those of the lists.
+    benchmark = stated_in(read_benchmark_file(str(path)))
+    lists = msgspec.structs.replace(lists, datasets=_datasets(benchmark) | lists.datasets)
+    facts = {"published": {key: lists}, "paper": declared.paper, "views": declared.views}
+    return draft(facts, key, classes=_classes(benchmark)), {}
+
+
+def build_lists(draft: Header, folder: Path, opened: Mapping[str, Source], expect: Mapping[str, Expected]) -> Manifest:
+    """Return the manifest of lists that a user's file declares.
+
+    Parameters
+    ----------
+    draft, expect
+        As `read_lists` returns them.
     folder : Path
         Searched for the lists by name, subfolders included.
     opened : mapping of str to Source
@@ -64,13 +141,11 @@ def build_lists(path: str, folder: Path, opened: Mapping[str, Source]) -> Manife
     DigestMismatchError, MissingFileError
         A list is not there, or is not the one that the file states.
     ProtocolError
-        A part names no source, a list names an image twice or one that its sources lack.
+        A list names an image twice, or one that its sources lack.
     """
-    benchmark = stated_in(read_benchmark_file(path))
-    header = _draft(benchmark, path)
-    pinned = pin_lists(header, folder, opened)
-    parts, lists = pinned.header.parts, pinned.lists
-    if benchmark.paper is None and (repeated := next((part for part in parts if part.repeats), None)):
+    pinned = pin_lists(draft, folder, opened)
+    header, lists = pinned.header, pinned.lists
+    if header.paper is None and (repeated := next((part for part in header.parts if part.repeats), None)):
         ids = lists[repeated.name]
         twice = Counter(ids).most_common(1)[0][0]
         raise ProtocolError(
@@ -81,20 +156,24 @@ def build_lists(path: str, folder: Path, opened: Mapping[str, Source]) -> Manife
             hint="an id is the stem of a file name: where folders tell images apart, give --source "
             f"{repeated.sources[0]}=PATH, class folders or a table of the columns image (the path) and class",
         )
-    classes = pinned.header.classes or _classes(benchmark, opened)
-    entries = tuple(_counted(part, lists[part.name], classes, opened) for part in parts)
-    sources = tuple(
-        source_entry(entry.name, opened[entry.name]) if entry.name in opened else entry
-        for entry in pinned.header.sources
-    )
-    made = {entry.name: Part(entry, lists[entry.name]) for entry in entries}
-    figures = tuple(figure_of(name, expected, made) for name, expected in benchmark.expect.items())
-    facts: dict[str, Any] = {"parts": entries, "classes": classes, "sources": sources, "figures": figures}
-    if benchmark.paper is None:
-        # Lists of the user's own: no authors published them.
-        facts |= {"origin": "regenerated", "notes": (rule_note("lists", None), *benchmark.notes)}
-        facts["rule"] = msgspec.structs.replace(pinned.header.rule, protocol="lists")
-    return Manifest(msgspec.structs.replace(pinned.header, **facts), lists)
+    # Where the file names no class, those of the sources are known.
+    names = dict.fromkeys(name for source in opened.values() for name in source.categories.names)
+    classes = header.classes or entries_by_role({"known": names}, first=1)
+    made = {part.name: Part(_counted(part, lists[part.name], classes, opened), lists[part.name])
+            for part in header.parts}  # fmt: skip
+    facts: dict[str, Any] = {
+        "parts": tuple(part.entry for part in made.values()),
+        "classes": classes,
+        "sources": tuple(
+            source_entry(entry.name, opened[entry.name]) if entry.name in opened else entry for entry in header.sources
+        ),
+        "figures": (*header.figures, *(figure_of(name, expected, made) for name, expected in expect.items())),
+    }
+    if header.paper is None:
+        # Lists of the user: no authors published them.
+        facts |= {"origin": "regenerated", "notes": (rule_note("lists", None), *header.notes)}
+        facts["rule"] = msgspec.structs.replace(header.rule, protocol="lists")
+    return Manifest(msgspec.structs.replace(header, **facts), lists)
 
 
 def _draft(benchmark: BenchmarkFile, path: str) -> Header:
@@ -114,29 +193,26 @@ def _draft(benchmark: BenchmarkFile, path: str) -> Header:
     name, times = Counter(part.name for part in benchmark.parts).most_common(1)[0]
     if times > 1:
         raise ProtocolError("Two parts have the same name", where=path, found=name)
-    origin = benchmark.sources.get(LISTS)
+    origin = benchmark.sources.get(LISTS, SourceTable())
     lists = PublishedLists(
         name=benchmark.name,
         title=benchmark.title or benchmark.name,
         taxonomy=benchmark.taxonomy or "closed-set",
-        lists=ListsOrigin(
-            dataset=(origin and origin.dataset) or "lists",
-            part=origin.part if origin else "",
-            note=origin.meaning if origin else "",
-        ),
+        lists=ListsOrigin(dataset=origin.dataset or "lists", part=origin.part, note=origin.meaning),
         parts=tuple(msgspec.structs.replace(part, sources=part.sources or tuple(names)) for part in benchmark.parts),
         notes=benchmark.notes,
-        datasets={name: (benchmark.dataset(name), benchmark.sources[name].part) for name in names},
+        datasets=_datasets(benchmark),
     )
     facts = {"published": {"lists": lists}, "paper": benchmark.paper, "views": benchmark.views}
-    has_classes = any(benchmark.classes.of(role) for role in ("known", "negative", "unknown", "ignored"))
-    return draft(facts, "lists", classes=class_entries(benchmark) if has_classes else ())
+    return draft(facts, "lists", classes=_classes(benchmark))
 
 
-def _classes(benchmark: BenchmarkFile, opened: Mapping[str, Source]) -> tuple[ClassEntry, ...]:
-    """Return the classes of the sources, all known, where the file names none."""
-    names = dict.fromkeys(name for source in opened.values() for name in source.categories.names)
-    return tuple(ClassEntry(name=name, role="known", index=place) for place, name in enumerate(names, start=1))
+def _datasets(benchmark: BenchmarkFile) -> dict[str, tuple[str, str]]:
+    return {name: (benchmark.dataset(name), table.part) for name, table in benchmark.sources.items()}
+
+
+def _classes(benchmark: BenchmarkFile) -> tuple[ClassEntry, ...]:
+    return class_entries(benchmark) if any(benchmark.classes.of(role) for role in ROLES) else ()
 
 
 def _counted(
@@ -147,8 +223,8 @@ def _counted(
         return part
     number, position = positions_of(ids, [opened[name] for name in part.sources])
     chosen = [
-        Selection(name, opened[name], position[number == place].astype("int64"))
-        for place, name in enumerate(part.sources)
+        Selection(name, opened[name], position[number == index].astype("int64"))
+        for index, name in enumerate(part.sources)
     ]
     made = make_part(part.name, part.role, chosen, classes, view=part.view, rule=part.selection, order="listed").entry
     return msgspec.structs.replace(part, annotated_images=made.annotated_images, boxes=made.boxes)

@@ -8,6 +8,7 @@ as a whole.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal
@@ -17,14 +18,15 @@ from msgspec import Meta
 
 from curation.benchmarks.benchmark import fact
 from curation.benchmarks.parts import Part, images_with, manifest_of_file
-from curation.benchmarks.rules.benchmark_file import BenchmarkFile, stated_in
-from curation.benchmarks.rules.near_far_lists import OWN_START, Splits, classes_of, notes_of, parts_of, split_pool
-from curation.benchmarks.rules.ood_pools import OodPair, OodPool, faults_of
-from curation.benchmarks.rules.ood_pools import read_decisions_file as read_decisions_file
-from curation.benchmarks.rules.ood_pools import read_recorded as read_recorded
+from curation.benchmarks.rules.benchmark_file import BenchmarkFile, ClassNames, refuse_unused, require_named, stated_in
+from curation.benchmarks.rules.ood_pools import OodPair, OodPool, Splits, pair_lists
+from curation.benchmarks.rules.replay import read_decisions_file as read_decisions_file
+from curation.benchmarks.rules.replay import read_recorded as read_recorded
 from curation.benchmarks.rules.starting import (
     StartOptions,
+    alias_lines,
     beginning,
+    by_class,
     listed,
     object_counts,
     other_names,
@@ -46,6 +48,8 @@ NEAR_FAR, FARTHER, CANDIDATES, START_LIST = ROLES = ("near-far", "farther", "can
 _NAME, _NAMES_OF_POOLS = re.compile("[a-z0-9][a-z0-9_]{0,31}"), "a word of up to 32 letters, digits and _"
 NEAR_WUP = 0.82
 """Wu-Palmer similarity from which `init` calls a category near, as proposals do: the paper states none."""
+_VARIOUS = "various"
+"""The ID class of a category that is near to several."""
 _Reasons = dict[Annotated[str, Meta(min_length=1)], str]
 
 
@@ -55,9 +59,14 @@ class NearFarParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     Attributes
     ----------
     near, remove : dict of str to dict of str to str
-        By source, the categories whose images are near, or removed, each with the ID class concerned; removal wins.
+        By source, the categories whose images are near, or removed, each with the ID class concerned, or ``various``;
+        removal wins.
+    pools : dict of str to str
+        By source, what its parts and decisions call it, if that is not its own name.
     whole : tuple of str
         Sources that start from all images; others start from images without an annotation of an ID class.
+    id_names : dict of str to tuple of str
+        By source, the categories that are ID classes, if these are not the names and aliases of the classes.
     reasons : dict of str to tuple of str
         By source, the reasons for which removals of the manual stage count among the decisions; by default all do.
     id_objects : {"unknown", "ignore"}
@@ -66,12 +75,18 @@ class NearFarParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
     near: dict[str, _Reasons] = {}
     remove: dict[str, _Reasons] = {}
+    pools: dict[str, Annotated[str, Meta(pattern=rf"^{_NAME.pattern}\Z")]] = {}
     whole: tuple[str, ...] = ()
+    id_names: dict[str, ClassNames] = {}
     reasons: dict[str, tuple[str, ...]] = {}
     id_objects: Literal["unknown", "ignore"] = "unknown"
 
 
 PARAMETERS = NearFarParameters
+_KNOWN_ALONE = "known alone: every other class is unknown"
+_UNUSED = {f"classes.{key}": _KNOWN_ALONE for key in ("negative", "unknown", "ignored", "tasks")} | {
+    "views": "none: id_objects in [parameters] says what objects of an ID class are"
+}
 USUAL_SOURCES = ("id", "ood")
 PARTS = (
     ("SOURCE-rule", "images without an ID class by their annotations"),
@@ -109,25 +124,21 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     pair = msgspec.structs.replace(pair, pools=pools)
     for pool in pools:
         _require_categories(pair, pool, sources[pool.start])
-    chosen = {"decisions": parameters["decisions"], "start": OWN_START, "id_objects": settings.id_objects}
-    splits = [split_pool(pair, pool, sources, chosen) for pool in pools]
-    for split in splits:
+    decisions = parameters["decisions"]
+    made = pair_lists(pair, sources, decisions=decisions, start="own", id_objects=settings.id_objects)
+    for split in made.splits:
         _require_images(split)
-    classes = classes_of(pair, sources)
-    digest = recorded_digest(parameters["decisions"])
-    # Where no list of start images is given, the start is what the rule lets in.
-    unlisted = {f"{pool.name}-start" for pool in pools if pool.published not in sources}
-    made = [part for split in splits for part in parts_of(split, classes, chosen)]
+    digest = recorded_digest(decisions)
     return manifest_of_file(
         stated,
-        [part for part in made if isinstance(part, Part) and part.entry.name not in unlisted],
+        [part for part in made.parts if isinstance(part, Part)],
         sources,
-        classes,
+        made.classes,
         parameters,
         taxonomy="OSOD-II",
         algorithm_version=1,
         after=PAPER,
-        notes=notes_of(pair, splits, chosen),
+        notes=made.notes,
         origin="reviewed" if digest else "regenerated",
         decisions=digest,
     )
@@ -145,25 +156,28 @@ def pair_of_file(stated: BenchmarkFile) -> OodPair:
     Raises
     ------
     ProtocolError
-        The file does not hold together; the message names the table, what is expected and what is found.
+        The file is inconsistent; the message names the table, the expected and the actual value.
     """
     settings, classes = stated.parameters_as(NearFarParameters), stated.classes
     roles = {name: stated.role(name) for name in stated.sources}
     # Images to start from, and images that decisions may add, belong to the source with their dataset.
-    beside = {(role, stated.dataset(name)): name for name, role in roles.items()}
+    helpers = {(role, stated.dataset(name)): name for name, role in roles.items()}
     pair = OodPair(
         name=stated.name,
+        title=stated.title,
         id_classes=classes.of("known"),
         aliases=classes.aliases,
         synsets=classes.synsets if isinstance(classes.synsets, str) else "",
         pools=tuple(
             OodPool(
-                name=name,
-                dataset=stated.dataset(name),
+                name=settings.pools.get(name, name),
+                dataset=(dataset := stated.dataset(name)),
                 start=name,
-                candidates=beside.get((CANDIDATES, stated.dataset(name)), name),
-                published=beside.get((START_LIST, stated.dataset(name)), ""),
+                # Where only removals count, no image is added.
+                candidates="" if name in settings.reasons else helpers.get((CANDIDATES, dataset), name),
+                published=helpers.get((START_LIST, dataset), ""),
                 rule=name not in settings.whole,
+                id_names=settings.id_names.get(name, ()),
                 remove=settings.remove.get(name, {}),
                 near=settings.near.get(name, {}),
                 distance="farther" if role == FARTHER else "far",
@@ -173,46 +187,53 @@ def pair_of_file(stated: BenchmarkFile) -> OodPair:
             if role in (NEAR_FAR, FARTHER)
         ),
     )
-    for field, expected, found in (*_problems(stated, settings, pair), *faults_of(pair)):
-        raise ProtocolError("The benchmark file is inconsistent", where=field, expected=expected, found=found[:200])
+    for field, expected, value in _problems(stated, settings, pair):
+        raise ProtocolError("The benchmark file is inconsistent", where=field, expected=expected, found=value[:200])
+    refuse_unused(stated, _UNUSED)
+    require_named(stated, "aliases", pair.id_classes)
     return pair
 
 
 def _problems(stated: BenchmarkFile, settings: NearFarParameters, pair: OodPair) -> Iterator[tuple[str, str, str]]:
-    """Yield the place of each thing that does not hold together, what is expected and what is found."""
-    classes, pools = stated.classes, [pool.name for pool in pair.pools]
+    """Yield the key of each inconsistency, the expected and the actual value."""
+    classes, pools = stated.classes, {pool.start: pool for pool in pair.pools}
     if not pair.id_classes:
         yield "[classes]", 'the ID classes, such as known = ["cat", "dog"]', "no known class"
-    for role in ("negative", "unknown", "ignored", "tasks"):
-        if getattr(classes, role):
-            yield f"[classes] {role}", "known alone: every other class is unknown", role
-    if stated.views:
-        expected = "none: id_objects in [parameters] says what objects of an ID class are"
-        yield "[views]", expected, ", ".join(stated.views)
-    if classes.synsets and not pair.synsets:
-        yield "[classes] synsets", f"the name of a map: {', '.join(DATASETS)}", "a table"
+    if classes.synsets and pair.synsets not in DATASETS:
+        yield "[classes] synsets", f"the name of a map: {', '.join(DATASETS)}", pair.synsets or "a table"
     for name in stated.sources:
         if (role := stated.role(name)) not in ROLES:
             yield f"[sources] {name}", f"as = one of {', '.join(map(quoted, ROLES))}", f"as {role}"
-        elif name in pools and not _NAME.fullmatch(name):
+        elif name in pools and not _NAME.fullmatch(pools[name].name):
             yield f"[sources] {name}", f"{_NAMES_OF_POOLS}: decisions name the source by it", name
     if not pools:
-        found = ", ".join(f"{name} as {stated.role(name)}" for name in stated.sources)
-        yield "[sources]", f'a table with as = "{NEAR_FAR}" or as = "{FARTHER}"', found
+        roles = ", ".join(f"{name} as {stated.role(name)}" for name in stated.sources)
+        yield "[sources]", f'a table with as = "{NEAR_FAR}" or as = "{FARTHER}"', roles
+    datasets = [pool.dataset for pool in pair.pools]
     for name in (name for name in stated.sources if name not in pools):
-        if [pool.dataset for pool in pair.pools].count(dataset := stated.dataset(name)) != 1:
+        if datasets.count(dataset := stated.dataset(name)) != 1:
             expected = f'dataset = that of one source with as = "{NEAR_FAR}" or as = "{FARTHER}"'
             yield f"[sources] {name}", expected, dataset
-    for key in ("near", "remove", "reasons", "whole"):
+    for key in ("near", "remove", "reasons", "whole", "pools", "id_names"):
         for name in getattr(settings, key):
             if name not in pools:
                 yield f"[parameters] {key}", f"a source such as {', '.join(pools)}", _with_near(name, pools)
     for key in ("near", "remove"):
-        for pool, reasons in getattr(settings, key).items():
+        for name, reasons in getattr(settings, key).items():
             for category, reason in reasons.items():
-                if reason not in pair.id_classes:
+                if reason not in (*pair.id_classes, _VARIOUS):
                     expected = f"the ID class concerned: one of {', '.join(pair.id_classes)}"[:300]
-                    yield f"[parameters.{key}.{pool}] {category}", expected, _with_near(reason, pair.id_classes)
+                    yield f"[parameters.{key}.{name}] {category}", expected, _with_near(reason, pair.id_classes)
+    for pool in pair.pools:
+        if pool.near and not pool.has_near:
+            yield f"pool {pool.name}: near", "none in a pool that is farther as a whole", next(iter(pool.near))
+    names = [*pair.id_classes, *(alias for several in pair.aliases.values() for alias in several)]
+    for field, values in {"aliases": names, "pools": [pool.name for pool in pair.pools]}.items():
+        yield from ((field, "each once", f"{name} twice") for name, n in Counter(values).items() if n > 1)
+    names += [name for pool in pair.pools for name in (*pool.id_names, *pool.remove, *pool.near)]
+    for name in names:
+        if not 0 < len(name) <= 200 or not name.isprintable() or name != name.strip():
+            yield "names", "printable names of 1 to 200 characters without outer blanks", name
 
 
 def _with_near(name: str, names: Collection[str]) -> str:
@@ -228,7 +249,7 @@ def _require_categories(pair: OodPair, pool: OodPool, source: Source) -> None:
             if category not in there:
                 raise ProtocolError(
                     "A source has no such category",
-                    where=f"[parameters.{key}.{pool.name}] {category[:80]}",
+                    where=f"[parameters.{key}.{pool.start}] {category[:80]}",
                     expected=f"one of {', '.join(there)}"[:300],
                     found=_with_near(category, there),
                 )
@@ -239,7 +260,7 @@ def _require_categories(pair: OodPair, pool: OodPool, source: Source) -> None:
         if owner and category not in ids and category not in listed_names and pool.rule:
             raise ProtocolError(
                 "A source spells an ID class in another way, and its images would be out of distribution",
-                where=f"source {pool.name}: category {category}",
+                where=f"source {pool.start}: category {category}",
                 expected="each ID class under one of its names",
                 found=f"{category!r} beside {owner!r}",
                 hint=f"[classes.aliases] {quoted_key(owner)} = [{quoted(category)}]",
@@ -250,7 +271,7 @@ def _require_images(split: Splits) -> None:
     """Raise `ProtocolError` for a split that cannot be made, or that has no image."""
     pool = split.pool
     if split.missing:
-        raise ProtocolError("A split cannot be made", where=f"source {pool.name}", found=split.missing)
+        raise ProtocolError("A split cannot be made", where=f"source {pool.start}", found=split.missing)
     for part in pool.parts:
         if split.missing_of(part):
             raise ProtocolError(
@@ -260,14 +281,14 @@ def _require_images(split: Splits) -> None:
                 found=f"{len(split.added[part])} added images",
             )
         if not split.images(part):
-            ways = f"categories in [parameters.near.{pool.name}], decisions, or as = {quoted(FARTHER)}"
+            ways = f"categories in [parameters.near.{pool.start}], decisions, or as = {quoted(FARTHER)}"
             counts = {name: len(split.images(name)) for name in pool.parts} | {"removed": len(split.outcome.removed)}
             raise ProtocolError(
                 f"No image is {part.rpartition('-')[2]}",
-                where=f"source {pool.name}",
+                where=f"source {pool.start}",
                 expected=f"an image in each of {', '.join(pool.parts)}",
                 found=", ".join(f"{name} {n}" for name, n in counts.items()),
-                hint=ways if part == pool.near_part else f"fewer categories in near and remove of {pool.name}",
+                hint=ways if part == pool.near_part else f"fewer categories in near and remove of {pool.start}",
             )
 
 
@@ -301,17 +322,15 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         raise UsageError(
             "Decisions cannot name the source", expected=f"{_NAMES_OF_POOLS}: --source zoo=PATH", found=strange[0]
         )
-    aliases: dict[str, list[str]] = {}
+    aliases: dict[str, str] = {}
     tables: list[str] = []
     roles = {}
     for name, source in others.items():
         source.require_objects("A start list")
-        found = object_counts({name: source})
-        kin = class_kin([label for label, (n, _) in found.items() if n], known, datasets=DATASETS)
-        renamed = other_names(known, [*found], kin)
-        for alias, owner in renamed.items():
-            if alias not in aliases.setdefault(owner, []):
-                aliases[owner].append(alias)
+        counted = object_counts({name: source})
+        kin = class_kin([label for label, (n, _) in counted.items() if n], known, datasets=DATASETS)
+        renamed = other_names(known, [*counted], kin)
+        aliases |= renamed
         remove = {label: kin.relatives[label] for label in kin.of("below", "above") if label not in renamed}
         near = _similar(kin, {*remove, *renamed, *known})
         for label in (*renamed, *remove, *near):
@@ -332,11 +351,11 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
             f"remove.{quoted_key(name)}",
             "Categories whose images are removed: they show an ID class, or may show one.",
             {label: (its.known[0], words[its.relation]) for label, its in remove.items()},
-            found,
+            counted,
         )
         title = f"Categories whose images are near: Wu-Palmer similarity {NEAR_WUP} or more in WordNet."
         near_rows = {label: (owner, f"{score:.2f} similar to") for label, (owner, score) in near.items()}
-        tables += _table(f"near.{quoted_key(name)}", title, near_rows, found)
+        tables += _table(f"near.{quoted_key(name)}", title, near_rows, counted)
         if kin.unknown.absent:
             tables += ["", f"# Not judged in {name}, since WordNet does not say what they are:"]
             tables += [f"#   {quoted(label)}: {why}" for label, why in kin.unknown.absent.items()]
@@ -351,9 +370,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         "[classes]",
         "# In-distribution classes: those that your detector knows.",
         *listed("known", known, remarks),
-        "# Other names of a class in the sources.",
-        "[classes.aliases]",
-        *(f"{quoted_key(name)} = [{', '.join(map(quoted, several))}]" for name, several in aliases.items()),
+        *alias_lines(by_class(aliases)),
         "",
         "[parameters]",
         "# Objects of an ID class that a split still has: unknown, or ignore.",

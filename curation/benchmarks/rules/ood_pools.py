@@ -1,97 +1,75 @@
-"""ID classes and the pools of images that are to be out of distribution for them; recorded decisions on these.
+"""Pools of images that are out of distribution for some ID classes, and their near, far and farther splits.
 
-Recorded decisions are one parameter of a manifest: which image, which decision, for which reason; no more.
-`id_class_overlaps` says which ID classes are called near, or annotated in an OOD split. `replay` applies decisions to a
-start list in the order of the code of FindMeIfYouCan, as pure algebra of sets: the automatic stage with its overrides
-(``get_images_to_near_and_remove``), the first manual stage (``remove_and_split_manual_inspection``), then the accepted
-candidates. The order of decisions inside a stage, and repeats, change nothing.
+A start list of images without an ID class; the automatic stage, which removes images by category and calls others near;
+then recorded decisions (`curation.benchmarks.rules.replay`). What is not near is far.
 """
 
 from __future__ import annotations
 
-import json
-import re
-import shlex
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Literal
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
 import msgspec
-from msgspec import Meta
+import numpy as np
 
-from curation.core.errors import CurationError, DecisionConflictError, DecisionError, ProtocolError
-from curation.core.wording import examples
-from curation.manifest.header import DIGEST, NAME
-from curation.review.decisions.application import Ineffective
-from curation.review.decisions.decision import Action, Decision, Stage, check_decision
-from curation.review.decisions.files import read_decisions
-from curation.review.decisions.resolution import recorded_form, resolve
+from curation.benchmarks.benchmark import fact
+from curation.benchmarks.parts import Part, Selection, images_with, make_part
+from curation.benchmarks.rules.benchmark_file import entries_by_role
+from curation.benchmarks.rules.replay import Replayed, contradictions, decisions_in, is_pinned_only, replay
+from curation.core.errors import ProtocolError
+from curation.manifest.header import ClassEntry, LabelView, PartEntry, Treatment
+from curation.review.decisions.decision import Decision
 from curation.signals.hierarchy import open_wordnet
 from curation.signals.hierarchy.class_lists import DATASETS, synset_map
 from curation.signals.hierarchy.hierarchy import descendants
-from curation.sources.datasets import family, namespace_of
-from curation.sources.source_specs import SourceSlot
+from curation.sources.datasets import COCO_CATEGORIES, family
+from curation.sources.source import Source
 
-_MOST = 10_000_000
-_Slot = Annotated[str, Meta(pattern=r"^([a-z0-9][a-z0-9_.-]{0,31})?\Z")]
-_COCO_PARTS = {"coco-val2017": "val2017", "coco-train2017": "train2017"}
-
-
-class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which categories the authors looked for among the candidates, by their number of annotations (recorded only).
-
-    Attributes
-    ----------
-    more_than : int
-    less_than : int or None
-        None for no upper bound.
-    """
-
-    more_than: Annotated[int, Meta(ge=0, le=_MOST)]
-    less_than: Annotated[int, Meta(ge=0, le=_MOST)] | None = None
+_WORDS = fact("curation.benchmarks.findmeifyoucan", "words", dict[str, str])
+_NOTHING = Replayed((), (), (), (), ())
+_SHOWN = 3
+Ids = tuple[str, ...]
+Start = Literal["published", "rule", "own"]
+"""Where splits start: the published list, all images that the rule lets in, or, for a user's pool, its list if any."""
 
 
-class OodPool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One OOD source of a pair, from which a near and a far split come.
+class OodPool(msgspec.Struct, frozen=True, kw_only=True):
+    """One OOD source, from which a near and a far split come. The order of the fields is part of a paper's digest.
 
     Attributes
     ----------
     name : str
         What decisions call it (`dataset`), and the first word of its parts: ``coco-near``, ``coco-far``.
     dataset : str
-        Of its images; gives the namespace of their ids.
+        Of its images.
     start, candidates, published : str
-        Names of the sources: images to start from, images to add from (``""`` for none; may be the former), and the
-        published list of start images.
+        Names of the sources: images to start from, images that decisions may add (``""`` for none; may be the former),
+        and the list of start images (``""`` for none).
     rule : bool
         Whether an image may start only if it has no annotation of an ID class (crowd included).
     id_names : tuple of str
-        Names of ID classes in this source, for the rule and for candidates; empty for all names and aliases of the
-        pair's classes.
+        Names of ID classes in this source; empty for all names and aliases of the classes.
     remove, near : dict of str to str
         Categories whose images are removed, or near, each with the reason: the ID class concerned. Removal wins.
     distance : {"far", "farther"}
         What the rest is called.
     reasons : tuple of str
-        Where given, only removals of the manual stage for one of these reasons count among the decisions.
-    wanted_near, wanted_far : Wanted or None
+        If not empty, only removals of the manual stage for one of these reasons count among the decisions.
     """
 
-    name: Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_]{0,31}\Z")]
+    name: str
     dataset: str
-    start: _Slot = ""
-    candidates: _Slot = ""
-    published: _Slot = ""
+    start: str
+    candidates: str
+    published: str = ""
     rule: bool = True
     id_names: tuple[str, ...] = ()
     remove: dict[str, str] = {}
     near: dict[str, str] = {}
     distance: Literal["far", "farther"] = "far"
     reasons: tuple[str, ...] = ()
-    wanted_near: Wanted | None = None
-    wanted_far: Wanted | None = None
 
     @property
     def near_part(self) -> str:
@@ -105,7 +83,7 @@ class OodPool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def has_near(self) -> bool:
-        """Whether there is a near split; of a pool that is farther as a whole there is none."""
+        """Whether there is a near split; a pool that is farther as a whole has none."""
         return self.distance != "farther"
 
     @property
@@ -113,26 +91,36 @@ class OodPool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """Names of the splits."""
         return (self.near_part, self.far_part) if self.has_near else (self.far_part,)
 
+    def concerns(self, decision: Decision) -> bool:
+        """Return whether a decision is on this pool, or on one of its splits."""
+        return decision.dataset in (self.name, *self.parts)
 
-class OodPair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    def counts(self, decision: Decision) -> bool:
+        """Return whether the pool takes a decision on it into account."""
+        is_removal = (decision.stage, decision.action) == ("manual", "remove")
+        return not self.reasons or (is_removal and decision.reason in self.reasons)
+
+
+class OodPair(msgspec.Struct, frozen=True, kw_only=True):
     """The ID classes of a detector, and the pools that are to be out of distribution for it.
 
     Attributes
     ----------
-    name, title : str
+    name : str
         Of the manifest.
     id_classes : tuple of str
         In the order of their index.
+    pools : tuple of OodPool
+    title : str
     aliases : dict of str to tuple of str
         Other names of a class in the annotation files.
     synsets : str
-        Synset map that knows the names of the ID classes (``voc``, ``coco``, ``openimages``), for overlap by hierarchy.
-    pools : tuple of Pool
+        Synset map that has the names of the ID classes (``voc``, ``coco``, ``openimages``), for overlap by hierarchy.
     """
 
-    name: Annotated[str, Meta(pattern=rf"^{NAME}\Z", max_length=100)]
-    id_classes: Annotated[tuple[str, ...], Meta(min_length=1)]
-    pools: Annotated[tuple[OodPool, ...], Meta(min_length=1)]
+    name: str
+    id_classes: tuple[str, ...]
+    pools: tuple[OodPool, ...]
     title: str = ""
     aliases: dict[str, tuple[str, ...]] = {}
     synsets: str = ""
@@ -146,45 +134,297 @@ class OodPair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """Return the names that mean an ID class in a pool."""
         return pool.id_names or tuple(self.names())
 
-    def slots(self) -> tuple[SourceSlot, ...]:
-        """Return the sources that a build may read; those of several pools once."""
-        slots: dict[str, SourceSlot] = {}
-        for pool in self.pools:
-            for name, meaning in (
-                (pool.start, f"images that {pool.name} starts from: COCO JSON or a root"),
-                (pool.candidates, f"images that {pool.name} may gain by decision"),
-                (pool.published, f"published start list of {pool.name}: ids, one a line, or the authors' JSON"),
-            ):
-                part = name if name == pool.published else _COCO_PARTS.get(name, "")
-                if name:
-                    slots.setdefault(name, SourceSlot(name, pool.dataset, part, False, meaning))
-        return tuple(slots.values())
+
+@dataclass(frozen=True, slots=True)
+class Splits:
+    """One pool with its splits.
+
+    Attributes
+    ----------
+    pool : OodPool
+    sources : mapping of str to Source
+        Those that are available, by name.
+    decisions : tuple of Decision
+        Those that the pool takes into account.
+    rule : tuple of str or None
+        What the start rule lets in; None without a rule or a source.
+    start : tuple of str or None
+        The start list; None where it is unavailable.
+    outcome : Replayed
+        Empty where the splits cannot be made.
+    missing : str
+        Why the splits cannot be made, ``""`` where they can.
+    """
+
+    pool: OodPool
+    sources: Mapping[str, Source]
+    decisions: tuple[Decision, ...]
+    rule: Ids | None
+    start: Ids | None
+    outcome: Replayed = _NOTHING
+    missing: str = ""
+
+    @property
+    def retained(self) -> dict[str, Ids]:
+        """Start images by split."""
+        return self._by_part(self.outcome.near, self.outcome.far)
+
+    @property
+    def added(self) -> dict[str, Ids]:
+        """Accepted candidates by split."""
+        return self._by_part(self.outcome.added_near, self.outcome.added_far)
+
+    def images(self, part: str) -> Ids:
+        """Return the ids of a split, sorted."""
+        return tuple(sorted({*self.retained[part], *self.added[part]}))
+
+    def missing_of(self, part: str) -> str:
+        """Return why a split cannot be made, ``""`` where it can."""
+        candidate = self.pool.candidates
+        if not self.missing and self.added[part] and candidate not in self.sources:
+            return f"needs --source {candidate}=PATH, from which images were added"
+        return self.missing
+
+    def selections(self, part: str) -> list[Selection]:
+        """Return where the images of a split lie."""
+        start, candidate = self.pool.start, self.pool.candidates
+        if candidate == start:
+            return [locate(self.sources, start, self.images(part), part)]
+        added = sorted(set(self.added[part]) - set(self.retained[part]))
+        start_images = locate(self.sources, start, self.retained[part], part)
+        return [start_images, locate(self.sources, candidate, added, part)] if added else [start_images]
+
+    def constraints(self, part: str) -> tuple[set[str], set[str]]:
+        """Return the images that a split must contain by the decisions, and those that it must not.
+
+        Near must contain what was added as near or kept as near; no split what was removed automatically or moved to
+        the other one; far nothing that was removed by hand, which does not touch near.
+        """
+
+        def of(*kinds: tuple[str, str]) -> set[str]:
+            return {decision.image_id for decision in self.decisions if (decision.stage, decision.action) in kinds}
+
+        removed, kept_near = ("auto_override", "remove"), ("auto_override", "keep_near")
+        if part == self.pool.near_part:
+            return of(("candidate", "add_near"), kept_near), of(removed, ("manual", "to_far"))
+        return of(("candidate", "add_far")), of(removed, kept_near, ("manual", "remove"), ("manual", "to_near"))
+
+    def _by_part(self, near: Ids, far: Ids) -> dict[str, Ids]:
+        if self.pool.has_near:
+            return {self.pool.near_part: near, self.pool.far_part: far}
+        return {self.pool.far_part: tuple(sorted({*near, *far}))}
 
 
-def faults_of(pair: OodPair) -> Iterator[tuple[str, str, str]]:
-    """Yield field, expectation and value of whatever in a declaration does not hold together."""
-    for name in sorted(set(pair.aliases) - set(pair.id_classes)):
-        yield "aliases", "names of ID classes", name
-    if pair.synsets and pair.synsets not in DATASETS:
-        yield "synsets", ", ".join(DATASETS), pair.synsets
-    names = [*pair.id_classes, *(alias for several in pair.aliases.values() for alias in several)]
-    listed = {"id_classes": pair.id_classes, "aliases": names, "pools: name": [pool.name for pool in pair.pools]}
-    for field, values in listed.items():
-        yield from ((field, "each once", f"{name} twice") for name, n in Counter(values).items() if n > 1)
+class PairLists(NamedTuple):
+    """The splits of the pools of a pair, with what a manifest says of them."""
+
+    splits: list[Splits]
+    classes: tuple[ClassEntry, ...]
+    parts: list[Part | PartEntry]
+    notes: tuple[str, ...]
+
+
+def pair_lists(
+    pair: OodPair, sources: Mapping[str, Source], *, decisions: str, start: Start, id_objects: str
+) -> PairLists:
+    """Return the splits of every pool of a pair, as far as its sources are available, as parts of a manifest.
+
+    Parameters
+    ----------
+    decisions : str
+        As `curation.benchmarks.rules.replay.read_recorded` returns them.
+    id_objects : {"unknown", "ignore"}
+        What objects of an ID class are that a split still has.
+
+    Raises
+    ------
+    ProtocolError
+        A start list has images that the rule refuses, or that the source lacks; a decision keeps as near what is not in
+        the start list.
+    PresenceOnlyError
+        The source of the start list has no boxes.
+    """
+    splits = [split_pool(pair, pool, sources, decisions, start) for pool in pair.pools]
+    classes = _classes(pair, sources)
+    parts = [part for split in splits for part in _parts(split, classes, start, id_objects)]
+    return PairLists(splits, classes, parts, tuple(_notes(pair, splits, decisions)))
+
+
+def split_pool(pair: OodPair, pool: OodPool, sources: Mapping[str, Source], decisions: str, start: Start) -> Splits:
+    """Return the splits of one pool (see `pair_lists`)."""
+    on_pool = (decision for decision in decisions_in(decisions) if pool.concerns(decision))
+    by_rule, start_list, missing = _start(pair, pool, sources, start)
+    splits = Splits(pool, sources, tuple(filter(pool.counts, on_pool)), by_rule, start_list, missing=missing)
+    if start_list is None:
+        return splits
+    if is_pinned_only(decisions):
+        return replace(splits, missing="needs --decisions FILE: the manifest pins their digest")
+    source = sources[pool.start]
+    outcome = replay(
+        start_list,
+        remove=set(source.image_ids[images_with(source, pool.remove)].tolist()).intersection(start_list),
+        near=set(source.image_ids[images_with(source, pool.near)].tolist()).intersection(start_list),
+        decisions=splits.decisions,
+        where=f"pool {pool.name}",
+    )
+    return replace(splits, outcome=outcome)
+
+
+def _start(
+    pair: OodPair, pool: OodPool, sources: Mapping[str, Source], start: Start
+) -> tuple[Ids | None, Ids | None, str]:
+    """Return what the rule lets in, the start list, and why there is none."""
+    source = sources.get(pool.start)
+    if source is None:
+        return None, None, f"needs --source {pool.start}=PATH"
+    # A table of image and class misses classes, and would let images in. An image without annotation is kept (VOS,
+    # process_coco_ood.py).
+    source.require_objects("A start list")
+    by_rule = tuple(source.image_ids[~images_with(source, pair.id_names(pool))].tolist()) if pool.rule else None
+    if pool.published in sources and start == "rule":
+        raise ProtocolError(
+            "A published start list is given and not asked for",
+            where=f"--source {pool.published}",
+            found="--set start=rule",
+            hint="--set start=published",
+        )
+    if pool.published in sources:
+        return by_rule, _listed(pool, sources, by_rule, is_own=start == "own"), ""
+    if by_rule is not None and start != "published":
+        return by_rule, by_rule, ""
+    if start == "own":
+        return None, tuple(source.image_ids.tolist()), ""
+    no_rule = "" if pool.rule else ", for which there is no rule"
+    return by_rule, None, f"needs --source {pool.published}=LIST, the published start list{no_rule}"
+
+
+def _listed(pool: OodPool, sources: Mapping[str, Source], by_rule: Ids | None, *, is_own: bool) -> Ids:
+    listed = tuple(sources[pool.published].image_ids.tolist())
+    locate(sources, pool.start, listed, f"the list {pool.published}")
+    outside = sorted(set(listed) - set(by_rule)) if by_rule is not None else []
+    if outside:
+        raise ProtocolError(
+            f"The {'' if is_own else 'published '}start list has images that the start rule refuses",
+            where=f"--source {pool.published}",
+            expected=f"a subset of the {len(by_rule or ())} images without an ID class",
+            found=f"{len(outside)} others, the first {', '.join(outside[:3])}",
+            hint=f'whole = ["{pool.start}"] in [parameters] starts from any image'
+            if is_own
+            else "is it the list of the other ID set (VOC, BDD100k)?",
+        )
+    return listed
+
+
+def locate(sources: Mapping[str, Source], slot: str, ids: Sequence[str], subject: str) -> Selection:
+    """Return where some images lie in a source; one that the source lacks is a `ProtocolError`."""
+    source, requested = sources[slot], set(ids)
+    # Open Images has 1.7 million images: only those asked for become keys.
+    positions = {image: position for position, image in enumerate(source.image_ids.tolist()) if image in requested}
+    if absent := [image for image in ids if image not in positions]:
+        raise ProtocolError(
+            f"{len(absent)} of the {len(ids)} images of {subject} are not in the source",
+            where=f"--source {slot}: {source.files[0].name if source.files else source.dataset}",
+            expected="every one of them",
+            found=", ".join(absent[:3]),
+            hint="give the annotations of the whole part of the data set that the list was made from",
+        )
+    return Selection(slot, source, np.array([positions[image] for image in ids], np.int64))
+
+
+def _classes(pair: OodPair, sources: Mapping[str, Source]) -> tuple[ClassEntry, ...]:
+    """Return the ID classes, then every other category of the sources (of COCO always), unknown."""
+    others: dict[str, None] = {}
     for pool in pair.pools:
-        names += [
-            *pool.id_names,
-            *(name for pairs in (pool.remove, pool.near) for pair in pairs.items() for name in pair),
-        ]
-        if not pool.has_near and (pool.near or pool.wanted_near):
-            yield f"pool {pool.name}: near", "none in a pool that is farther as a whole", next(iter(pool.near), "")
-        try:
-            namespace_of(pool.dataset)
-        except CurationError:
-            yield f"pool {pool.name}: dataset", "a lower-case word such as openimages", pool.dataset
-    for name in names:
-        if not 0 < len(name) <= 200 or not name.isprintable() or name != name.strip():
-            yield "names", "printable names of 1 to 200 characters without outer blanks", name
+        if family(pool.dataset) == "coco":
+            others |= dict.fromkeys(name for _, name, _ in COCO_CATEGORIES)
+        for slot in (pool.start, pool.candidates):
+            if slot in sources:
+                others |= dict.fromkeys(sources[slot].categories.names)
+    id_names = pair.names()
+    unknown = [name for name in others if name not in id_names]
+    return entries_by_role({"known": pair.id_classes, "unknown": unknown}, pair.aliases)
+
+
+def _parts(split: Splits, classes: Sequence[ClassEntry], start: Start, id_objects: str) -> Iterator[Part | PartEntry]:
+    """Yield the lists of a pool; an unavailable list has no images and no digest."""
+    pool = split.pool
+    # Every annotation is an unknown object, crowd and group boxes included.
+    left_over: Treatment = "ignore" if id_objects == "ignore" else "rename:unknown"
+    view = LabelView(known=left_over, unknown="rename:unknown", crowd="keep", difficult="keep")
+    words = {"start": pool.start, "published": pool.published, "near": ", ".join(pool.near) or "none"}
+
+    def part(name: str, kind: str, selected: list[Selection] | None, subset_of: str = "") -> Part | PartEntry:
+        rule = _WORDS[kind].format(**words)
+        if selected is not None:
+            return make_part(name, "test", selected, classes, view=view, rule=rule, subset_of=subset_of)
+        slots = dict.fromkeys(slot for slot in (pool.start, pool.candidates) if slot)
+        return PartEntry(name=name, role="test", sources=tuple(slots), selection=rule, view=view, subset_of=subset_of)
+
+    def located(ids: Ids | None) -> list[Selection] | None:
+        return None if ids is None else [locate(split.sources, pool.start, ids, f"pool {pool.name}")]
+
+    rule_part = f"{pool.name}-rule" if pool.rule else ""
+    if rule_part:
+        yield part(rule_part, "rule", located(split.rule))
+    is_published = start == "published" and (split.start is not None or split.rule is not None)
+    if is_published or (start == "own" and pool.published in split.sources):
+        kind = "start" if is_published else "user_start"
+        yield part(f"{pool.name}-start", kind, located(split.start), rule_part)
+    for name in pool.parts:
+        kind = "near" if name == pool.near_part else pool.distance
+        yield part(name, kind, None if split.missing_of(name) else split.selections(name))
+
+
+def _notes(pair: OodPair, splits: Sequence[Splits], decisions: str) -> Iterator[str]:
+    """Yield what a reader must know: overlaps with ID classes, what has no effect, shared images."""
+    if not decisions:
+        yield "No decisions were given: near and far are what the category lists say, a proposal and no judgement."
+    elif is_pinned_only(decisions):
+        yield "The decisions are named by their digest: `curation build` completes the splits with --decisions FILE."
+    for pool in pair.pools:
+        for overlap in id_class_overlaps(pair, pool, "near list", dict.fromkeys(pool.near, 0)):
+            yield f"Overlap: {overlap}"
+    recorded = decisions_in(decisions)
+    for split in splits:
+        pool = split.pool
+        yield from (f"Overlap: {overlap}" for overlap in _annotated(pair, split))
+        yield from (f"{pool.name}: {note}" for note in split.outcome.notes)
+        for key in () if split.missing else ("remove", "near", "id_names"):
+            there = split.sources[pool.start].categories.names
+            if absent := [name for name in getattr(pool, key) if name not in there]:
+                # A note of the manifest: other words are another digest.
+                remark = f"{key} names what is no category of the source, without effect"
+                yield f"{pool.name}: {remark}: {', '.join(absent)}."
+        if pool.has_near and (shared := split.outcome.shared):
+            yield f"{pool.name}: near and far share {len(shared)} images, by decision: {', '.join(shared[:5])}."
+        if n_disregarded := sum(map(pool.concerns, recorded)) - len(split.decisions):
+            yield (
+                f"{pool.name}: {n_disregarded} decisions do not count: of this pool only manual removals for the "
+                f"reason {' or '.join(map(repr, pool.reasons))} do."
+            )
+    if differing := contradictions(decisions):
+        more = f"; and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
+        yield (
+            f"Verdicts contradict each other on {len(differing)} images, and all are replayed, in the order of the "
+            f"steps: {'; '.join(differing[:_SHOWN])}{more}."
+        )
+    unmatched = Counter(row.dataset for row in recorded if not any(split.pool.concerns(row) for split in splits))
+    if unmatched:
+        listed = ", ".join(f"{n} of {name!r}" for name, n in sorted(unmatched.items()))
+        yield f"Decisions on no pool of this manifest: {listed}."
+
+
+def _annotated(pair: OodPair, split: Splits) -> Iterator[str]:
+    """Yield the overlaps in the annotations of the splits that are available."""
+    for part in split.pool.parts:
+        counts: Counter[str] = Counter()
+        for selection in () if split.missing_of(part) else split.selections(part):
+            chosen, categories = np.zeros(len(selection.source.images), np.bool_), selection.source.categories
+            chosen[selection.positions] = True
+            image, category = selection.source.class_pairs()
+            used = np.bincount(category[chosen[image]], minlength=len(categories)).tolist()
+            counts.update(dict(zip(categories.names, used, strict=True)))
+        yield from id_class_overlaps(pair, split.pool, part, +counts)
 
 
 def id_class_of(pair: OodPair, pool: OodPool, categories: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -237,237 +477,3 @@ def _kinds(pair: OodPair, pool: OodPool) -> dict[str, tuple[str, str]]:
             if synset in below:
                 kinds.setdefault(category, ("is a kind of", name))
     return kinds
-
-
-_RESOLVE = "curation review summary {} --rule {} --out RESOLVED.jsonl, and build with that file"
-_Group = tuple[str, str, str, str, tuple[str, ...]]
-
-
-def read_recorded(text: str, *, allow_conflicts: bool = False) -> str:
-    """Return recorded decisions in the form that a manifest holds, or ``""``, or the digest that pins them.
-
-    The form is JSON: rows ``[dataset, stage, action, reason, [image, …]]``, sorted, images sorted and once. Reviewers
-    and dates stay in the decisions file.
-
-    Parameters
-    ----------
-    text : str
-        A file (see `curation.review.decisions.files.read_decisions`), the form itself, or ``sha256:…`` of it, with
-        which a declared manifest says which decisions complete it.
-    allow_conflicts : bool
-        Take all verdicts of a file that contradict each other, as the authors' code does. Those of the authors' own
-        format are always taken, and reported (`contradictions`): their published lists contradict each other once.
-
-    Raises
-    ------
-    MissingFileError
-        No such file.
-    DecisionError, DecisionConflictError, ProtocolError
-        It holds no decisions, its last line is cut off, or verdicts contradict each other and may not.
-    """
-    if not text or re.fullmatch(DIGEST, text):
-        return text
-    if text.startswith("["):
-        return recorded_form(_parsed(text))
-    file = read_decisions(Path(text))
-    if file.torn:
-        raise DecisionError(
-            "The last line of the decisions is cut off",
-            where=file.name,
-            found=ascii(file.torn),
-            hint=_RESOLVE.format(shlex.quote(text), "error"),
-        )
-    allowed = allow_conflicts or file.format == "selection"
-    try:
-        resolution = resolve(file.decisions, rule="error", allow_conflicts=allowed)
-    except DecisionConflictError as error:
-        mended = _RESOLVE.format(shlex.quote(text), "majority")
-        error.hint = f"{mended}; or curation build … --on-error conflicts=keep replays them all"
-        raise
-    return recorded_form(resolution.decisions)
-
-
-def read_decisions_file(path: Path, allow_conflicts: bool) -> tuple[str, tuple[str, ...]]:
-    """Return a file's decisions as `read_recorded` does, and what `contradictions` tells of them."""
-    # A name such as sha256:… or [] would be taken for the decisions themselves.
-    text = read_recorded(str(path.absolute()), allow_conflicts=allow_conflicts)
-    return text, contradictions(text)
-
-
-def contradictions(text: str) -> tuple[str, ...]:
-    """Return in words the images on which decisions of one stage differ, in the form of `recorded_form`."""
-    return tuple(
-        f"{case.image_id} ({case.dataset}, {case.stage}): {' and '.join(action for action, _ in case.votes)}"
-        for case in resolve(_recorded(text), allow_conflicts=True).conflicts
-    )
-
-
-def is_pinned_only(text: str) -> bool:
-    """Return whether decisions are named by their digest and not available."""
-    return bool(re.fullmatch(DIGEST, text))
-
-
-def decisions_of(text: str, pool: OodPool) -> tuple[Decision, ...]:
-    """Return the decisions on a pool, or on one of its splits, that the pool takes into account."""
-    return tuple(decision for decision in _recorded(text) if is_on(decision, pool) and is_counted(decision, pool))
-
-
-def disregarded(text: str, pool: OodPool) -> int:
-    """Return the number of decisions on a pool that it does not take into account."""
-    return sum(is_on(decision, pool) and not is_counted(decision, pool) for decision in _recorded(text))
-
-
-def unmatched_datasets(text: str, pools: Sequence[OodPool]) -> dict[str, int]:
-    """Return the number of decisions by data set that are on none of some pools."""
-    unmatched = (decision.dataset for decision in _recorded(text) if not any(is_on(decision, pool) for pool in pools))
-    return dict(sorted(Counter(unmatched).items()))
-
-
-def is_on(decision: Decision, pool: OodPool) -> bool:
-    """Return whether a decision is on a pool, or on one of its splits."""
-    return decision.dataset in (pool.name, *pool.parts)
-
-
-def is_counted(decision: Decision, pool: OodPool) -> bool:
-    """Return whether a pool takes a decision on it into account."""
-    is_removal = (decision.stage, decision.action) == ("manual", "remove")
-    return not pool.reasons or (is_removal and decision.reason in pool.reasons)
-
-
-def _recorded(text: str) -> list[Decision]:
-    return _parsed(text) if text and not is_pinned_only(text) else []
-
-
-def _parsed(text: str) -> list[Decision]:
-    try:
-        groups = msgspec.convert(json.loads(text), type=tuple[_Group, ...])
-        decisions = [
-            msgspec.convert(
-                {"image_id": image, "dataset": dataset, "stage": stage, "action": action, "reason": reason},
-                type=Decision,
-            )
-            for dataset, stage, action, reason, images in groups
-            for image in images
-        ]
-    except (ValueError, RecursionError) as error:
-        raise ProtocolError(
-            "The decisions are not in the form that a manifest holds",
-            where="--set decisions",
-            expected="[[dataset, stage, action, reason, [image, …]], …]",
-            found=str(error)[:200],
-            hint="--decisions FILE reads a file",
-        ) from None
-    for decision in decisions:
-        check_decision(decision, where="--set decisions")
-    return decisions
-
-
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """What a start list becomes. All ids are sorted.
-
-    Attributes
-    ----------
-    near, far : tuple of str
-        Start images by split, those added not among them.
-    removed : tuple of str
-        Start images that are in neither.
-    added_near, added_far : tuple of str
-        Accepted candidates, also those that stand in the start list.
-    ineffective : tuple of Ineffective
-        Decisions that found no image to act on, or that another overrides.
-    shared : tuple of str
-        Images that end in near and in far.
-    """
-
-    near: tuple[str, ...]
-    far: tuple[str, ...]
-    removed: tuple[str, ...]
-    added_near: tuple[str, ...]
-    added_far: tuple[str, ...]
-    ineffective: tuple[Ineffective, ...] = ()
-    shared: tuple[str, ...] = ()
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Return `ineffective` in words."""
-        return tuple(row.text() for row in self.ineffective)
-
-
-def replay(
-    start: Iterable[str],
-    *,
-    remove: Collection[str],
-    near: Collection[str],
-    decisions: Iterable[Decision],
-    where: str = "",
-) -> Replayed:
-    """Return the near and the far split of a start list after the automatic stage and all decisions.
-
-    Parameters
-    ----------
-    start : iterable of str
-        Ids of the start list B.
-    remove, near : collection of str
-        Images of B that show a category to remove, and one that is near; removal wins.
-    decisions : iterable of Decision
-        Those that speak of this list, resolved (`curation.review.decisions.resolution.resolve`).
-    where : str
-        What is replayed, for messages.
-
-    Notes
-    -----
-    With the recorded sets of `auto_override`, R = (remove ∪ removed) − kept near and
-    N = ((near ∪ kept near) − removed) − R; then far = B − R − N. Of the manual stage, removals act on far alone, then
-    far images move to near, then near images to far.
-
-    Raises
-    ------
-    DecisionError
-        An image that is to be near is not in the start list (a ``KeyError`` in the authors' code).
-    """
-    listed = set(start)
-    asked: dict[tuple[Stage, Action], set[str]] = defaultdict(set)
-    for row in decisions:
-        asked[row.stage, row.action].add(row.image_id)
-    found: list[Ineffective] = []
-
-    def tell(stage: Stage, action: Action, why: str, images: Collection[str]) -> None:
-        if images:
-            found.append(Ineffective(stage, action, why, tuple(sorted(images))))
-
-    kept, dropped = asked["auto_override", "keep_near"], asked["auto_override", "remove"]
-    removed = (set(remove) | dropped) - kept
-    is_near = ((set(near) | kept) - dropped) - removed
-    if outside := is_near - listed:
-        raise DecisionError(
-            "Images that are to be near are not in the start list",
-            where=where,
-            expected="every image of keep_near among those that the start rule and list let in",
-            found=f"{len(outside)}: {examples(sorted(outside))}",
-            hint="is it the start list that the decisions were made on?",
-        )
-    tell("auto_override", "remove", "are not in the start list", dropped - listed)
-    tell("auto_override", "keep_near", "are also removed by an override, and stay far", kept & dropped)
-    now = {"near": is_near, "far": listed - removed - is_near, "removed": listed & removed}
-    steps: tuple[tuple[Action, str, str, str], ...] = (
-        ("remove", "far", "near", "removed"),
-        ("to_near", "far", "near", "near"),
-        ("to_far", "near", "far", "far"),
-    )
-    for action, origin, other, target in steps:
-        images = asked["manual", action]
-        tell("manual", action, f"are not in {origin} but in {other}", images & now[other])
-        tell("manual", action, "were removed before", images & now["removed"])
-        tell("manual", action, "are not in the start list", images - listed)
-        moved = images & now[origin]
-        now[origin] -= moved
-        now[target] |= moved
-    added_near, added_far = asked["candidate", "add_near"], asked["candidate", "add_far"]
-    tell("candidate", "add_near", "stand in the start list", added_near & listed)
-    tell("candidate", "add_far", "stand in the start list", added_far & listed)
-    tell("candidate", "add_near", "are added to far too", added_near & added_far)
-    shared = (now["near"] | added_near) & (now["far"] | added_far)
-    lists = (now["near"], now["far"], now["removed"], added_near, added_far)
-    near_now, far_now, removed_now, *added = (tuple(sorted(ids)) for ids in lists)
-    return Replayed(near_now, far_now, removed_now, added[0], added[1], tuple(found), tuple(sorted(shared)))

@@ -88,8 +88,10 @@ def start_benchmark(
     module = rule_module(rule)
     usual: tuple[str, ...] = module.USUAL_SOURCES
     if rule == "lists":
-        if folder is None or source:
-            raise UsageError("The rule lists begins with a folder of lists", expected="curation init lists FOLDER")
+        names = {use.partition("@")[0] or "images" for use in source} if isinstance(source, Mapping) else {"images"}
+        if folder is None or not names <= {"images"}:
+            expected = "curation init lists FOLDER, with --source images=PATH for the images"
+            raise UsageError("The rule lists begins with a folder of lists", expected=expected)
         return "\n".join(module.start_of_folder(folder, name)) + "\n"
     if folder is not None or not source:
         raise UsageError(

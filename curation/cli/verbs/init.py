@@ -45,9 +45,10 @@ def run(
         raise UsageError("A benchmark file is TOML", where=f"--out {out}", expected="a name that ends in .toml")
     write_text(out, text)
     written = tomllib.loads(text)
-    usual = rule_module(rule).USUAL_SOURCES[0]
-    data = source or folder
-    paths = {usual: data} if isinstance(data, Path) else {use or usual: path for use, path in (data or {}).items()}
+    usual = rule_module(rule).USUAL_SOURCES
+    named = {"": source} if isinstance(source, Path) else dict(source or {})
+    # Of the rule lists the folder is the first source, and the images are the other.
+    paths = ({usual[0]: folder} if folder else {}) | {use or usual[bool(folder)]: path for use, path in named.items()}
     given = {use.partition("@")[0]: f"{use}={path}" for use, path in paths.items()}
     # The lists of the rule lists are no source of images: their file does not name them.
     given = {name: text for name, text in given.items() if name in written["sources"] or folder}
