@@ -11,7 +11,7 @@ import pytest
 from curation.benchmarks.rules.ood_pools import OodPair, OodPool, id_class_of, id_class_overlaps
 from curation.benchmarks.rules.replay import decisions_in, read_recorded
 from curation.cli import main
-from curation.core.errors import DecisionConflictError, DecisionError, ProtocolError
+from curation.core.errors import CurationError, DecisionConflictError, DecisionError, ProtocolError
 from curation.review.decisions.files import write_decisions
 from curation.review.decisions.resolution import recorded_form
 from curation.sources.datasets import COCO_CATEGORIES

@@ -128,7 +128,7 @@ def test_a_start_list_narrows_and_a_rebuild_is_equal(tmp_path: Path) -> None:
     ("old", "new", "words"),
     [
         ('"near-far"', '"near-fat"', ["names no rule", 'rule = "near-far"']),
-        ("[sources]", 'extends = "findmeifyoucan"\n[sources]', ["several benchmarks", "findmeifyoucan/voc"]),
+        ("[sources]", 'extends = "findmeifyoucan"\n[sources]', ["consists of cases", "findmeifyoucan/voc"]),
         ('"mylab/pets"', '"findmeifyoucan/voc"', ["belongs to a benchmark"]),
         ('as = "farther"', 'as = "further"', ["[sources] roads", '"farther"', "as further"]),
         ('as = "near-far", ', "", ["[sources] zoo", "as zoo"]),
