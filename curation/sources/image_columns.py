@@ -19,7 +19,7 @@ from curation.sources.integrity import KIND
 from curation.sources.photos import file_names
 from curation.sources.published_list import only_list, read_published
 from curation.sources.source import Source
-from curation.sources.table import SUFFIXES, rows_by_image
+from curation.sources.table import SUFFIXES, rows_by_image, texts_of_part
 
 
 def image_paths(source: Source) -> list[str]:
@@ -75,10 +75,13 @@ def image_column(source: Source, name: str) -> list[str]:
 
 
 def _of_table(content: InputFile, source: Source, name: str) -> tuple[list[str], Sequence[str]]:
-    rows = rows_by_image(content, source.dataset, source.part)
-    columns: list[str] = rows.table.column_names
+    table = texts_of_part(content, source.part)
+    columns: list[str] = table.column_names
     if name not in columns:
         return [], columns
+    if len(table) == len(source.images):
+        return table[name].to_pylist(), columns
+    rows = rows_by_image(content, source.dataset, source.part)
     image_of, images = encoded(rows.natives)
     value_of, values = encoded(rows.table[name])
     # Images are in the order of their first rows.

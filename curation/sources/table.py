@@ -130,8 +130,7 @@ def rows_by_image(content: InputFile, dataset: str, part: str) -> ImageRows:
     """Return the rows of a part, with the native id of the image of each."""
     table = read_texts(content)
     image_column = _column(table, IMAGE_COLUMNS, "image", content.name)
-    class_column = _column(table, CLASS_COLUMNS + LIST_COLUMNS, "class", content.name)
-    numbers, total = _rows_of_part(table, part, {image_column, class_column}, content.name), len(table)
+    numbers, total = _rows_of_part(table, part, content.name), len(table)
     natives, files = _names_of_images(table[image_column], dataset)
     if len(numbers) < len(table):
         table, natives, files = (each.take(numbers) for each in (table, natives, files))
@@ -140,6 +139,12 @@ def rows_by_image(content: InputFile, dataset: str, part: str) -> ImageRows:
         if not is_native(native := natives[row].as_py()):
             check_image_name(native, rows.place(row))
     return rows
+
+
+def texts_of_part(content: InputFile, part: str) -> pyarrow.Table:
+    """Return the rows of a part as trimmed texts."""
+    table = read_texts(content)
+    return table.take(_rows_of_part(table, part, content.name))
 
 
 def read_texts(content: InputFile, error: type[CurationError] = AnnotationFormatError) -> pyarrow.Table:
@@ -225,11 +230,12 @@ def _column(table: pyarrow.Table, names: Sequence[str], kind: str, where: str) -
     )
 
 
-def _rows_of_part(table: pyarrow.Table, part: str, used_columns: set[str], where: str) -> Int64s:
+def _rows_of_part(table: pyarrow.Table, part: str, where: str) -> Int64s:
     """Return the rows of a part by the column that tells the table's parts apart; else all rows."""
     from pyarrow import compute
 
-    others = [name for name in table.column_names if name not in used_columns]
+    used = (_column(table, IMAGE_COLUMNS, "image", where), _column(table, CLASS_COLUMNS + LIST_COLUMNS, "class", where))
+    others = [name for name in table.column_names if name not in used]
     part_columns = [name for name in others if _PART_COLUMN.match(name)]
     holding = [name for name in others if part and compute.index(table[name], part).as_py() >= 0]
     # A column that is called so outranks one that holds the same word by chance.
@@ -274,8 +280,8 @@ def _names_of_images(names: Any, dataset: str) -> tuple[Any, Any]:
     last = compute.replace_substring_regex(paths, r"(?s)^.*/", "")
     stems = compute.replace_substring_regex(last, r"(?s)(.)\.[^.]*\z", r"\1")
     # Class folders number their photos alike, cat/001.jpg and dog/001.jpg: ids are then the paths, as of the folders.
-    n_stems, n_paths = (len(texts.filter(is_file).unique()) for texts in (stems, paths))
-    by_path = n_stems < n_paths and not is_known(dataset)
+    n_files = len(files := stems.filter(is_file))
+    by_path = not is_known(dataset) and (n := len(files.unique())) < n_files and n < len(paths.filter(is_file).unique())
     natives = compute.if_else(is_file, paths if by_path else stems, names).combine_chunks()
     if (namespace := namespace_of(dataset)) in ("coco", "voc2007", "voc2012"):
         texts = natives.to_pylist()

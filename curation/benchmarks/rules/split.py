@@ -16,7 +16,7 @@ from curation.benchmarks.parts import Part, Selection, hash_rank, make_part, man
 from curation.benchmarks.rules.benchmark_file import BenchmarkFile, class_entries, decimal_text, stated_in
 from curation.benchmarks.rules.class_parts import quotas
 from curation.benchmarks.rules.starting import StartOptions, beginning, quoted, source_tables
-from curation.core.columns import distinct, text_array
+from curation.core.columns import distinct, encoded, text_array
 from curation.core.errors import CurationWarning, ProtocolError, UsageError
 from curation.core.patterns import captured, matches, require_group
 from curation.core.wording import counted, examples
@@ -221,9 +221,8 @@ def units_of(ids: Sequence[str], groups: Sequence[str] | None, joined: Sequence[
     names = list(ids) if groups is None else [group or image for group, image in zip(groups, ids, strict=True)]
     if joined:
         names = _with_joined(ids, names, joined)
-    number: dict[str, int] = {}
-    of = np.fromiter((number.setdefault(name, len(number)) for name in names), np.int64, len(names))
-    return Units(list(number), of, np.bincount(of))
+    of, names = encoded(text_array(names))
+    return Units(names.to_pylist(), of, np.bincount(of))
 
 
 def _with_joined(ids: Sequence[str], names: list[str], joined: Sequence[Sequence[str]]) -> list[str]:
@@ -335,8 +334,8 @@ def _groups_in(source: Source, group: str) -> list[str] | None:
                 expected="a pattern that is found in the paths of the images",
                 found=examples(paths.slice(0, 3).to_pylist()),
             )
-    alone = [image for image, name in zip(source.image_ids.tolist(), groups, strict=True) if not name]
-    if alone:
+    if not all(groups):
+        alone = [image for image, name in zip(source.image_ids.tolist(), groups, strict=True) if not name]
         text = f"{counted(len(alone), 'image')} without a group stay alone: {examples(alone)}"
         warnings.warn(text, CurationWarning, stacklevel=2)
     return groups
