@@ -639,7 +639,9 @@ def _add_super_classes(
             members[each.role][each.position].append(name)
     if unplaced := [name for name in free if name not in node_of_class]:
         first = unplaced[0]
-        sense = next(iter(placed(open_wordnet(), [[_first_sense(first)]])[1][0].nodes), "dog.n.01")
+        # The sense that a name may mean first: sea_lion.n.01 of "Sea lion".
+        sense = f"{first.strip().lower().replace(' ', '_')}.n.01"
+        sense = next(iter(placed(open_wordnet(), [[sense]])[1][0].nodes), "dog.n.01")
         raise ProtocolError(
             "Classes without a role have no place in WordNet, so that no super-class can decide about them",
             where="[classes.synsets]",
@@ -705,16 +707,10 @@ def _node(graph: Graph, benchmark: BenchmarkFile, role: str, text: str, names: S
         ) from None
 
 
-def _first_sense(name: str) -> str:
-    """Return the name of the synset that a class name may mean first: ``sea_lion.n.01`` of ``Sea lion``."""
-    return f"{name.strip().lower().replace(' ', '_')}.n.01"
-
-
 def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     """Return the lines of a file to begin with.
 
-    Known and negative classes are the two halves of the largest super-class of WordNet that leaves others unknown;
-    where names do not resolve, halves of the classes in their order.
+    Known are the classes with training images; where no others are in the test part, the first half of them.
 
     Raises
     ------
@@ -736,9 +732,10 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     shared = {name: quotas(n[0], [*_USUAL.values()])[::2] if IMAGES in pools else n for name, n in counts.items()}
     seen = [name for name, n in shared.items() if all(n)]
     further = [name for name, n in shared.items() if IMAGES not in pools and n[-1] and not n[0]]
-    graph, nodes, synsets = _proposed_synsets(seen)
-    known, negative, note = _proposed_roles(graph, seen, nodes, further)
-    unknown = [name for name in (*seen, *further) if name not in {*known, *negative}]
+    # Where no class is in the test part alone: the first half is known, the next quarter negative, others unknown.
+    half = len(seen) if further else max(len(seen) // 2, 1)
+    quarter = (len(seen) - half) // 2
+    known, negative, unknown = seen[:half], seen[half : half + quarter], [*seen[half + quarter :], *further]
     if not known or not unknown:
         raise ProtocolError(
             "No two classes have enough images for known and unknown ones",
@@ -751,7 +748,6 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     words = [side if side == IMAGES else f"{side} images" for side in sides]
     remarks = {
         name: " and ".join(f"{n:,} {word}" for n, word in zip(numbers, words, strict=True))
-        + (f" of {graph.nodes[name]['name']}" if name in graph else "")
         for name, numbers in counts.items()
     }
     return [
@@ -759,13 +755,10 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         *source_tables(sources, options.name),
         "",
         "[classes]",
-        f"# {note}",
+        "# Classes in their order: change their roles.",
         "# A role may also list a group, or a super-class such as \"animal.n.01\": its classes by [classes.synsets].",
         *(line for role, names in roles.items() for line in listed(role, names, [remarks[name] for name in names])),
         *alias_lines({name: [alias] for name, alias in aliases.items()}),
-        *(["# What the names mean in WordNet, as far as super-classes are listed: correct them.", "[classes.synsets]"]
-          if synsets else []),
-        *(f"{quoted_key(name)} = {quoted(synset)}" for name, synset in synsets.items()),
         "",
         "[parameters]",
         *_proposed_shares(pools, [counts[name][0] for name in (*known, *negative)]),
@@ -777,39 +770,6 @@ def _class_counts(pool: _Pool) -> Counter[str]:
     return Counter(
         np.array(pool.source.categories.names, object)[class_of_images(pool.source)[pool.positions]].tolist()
     )
-
-
-def _proposed_synsets(names: Sequence[str]) -> tuple[Graph, dict[str, str], dict[str, str]]:
-    """Return WordNet, the node that each name means or may mean first, and the names of these nodes."""
-    wordnet = open_wordnet()
-    _, (clear, first) = placed(wordnet, [names, [*map(_first_sense, names)]])
-    graph = wordnet.all_nouns()
-    nodes = {name: node for name in names if (node := clear.nodes.get(name) or first.nodes.get(_first_sense(name)))}
-    return graph, nodes, {name: str(graph.nodes[node]["name"]) for name, node in nodes.items() if name != node}
-
-
-def _proposed_roles(
-    graph: Graph, seen: Sequence[str], nodes: Mapping[str, str], further: Sequence[str]
-) -> tuple[list[str], list[str], str]:
-    """Return known and negative classes among those that are seen in training, and the reason."""
-    if further:
-        return [*seen], [], "Classes with training images are known, others unknown."
-    below: dict[str, list[str]] = {}
-    for name in seen:
-        for node in ancestors(graph, [nodes[name]]) if name in nodes else ():
-            below.setdefault(node, []).append(name)
-    # A super-class of at most two thirds, so that a third is unknown; of equal ones that with the most ancestors.
-    fitting = [node for node, several in below.items() if 1 < len(several) <= 2 * len(seen) // 3]
-    if fitting:
-        node = max(fitting, key=lambda node: (len(below[node]), len(ancestors(graph, [node])), node))
-        half = (len(below[node]) + 1) // 2
-        note = (
-            f"Super-class {graph.nodes[node]['name']}: the first half is known, the other negative; others are unknown."
-        )
-        return below[node][:half], below[node][half:], note
-    half = max(len(seen) // 2, 1)
-    quarter = (len(seen) - half) // 2
-    return [*seen[:half]], [*seen[half : half + quarter]], "The first half is known, the next quarter negative."
 
 
 def _proposed_shares(pools: Mapping[str, _Pool], sizes: Sequence[int]) -> list[str]:
