@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import combinations, cycle
@@ -66,18 +66,10 @@ SEEN: tuple[ClassRole, ...] = ("known", "negative")
 USES: tuple[PartName, ...] = ("train", "val", "test")
 IMAGES = "images"
 """Role of a source whose images are distributed to all three parts."""
-CUTS = {
-    "whole": "each superclass is wholly known, negative or unknown",
-    "halves": "the sorted leaves of the known superclass: the first len // 2 are known, the rest negative",
-    "sixths": "of each mixed superclass's sorted leaves, counted from 0: even places are known, odd multiples of 3 "
-    "unknown, other odd ones negative (K N K U K N)",
-}
-"""Cuts by name. Any pattern of the letters K, N and U is a cut too, repeated along each superclass's sorted leaves."""
-SIXTHS = "KNKUKN"
-Cut = Annotated[str, Meta(pattern=rf"^({'|'.join(CUTS)}|[KNU]{{2,100}})\Z")]
+Cut = Annotated[str, Meta(pattern=r"^(whole|halves|sixths|[KNU]{2,100})\Z")]
 _USUAL = {"train": Decimal("0.7"), "val": Decimal("0.1"), "test": Decimal("0.2")}
 _USUAL_OF_TRAIN = {"train": Decimal("0.8"), "val": Decimal("0.2")}
-_SHOWN = 20
+_SHOWN, _SEED = 20, 42
 
 
 class HierarchyParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -91,8 +83,9 @@ class HierarchyParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
     train, val, test : Decimal, optional
         Shares of each class's images, which sum to 1; of a source that has a test part beside it, `train` and `val`.
     cut : str
-        How the classes of each known group or super-class are cut: ``whole``, ``halves``, ``sixths``, or a pattern
-        such as ``KKNU``, repeated along its sorted classes.
+        How the n sorted classes of each known group or super-class are cut: ``whole`` (all are known), ``halves``
+        (the first n // 2 are known, others negative), or a pattern such as ``KKNU``, repeated along them: K for
+        known, N for negative, U for unknown; ``sixths`` is KNKUKN.
     tree : {"wordnet", "imagenet", "published"}
         The classes that super-classes divide: those of the sources, in WordNet; the 1,000 of ILSVRC-2012, whether the
         sources have images of them or not; or these in the tree of the published protocols, with one parent a synset.
@@ -115,7 +108,7 @@ class HierarchyParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
     cut: Cut = "whole"
     tree: Literal["wordnet", "imagenet", "published"] = "wordnet"
     draw: Literal["hash", "scikit-learn"] = "hash"
-    seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 42
+    seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = _SEED
     missing: Literal["refuse", "report", "restrict"] = "refuse"
     salt: str = ""
 
@@ -124,6 +117,8 @@ class HierarchyParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
         shares = [share for share in (self.train, self.val, self.test) if share is not None]
         if not all(share.is_finite() and 0 <= share <= 1 for share in shares) or 0 in (self.train, self.test):
             raise ValueError("shares are decimals from 0 to 1; only that of val may be 0")
+        if self.salt if self.draw == "scikit-learn" else self.seed != _SEED:
+            raise ValueError('a salt for draw = "hash", a seed for draw = "scikit-learn"')
 
 
 PARAMETERS = HierarchyParameters
@@ -185,7 +180,7 @@ def partition_classes(
     by_letter: dict[str, list[str]] = {"K": [], "N": [*negative], "U": [*unknown]}
     for leaves in known:
         half = len(leaves) // 2
-        patterns = {"whole": "K", "halves": "K" * half + "N" * (len(leaves) - half), "sixths": SIXTHS}
+        patterns = {"whole": "K", "halves": "K" * half + "N" * (len(leaves) - half), "sixths": "KNKUKN"}
         for leaf, letter in zip(leaves, cycle(patterns.get(cut, cut)), strict=False):
             by_letter[letter].append(leaf)
     roles = {role: tuple(sorted(set(names))) for role, names in zip(ROLES, by_letter.values(), strict=True)}
@@ -360,7 +355,9 @@ def _select_parts(
                 if is_drawn
                 else "the rank of sha256(salt + id)"
             )
-        lacking = _without_images(labels[rows], entries, benchmark.classes.absent) if part != "val" else []
+        allowed = {*np.unique(labels[rows]).tolist()} if part != "val" else range(len(entries))
+        lacking = [entry.name for number, entry in enumerate(entries) if number not in allowed]
+        lacking = [name for name in lacking if name not in benchmark.classes.absent]
         if lacking and settings.missing == "refuse":
             raise _no_images(part, pool, settings, lacking, entries)
         if lacking:
@@ -426,7 +423,8 @@ def _draw(
     seen = sorted((entry.name, number) for number, entry in enumerate(classes) if entry.role in SEEN)
     rank = np.full(len(classes) + 1, -1)
     rank[[number for _, number in seen]] = np.arange(len(seen))
-    rows = _sorted_rows(pool, rank[labels])
+    if not len(rows := _sorted_rows(pool, rank[labels])):
+        return {"train": rows, "val": rows}
     sizes = np.bincount(rank[labels[rows]])
     train, val = split_sizes(sizes[sizes > 0], train_size=float(shares["train"]), seed=seed)
     return {"train": rows[train], "val": rows[val]}
@@ -509,12 +507,6 @@ def _allotted(sizes: Int64s, draws: int, random: np.random.RandomState) -> Int64
     return np.asarray(floored, np.int64)
 
 
-def _without_images(labels: Int64s, entries: Sequence[ClassEntry], absent: Collection[str]) -> list[str]:
-    """Return the classes of a part that have no image in it and are not said to be absent."""
-    present = {*np.unique(labels).tolist()}
-    return [entry.name for number, entry in enumerate(entries) if number not in present and entry.name not in absent]
-
-
 def _no_images(
     part: PartName, pool: _Pool, settings: HierarchyParameters, lacking: Sequence[str], entries: Sequence[ClassEntry]
 ) -> ProtocolError:
@@ -532,6 +524,13 @@ def _no_images(
         found=f"no images of {listed_names}"[:300],
         hint=did_you_mean(lacking[0], others, otherwise, form),
     )
+
+
+_GRAPHS: dict[str, Callable[[], Graph]] = {
+    "wordnet": lambda: open_wordnet().all_nouns(),
+    "imagenet": imagenet_dag,
+    "published": imagenet_tree,
+}
 
 
 class _SuperClass(NamedTuple):
@@ -565,8 +564,6 @@ def roles_of(
         WordNet where super-classes are used.
     """
     classes, settings = benchmark.classes, benchmark.parameters_as(HierarchyParameters)
-    if graph is None and settings.tree != "wordnet":
-        graph = imagenet_tree() if settings.tree == "published" else imagenet_dag()
     alias_of = {alias: name for name, several in classes.aliases.items() for alias in several}
     available = dict.fromkeys(alias_of.get(name, name) for name in names)
     roles = (*ROLES, "ignored")
@@ -585,14 +582,18 @@ def roles_of(
     if not isinstance(classes.synsets, str):
         require_named(benchmark, "synsets", {*available, *assigned})
     if unresolved or classes.synsets:
-        _add_super_classes(benchmark, unresolved, [*available], {*assigned}, members, graph)
+        graph = _GRAPHS[settings.tree]() if graph is None else graph
+        is_restricted = settings.missing == "restrict"
+        _add_super_classes(
+            benchmark, graph, unresolved, [*available], {*assigned}, members, is_restricted=is_restricted
+        )
     hint = "in place of one of the super-classes, list its classes"
     known = [sorted(group) for group in members["known"]]
     negative, unknown = ([name for group in members[role] for name in group] for role in ("negative", "unknown"))
     partition = partition_classes(known, negative, unknown, settings.cut, hint=hint)
     with_role = {*partition.labels(), *(name for group in members["ignored"] for name in group)}
     roleless = [name for name in available if name not in with_role]
-    for role in ("known",) if settings.missing == "restrict" else ("known", "unknown"):
+    for role in ("known", "unknown") if settings.missing != "restrict" else ("known",):
         if not getattr(partition, role):
             raise ProtocolError(
                 f"No class is {role}",
@@ -606,14 +607,19 @@ def roles_of(
 
 def _add_super_classes(
     benchmark: BenchmarkFile,
+    graph: Graph,
     unresolved: Sequence[tuple[str, int, str]],
     names: Sequence[str],
     assigned: Collection[str],
     members: Mapping[str, list[list[str]]],
-    tree: Graph | None,
+    *,
+    is_restricted: bool,
 ) -> None:
-    """Add to the lists of each role those of some classes that are not named and lie at or below its super-classes."""
-    graph, node_of_class, absent = place_in_wordnet(benchmark, names, tree)
+    """Add to the lists of each role those of some classes that are not named and lie at or below its super-classes.
+
+    Restricted classes may leave a super-class empty; else one without classes is a mistake.
+    """
+    node_of_class, absent = _nodes_of_classes(benchmark, graph, names)
     nodes = [
         _SuperClass(role, position, text, _node(graph, benchmark, role, text, names))
         for role, position, text in unresolved
@@ -641,7 +647,7 @@ def _add_super_classes(
         first = unplaced[0]
         # The sense that a name may mean first: sea_lion.n.01 of "Sea lion".
         sense = f"{first.strip().lower().replace(' ', '_')}.n.01"
-        sense = next(iter(placed(open_wordnet(), [[sense]])[1][0].nodes), "dog.n.01")
+        sense = next(iter(placed(graph, [[sense]])[1][0].nodes), "dog.n.01")
         raise ProtocolError(
             "Classes without a role have no place in WordNet, so that no super-class can decide about them",
             where="[classes.synsets]",
@@ -649,8 +655,6 @@ def _add_super_classes(
             found=f"{examples(unplaced)}; {first}: {absent[first]}",
             hint=f'[classes.synsets] {quoted_key(first)} = "{sense}"; or ignored = [{quoted(first)}] leaves it out',
         )
-    # Restricted classes may leave a super-class empty; one that is never used is a mistake.
-    is_restricted = benchmark.parameters_as(HierarchyParameters).missing == "restrict"
     for each in () if is_restricted else nodes:
         if each not in used:
             raise ProtocolError(
@@ -662,10 +666,10 @@ def _add_super_classes(
             )
 
 
-def place_in_wordnet(
-    benchmark: BenchmarkFile, names: Sequence[str], tree: Graph | None = None
-) -> tuple[Graph, dict[str, str], dict[str, str]]:
-    """Return WordNet, or the tree in its place, the synset of each class, and why others have none.
+def _nodes_of_classes(
+    benchmark: BenchmarkFile, graph: Graph, names: Sequence[str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the synset of each class, and why others have none.
 
     The synset is that of ``[classes.synsets]``, else that of the name if it has one meaning.
 
@@ -677,7 +681,7 @@ def place_in_wordnet(
     stated = benchmark.classes.synsets
     maps, synsets = ((stated,), {}) if isinstance(stated, str) else ((), stated)
     texts = [synsets.get(name, name) for name in names]
-    _, (matches,) = placed(open_wordnet() if tree is None else tree, [texts], maps)
+    _, (matches,) = placed(graph, [texts], maps)
     if wrong := [name for name in names if name in synsets and synsets[name] not in matches.nodes]:
         raise ProtocolError(
             "A synset of the benchmark file is not in WordNet",
@@ -687,11 +691,8 @@ def place_in_wordnet(
             hint=f"curation hierarchy find {shlex.quote(wrong[0])}",
         )
     text_of = dict(zip(names, texts, strict=True))
-    nodes, absent = (
-        {name: by_text[text] for name, text in text_of.items() if text in by_text}
-        for by_text in (matches.nodes, matches.absent)
-    )
-    return open_wordnet().all_nouns() if tree is None else tree, nodes, absent
+    nodes = {name: matches.nodes[text] for name, text in text_of.items() if text in matches.nodes}
+    return nodes, {name: matches.absent[text] for name, text in text_of.items() if text in matches.absent}
 
 
 def _node(graph: Graph, benchmark: BenchmarkFile, role: str, text: str, names: Sequence[str]) -> str:
