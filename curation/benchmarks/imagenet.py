@@ -16,14 +16,14 @@ import io
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from curation.benchmarks.benchmark import benchmark_facts, fact
 from curation.benchmarks.parts import Part, Selection, compared, make_part, manifest_of, source_entry, unread_entry
 from curation.benchmarks.rules.benchmark_file import BenchmarkFile, packaged_file
-from curation.benchmarks.rules.hierarchy import PAPER, ROLES, SEEN, RolePartition, select
+from curation.benchmarks.rules.hierarchy import PAPER, ROLES, SEEN, PartName, RolePartition, select
 from curation.core.canonical import sha256_of_lines
 from curation.core.errors import ExportError, ProtocolError
 from curation.core.ids import ilsvrc2012_classes
@@ -51,7 +51,7 @@ ALGORITHM_VERSION = 1
 TRAIN, VAL = "imagenet-train", "imagenet-val"
 VIEW = LabelView()
 _WORDS: dict[str, str] = _FACTS["words"]
-_SOURCE_OF: dict[Literal["train", "val", "test"], str] = {"train": TRAIN, "val": TRAIN, "test": VAL}
+_SOURCE_OF: dict[PartName, str] = {"train": TRAIN, "val": TRAIN, "test": VAL}
 
 
 def protocol_file(parameters: Mapping[str, Any]) -> BenchmarkFile:
@@ -183,7 +183,7 @@ def _hierarchy_notes(protocol: BenchmarkFile, parameters: Mapping[str, Any]) -> 
 
 
 def _figures(
-    roles: RolePartition, selected: Mapping[str, Selection], parameters: Mapping[str, Any]
+    roles: RolePartition, selected: Mapping[PartName, Selection], parameters: Mapping[str, Any]
 ) -> tuple[Figure, ...]:
     """Return the figures of Table 1 beside those obtained; the paper has none of a variant."""
     obtained = {f"{role}.classes": len(getattr(roles, role)) for role in ROLES}
@@ -197,7 +197,8 @@ def _figures(
     figures = []
     for figure, published in zip(FIGURES, TABLE_1[parameters["protocol"]], strict=True):
         if figure not in obtained:
-            why = f"needs --source {_SOURCE_OF[figure.partition('.')[0]]}=PATH"
+            slot = next(slot for name, slot in _SOURCE_OF.items() if figure.startswith(name))
+            why = f"needs --source {slot}=PATH"
         elif not of_paper:
             why = "not a protocol of the paper"
         else:

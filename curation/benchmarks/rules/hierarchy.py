@@ -326,10 +326,10 @@ def _select_parts(
     shares = _shares(settings, pools)
     is_drawn = settings.draw == "scikit-learn"
     labels_of = {use: _class_of(pool, classes) for use, pool in pools.items()}
-    rows_of: dict[str, Int64s] = {
-        use: _sorted_rows(pools[use], labels) if is_drawn else np.arange(len(labels))
-        for use, labels in labels_of.items()
-        if use in USES and use not in shares
+    rows_of: dict[PartName, Int64s] = {
+        part: _sorted_rows(pools[part], labels_of[part]) if is_drawn else np.arange(len(labels_of[part]))
+        for part in USES
+        if part in pools and part not in shares
     }
     split_use = IMAGES if IMAGES in pools else "train"
     if shares and split_use in pools:

@@ -71,7 +71,8 @@ def dropped(nodes: tuple[Annotated[str, "NODE"], ...] = (), /, *, view: View) ->
     nodes
         superclasses (default: those of P1, P2 and P3)
     """
-    from curation.benchmarks.imagenet import PROTOCOLS, ROLES
+    from curation.benchmarks.imagenet import PROTOCOLS
+    from curation.benchmarks.rules.hierarchy import ROLES
 
     if view.edges is not None and not nodes:
         raise UsageError("Name the nodes of your hierarchy", expected="curation hierarchy dropped NODE … --edges FILE")
