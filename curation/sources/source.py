@@ -427,13 +427,14 @@ def texts(values: Sequence[str]) -> npt.NDArray[np.object_]:
 def native_numbers(natives: Sequence[str] | Texts) -> Int64s | None:
     """Return native ids as numbers (``2008_000008``: 2008000008), or None where they are not distinct numbers."""
     values = natives if isinstance(natives, Sequence) else natives.tolist()
-    digits = "".join(values)
-    if not (digits.isascii() and digits.replace("_", "").isdigit()):
-        return None
-    if "_" in digits or not 0 < min(map(len, values)) <= max(map(len, values)) < LONGEST_NUMBER:
-        numbers = [number for value in values if (number := native_number(value)) is not None]
-        if len(numbers) < len(values):
-            return None
-    else:
+    texts = "".join(values)
+    # Many texts are asked at once: of digits alone, none is empty or too long.
+    if texts.isascii() and texts.isdigit() and 0 < min(map(len, values)) <= max(map(len, values)) < LONGEST_NUMBER:
         numbers = [*map(int, values)]
+    else:
+        numbers = []
+        for native in values:
+            if (number := native_number(native)) is None:
+                return None
+            numbers.append(number)
     return None if len(set(numbers)) < len(numbers) else np.array(numbers, np.int64)
