@@ -427,9 +427,9 @@ def texts(values: Sequence[str]) -> npt.NDArray[np.object_]:
 def native_numbers(natives: Sequence[str] | Texts) -> Int64s | None:
     """Return native ids as numbers (``2008_000008``: 2008000008), or None where they are not distinct numbers."""
     values = natives if isinstance(natives, Sequence) else natives.tolist()
-    texts = "".join(values)
+    joined = "".join(values)
     # Many texts are asked at once: of digits alone, none is empty or too long.
-    if texts.isascii() and texts.isdigit() and 0 < min(map(len, values)) <= max(map(len, values)) < LONGEST_NUMBER:
+    if joined.isascii() and joined.isdigit() and 0 < min(map(len, values)) <= max(map(len, values)) < LONGEST_NUMBER:
         numbers = [*map(int, values)]
     else:
         numbers = []

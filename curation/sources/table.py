@@ -65,12 +65,12 @@ def parse_table(content: InputFile, *, dataset: str, part: str) -> Source:
     class_column = _column(rows.table, CLASS_COLUMNS + LIST_COLUMNS, "class", content.name)
     many = class_column in LIST_COLUMNS
     if many:
-        check_unique(rows.natives.to_pylist(), "image", lambda row: rows.place(row))
+        check_unique(rows.natives.to_pylist(), "image", lambda row: rows.location(row))
     # A hundred thousand images show a few thousand combinations of classes: each cell is read once.
     cell_of, cells = encoded(rows.table[class_column])
     cell_classes = [_several(cell) if many else [cell] if cell else [] for cell in cells.to_pylist()]
     first_rows = first_places(cell_of, len(cells))
-    categories, class_of = _classes(dataset, cell_classes, lambda cell: rows.place(first_rows[cell]))
+    categories, class_of = _classes(dataset, cell_classes, lambda cell: rows.location(first_rows[cell]))
     classes = np.array([class_of[value] for values in cell_classes for value in values], np.int64)
     image_of, images = encoded(rows.natives)
     # Row by row the classes of its cell, which lie one after the other in `classes`.
@@ -121,8 +121,8 @@ class ImageRows(NamedTuple):
     total: int
     table_name: str
 
-    def place(self, row: int) -> str:
-        """Return the place of a row in the file, for messages."""
+    def location(self, row: int) -> str:
+        """Return where a row is in the file, for messages."""
         return f"{self.table_name}: row {self.numbers[row] + 2}"
 
 
@@ -137,7 +137,7 @@ def rows_by_image(content: InputFile, dataset: str, part: str) -> ImageRows:
     rows = ImageRows(table, natives, files, numbers, total, content.name)
     for row in np.flatnonzero(~_are_plain(natives)).tolist():
         if not is_native(native := natives[row].as_py()):
-            check_image_name(native, rows.place(row))
+            check_image_name(native, rows.location(row))
     return rows
 
 

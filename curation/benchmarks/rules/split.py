@@ -398,8 +398,8 @@ def units_of(ids: Sequence[str], groups: Sequence[str] | None, joined: Sequence[
     names = list(ids) if groups is None else [group or image for group, image in zip(groups, ids, strict=True)]
     if joined:
         names = _with_joined(ids, names, joined)
-    of, names = encoded(text_array(names))
-    return Units(names.to_pylist(), of, np.bincount(of))
+    unit_of_image, units = encoded(text_array(names))
+    return Units(units.to_pylist(), unit_of_image, np.bincount(unit_of_image))
 
 
 def _with_joined(ids: Sequence[str], names: list[str], joined: Sequence[Sequence[str]]) -> list[str]:
@@ -477,10 +477,10 @@ def rarest_class(source: Source) -> Int64s:
     pairs = distinct(image.astype(np.int64) * width + category)
     counts = np.bincount(pairs % width, minlength=width)
     names = np.array(source.categories.names or ("",), np.str_)
-    place = np.empty(width, np.int64)
-    place[np.lexsort((names, counts))] = np.arange(width)
+    rank = np.empty(width, np.int64)
+    rank[np.lexsort((names, counts))] = np.arange(width)
     rarest = np.full(len(source.images), width)
-    np.minimum.at(rarest, pairs // width, place[pairs % width])
+    np.minimum.at(rarest, pairs // width, rank[pairs % width])
     return rarest
 
 
@@ -572,4 +572,4 @@ def _classes(benchmark: BenchmarkFile, source: Source) -> tuple[ClassEntry, ...]
     names = source.categories.names
     if benchmark.classes.known:
         return class_entries(benchmark, names)
-    return tuple(ClassEntry(name=name, role="known", index=place) for place, name in enumerate(names, start=1))
+    return tuple(ClassEntry(name=name, role="known", index=index) for index, name in enumerate(names, start=1))
