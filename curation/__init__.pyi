@@ -7,7 +7,7 @@ from curation.benchmarks.building import import_lists as import_lists
 from curation.benchmarks.exporting import export as export
 from curation.benchmarks.leaderboard import leaderboard as leaderboard
 from curation.benchmarks.publishing import publish as publish
-from curation.benchmarks.splitting import split as split
+from curation.benchmarks.rules.split import split as split
 from curation.benchmarks.verification import verify as verify
 from curation.core.errors import CurationError as CurationError
 from curation.extensions.audit.run import audit as audit

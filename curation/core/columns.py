@@ -26,10 +26,29 @@ def distinct(values: npt.NDArray[Kind]) -> npt.NDArray[Kind]:
     return values
 
 
+def encoded(texts: Any) -> tuple[npt.NDArray[np.int64], Any]:
+    """Return the number of each text of an Arrow array, and the different texts in order of first appearance."""
+    array = _in_one(texts).dictionary_encode()
+    return values_of(array.indices).astype(np.int64), array.dictionary
+
+
+def first_places(numbers: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.int64]:
+    """Return the place at which each of the numbers 0 to n - 1 comes first."""
+    first = np.zeros(n, np.int64)
+    first[numbers[::-1]] = np.arange(len(numbers))[::-1]
+    return first
+
+
 def values_of(column: Any) -> Any:
     """Return an Arrow array of numbers or truths as a NumPy array."""
+    column = _in_one(column)
     is_truth = str(column.type) == "bool"
     return np.from_dlpack(column.cast("uint8")).view(np.bool_) if is_truth else np.from_dlpack(column)
+
+
+def _in_one(column: Any) -> Any:
+    """Return the chunks of a column as one array."""
+    return column.combine_chunks() if hasattr(column, "chunks") else column
 
 
 def arrow_of(values: Any) -> Any:

@@ -17,7 +17,7 @@ MAX_NATIVE_LENGTH = 255
 _NAMESPACE = re.compile(r"[a-z][a-z0-9_]{0,31}\Z")
 _COCO_DIGITS = 12
 _VOC_DIGITS, _VOC_YEAR_DIGITS = 6, 4
-_LONGEST_NUMBER = 19
+LONGEST_NUMBER = 19
 
 NATIVE_FORMS: Mapping[str, str] = {"coco": "[0-9]{12}", "voc2007": "[0-9]{6}", "voc2012": "[0-9]{4}_[0-9]{6}"}
 """Regular expressions of the ids of a namespace in lists that mix several datasets."""
@@ -94,7 +94,7 @@ def native_number(native: str) -> int | None:
     2008000008
     """
     digits = native.replace("_", "")
-    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < _LONGEST_NUMBER else None
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < LONGEST_NUMBER else None
 
 
 def native_of(text: str, namespace: str) -> str:

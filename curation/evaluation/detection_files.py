@@ -609,7 +609,8 @@ def _counted_classes(
 
 
 def _table(file: InputFile, truth: GroundTruth) -> tuple[Records, Callable[[int], str]]:
-    table = _texts_of_parquet(file) if file.path.suffix.lower() == _PARQUET else read_texts(file, PredictionError)
+    is_parquet = file.path.suffix.lower() == _PARQUET
+    table = _texts_of_parquet(file) if is_parquet else read_texts(file, PredictionError).to_pandas()
     are_shares = {*table.columns} >= _OPEN_IMAGES
     table = _renamed(table, f"{file.path}: header")
     rows: Sequence[int] = range(len(table))

@@ -155,10 +155,11 @@ def check_list_ids(ids: Sequence[str], part: PartEntry, *, where: str) -> None:
                 raise ManifestError(
                     error.what, where=f"{where}, line {line}", expected=error.expected, found=text_found
                 ) from None
-    repeated = [image for image, times in Counter(ids).items() if times > 1]
-    if repeated and not part.repeats:
-        raise ManifestError("A list names an image twice", where=where, found=repeated[0])
-    counts = {"images": (part.images, len(ids)), "repeats": (part.repeats, len(ids) - len(set(ids)))}
+    n_repeats = len(ids) - len(set(ids))
+    if n_repeats and not part.repeats:
+        repeated = next(image for image, times in Counter(ids).items() if times > 1)
+        raise ManifestError("A list names an image twice", where=where, found=repeated)
+    counts = {"images": (part.images, len(ids)), "repeats": (part.repeats, n_repeats)}
     for field, (stated_count, count) in counts.items():
         if stated_count != count:
             raise _inconsistent(f"{where}: {field}", str(stated_count), count)

@@ -10,14 +10,16 @@ from difflib import get_close_matches
 from typing import Any
 
 import msgspec
+import numpy as np
 
+from curation.core.columns import encoded, first_places
 from curation.core.errors import AnnotationFormatError, SourceError, UsageError
 from curation.core.reading import InputFile
 from curation.sources.integrity import KIND
 from curation.sources.photos import file_names
 from curation.sources.published_list import only_list, read_published
 from curation.sources.source import Source
-from curation.sources.table import SUFFIXES, rows_by_image
+from curation.sources.table import SUFFIXES, rows_by_image, texts_of_part
 
 
 def image_paths(source: Source) -> list[str]:
@@ -73,19 +75,26 @@ def image_column(source: Source, name: str) -> list[str]:
 
 
 def _of_table(content: InputFile, source: Source, name: str) -> tuple[list[str], Sequence[str]]:
-    table, natives, _ = rows_by_image(content, source.dataset, source.part)
-    if name not in table:
-        return [], list(table.columns)
-    value_of: dict[str, str] = {}
-    for native, value in zip(natives, table[name].tolist(), strict=True):
-        if value_of.setdefault(native, value) != value:
-            raise AnnotationFormatError(
-                "The rows of an image state different values",
-                where=f"{content.name}: column {name}, image {native}"[:200],
-                expected="one value an image",
-                found=f"{value_of[native]!r} and {value!r}"[:120],
-            )
-    return [value_of[native] for native in source.images.native.tolist()], list(table.columns)
+    table = texts_of_part(content, source.part)
+    columns: list[str] = table.column_names
+    if name not in columns:
+        return [], columns
+    if len(table) == len(source.images):
+        return table[name].to_pylist(), columns
+    rows = rows_by_image(content, source.dataset, source.part)
+    image_of, images = encoded(rows.natives)
+    value_of, values = encoded(rows.table[name])
+    # Images are in the order of their first rows.
+    value_of_image = value_of[first_places(image_of, len(images))]
+    if len(other := np.flatnonzero(value_of != value_of_image[image_of])):
+        row = int(other[0])
+        raise AnnotationFormatError(
+            "The rows of an image state different values",
+            where=f"{content.name}: column {name}, image {rows.natives[row]}"[:200],
+            expected="one value an image",
+            found=f"{values[value_of_image[image_of[row]]].as_py()!r} and {values[value_of[row]].as_py()!r}"[:120],
+        )
+    return values.take(value_of_image).to_pylist(), columns
 
 
 def _of_json(content: InputFile, name: str) -> tuple[list[str], Sequence[str]]:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from curation.core.columns import distinct
 from curation.core.errors import PresenceOnlyError, UnitBoxesError
-from curation.core.ids import native_number
+from curation.core.ids import LONGEST_NUMBER, native_number
 from curation.core.wording import short_repr
 from curation.sources.datasets import licence_facts, namespace_of
 from curation.sources.identity import ImageIndex
@@ -426,9 +426,15 @@ def texts(values: Sequence[str]) -> npt.NDArray[np.object_]:
 
 def native_numbers(natives: Sequence[str] | Texts) -> Int64s | None:
     """Return native ids as numbers (``2008_000008``: 2008000008), or None where they are not distinct numbers."""
-    numbers: list[int] = []
-    for native in natives:
-        if (number := native_number(native)) is None:
-            return None
-        numbers.append(number)
+    values = natives if isinstance(natives, Sequence) else natives.tolist()
+    joined = "".join(values)
+    # Many texts are asked at once: of digits alone, none is empty or too long.
+    if joined.isascii() and joined.isdigit() and 0 < min(map(len, values)) <= max(map(len, values)) < LONGEST_NUMBER:
+        numbers = [*map(int, values)]
+    else:
+        numbers = []
+        for native in values:
+            if (number := native_number(native)) is None:
+                return None
+            numbers.append(number)
     return None if len(set(numbers)) < len(numbers) else np.array(numbers, np.int64)

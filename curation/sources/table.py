@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from curation.core.columns import distinct
+from curation.core.columns import distinct, encoded, first_places, text_array, values_of
 from curation.core.errors import AnnotationFormatError, CurationError, DanglingIdError, UsageError
-from curation.core.ids import is_native, native_of
+from curation.core.ids import MAX_NATIVE_LENGTH, is_native, native_of
 from curation.core.tables import csv_header
 from curation.sources.datasets import COCO_CATEGORIES, NUMBERED_CLASSES, VOC_NAMES, family, is_known, namespace_of
 from curation.sources.integrity import check_image_name, check_label, check_unique
-from curation.sources.source import Categories, FileRecord, Images, Source
+from curation.sources.source import Categories, FileRecord, Images, Int64s, Source
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import numpy.typing as npt
+    import pyarrow
 
     from curation.core.reading import InputFile
 
@@ -28,7 +29,7 @@ LIST_COLUMNS = ("classes", "categories", "labels", "category_ids", "category_ids
 SUFFIXES = (".csv", ".tsv")
 _PART_COLUMN = re.compile(r"(?:split|part|subset)_?[0-9]*\Z", re.IGNORECASE)
 _COCO_PREFIX = re.compile(r"COCO_[a-z0-9]+_(?=[0-9]{1,12}\Z)")
-_IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png")
+_IMAGE_SUFFIX = r"(?i)\.(?:jpg|jpeg|png)\z"
 _NAME_SEPARATOR = re.compile(r"[;|]")
 _MAX_HEADER = 1 << 16
 _BLOCK = 1 << 26
@@ -60,75 +61,102 @@ def parse_table(content: InputFile, *, dataset: str, part: str) -> Source:
         The table tells parts apart and this is none of them, or which is meant is not said; two columns hold the
         part's name.
     """
-    chosen, natives, n_rows = rows_by_image(content, dataset, part)
-    image_column = _column(chosen, IMAGE_COLUMNS, "image", content.name)
-    class_column = _column(chosen, CLASS_COLUMNS + LIST_COLUMNS, "class", content.name)
+    rows = rows_by_image(content, dataset, part)
+    class_column = _column(rows.table, CLASS_COLUMNS + LIST_COLUMNS, "class", content.name)
     many = class_column in LIST_COLUMNS
-    rows, names, namespace = chosen.index.tolist(), chosen[image_column].tolist(), namespace_of(dataset)
-
-    def where(row: int) -> str:
-        return f"{content.name}: row {rows[row] + 2}"
-
     if many:
-        check_unique(natives, "image", where)
+        check_unique(rows.natives.to_pylist(), "image", lambda row: rows.location(row))
     # A hundred thousand images show a few thousand combinations of classes: each cell is read once.
-    cell_of, cells = chosen[class_column].factorize()
-    cell_classes = [_several(cell) if many else [cell] if cell else [] for cell in cells]
-    first_rows = np.unique(cell_of, return_index=True)[1]
-    categories, class_of = _classes(dataset, cell_classes, lambda cell: where(first_rows[cell]))
-    classes = [[class_of[value] for value in values] for values in cell_classes]
-    position = {native: number for number, native in enumerate(dict.fromkeys(natives))}
-    pairs = [
-        position[native] * len(categories) + number
-        for native, cell in zip(natives, cell_of.tolist(), strict=True)
-        for number in classes[cell]
-    ]
-    if namespace != "coco" and len(position) < len(natives):
-        native_of_file = {
-            name.replace("\\", "/"): native for name, native in zip(names, natives, strict=True) if _is_file_name(name)
-        }
+    cell_of, cells = encoded(rows.table[class_column])
+    cell_classes = [_several(cell) if many else [cell] if cell else [] for cell in cells.to_pylist()]
+    first_rows = first_places(cell_of, len(cells))
+    categories, class_of = _classes(dataset, cell_classes, lambda cell: rows.location(first_rows[cell]))
+    classes = np.array([class_of[value] for values in cell_classes for value in values], np.int64)
+    image_of, images = encoded(rows.natives)
+    # Row by row the classes of its cell, which lie one after the other in `classes`.
+    counts = np.array([*map(len, cell_classes)], np.int64)
+    starts, repeats = (np.cumsum(counts) - counts)[cell_of], counts[cell_of]
+    steps = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    pairs = np.repeat(image_of, repeats) * len(categories) + classes[np.repeat(starts, repeats) + steps]
+    if namespace_of(dataset) != "coco" and len(images) < len(image_of):
+        pairs_of_names = zip(rows.files.to_pylist(), rows.natives.to_pylist(), strict=True)
+        native_of_file = {name.replace("\\", "/"): native for name, native in pairs_of_names if name}
         hint = "the id of an image is the stem of its file: give each an id of its own, in a column image_id"
         check_unique(
             [*native_of_file.values()], "image name", lambda row: f"{content.name}: {[*native_of_file][row]}", hint=hint
         )
-    first = dict(zip(reversed(natives), reversed(names), strict=True))
-    files = [name if _is_file_name(name := first[native]) else "" for native in position]
+    files = rows.files.take(first_places(image_of, len(images)))
     return Source.of(
         dataset,
         part,
-        images=Images.of(list(position), file_names=files),
+        images=Images.of(images.to_pylist(), file_names=files.to_pylist()),
         categories=categories,
         objects=None,
-        presence=np.stack(np.divmod(distinct(np.array(pairs, np.int64)), len(categories)), 1).astype(np.int32),
-        files=(FileRecord(content.name, content.sha256, content.size, n_rows),),
+        presence=np.stack(np.divmod(distinct(pairs), len(categories)), 1).astype(np.int32),
+        files=(FileRecord(content.name, content.sha256, content.size, rows.total),),
     )
 
 
-def rows_by_image(content: InputFile, dataset: str, part: str) -> tuple[pd.DataFrame, list[str], int]:
-    """Return the rows of a part as texts, the native id of the image of each, and the rows of all parts."""
+class ImageRows(NamedTuple):
+    """Rows of a table, each about one image.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+        The rows of a part, as trimmed texts.
+    natives, files : pyarrow.LargeStringArray
+        Native id of the image of each row, and its file name; ``""`` where the row names no image file.
+    numbers : ndarray of int64, shape (n,)
+        Of each row in the file, from 0.
+    total : int
+        Rows of all parts.
+    table_name : str
+        Of the file.
+    """
+
+    table: pyarrow.Table
+    natives: pyarrow.LargeStringArray
+    files: pyarrow.LargeStringArray
+    numbers: Int64s
+    total: int
+    table_name: str
+
+    def location(self, row: int) -> str:
+        """Return where a row is in the file, for messages."""
+        return f"{self.table_name}: row {self.numbers[row] + 2}"
+
+
+def rows_by_image(content: InputFile, dataset: str, part: str) -> ImageRows:
+    """Return the rows of a part, with the native id of the image of each."""
     table = read_texts(content)
     image_column = _column(table, IMAGE_COLUMNS, "image", content.name)
-    class_column = _column(table, CLASS_COLUMNS + LIST_COLUMNS, "class", content.name)
-    chosen = _rows_of_part(table, part, {image_column, class_column}, content.name)
-    rows, namespace = chosen.index.tolist(), namespace_of(dataset)
-    # Class folders number their photos alike, cat/001.jpg and dog/001.jpg: ids are then the paths, as of the folders.
-    by_path = not is_known(dataset) and _share_stems(table[image_column].tolist())
-    natives = [_native(name, namespace, by_path=by_path) for name in chosen[image_column].tolist()]
-    for row, native in enumerate(natives):
-        if not is_native(native):
-            check_image_name(native, f"{content.name}: row {rows[row] + 2}")
-    return chosen, natives, len(table)
+    numbers, total = _rows_of_part(table, part, content.name), len(table)
+    natives, files = _names_of_images(table[image_column], dataset)
+    if len(numbers) < len(table):
+        table, natives, files = (each.take(numbers) for each in (table, natives, files))
+    rows = ImageRows(table, natives, files, numbers, total, content.name)
+    for row in np.flatnonzero(~_are_plain(natives)).tolist():
+        if not is_native(native := natives[row].as_py()):
+            check_image_name(native, rows.location(row))
+    return rows
 
 
-def read_texts(content: InputFile, error: type[CurationError] = AnnotationFormatError) -> pd.DataFrame:
+def texts_of_part(content: InputFile, part: str) -> pyarrow.Table:
+    """Return the rows of a part as trimmed texts."""
+    table = read_texts(content)
+    return table.take(_rows_of_part(table, part, content.name))
+
+
+def read_texts(content: InputFile, error: type[CurationError] = AnnotationFormatError) -> pyarrow.Table:
     """Return the cells of a table with a header as trimmed texts; raise `error` for anything else."""
     from pyarrow import Table, compute
 
     # Cells stay texts: a reader that guesses types would turn 000012 into 12.
     table = read_columns(content, None, error=error)
-    cells = [compute.utf8_trim_whitespace(column) for column in table.columns]
-    texts: pd.DataFrame = Table.from_arrays(cells, table.column_names).to_pandas()
-    return texts
+    cells = [
+        compute.utf8_trim_whitespace(column.cast("large_string").combine_chunks()) for column in table.itercolumns()
+    ]
+    return Table.from_arrays(cells, table.column_names)
 
 
 def read_columns(
@@ -189,8 +217,8 @@ def read_columns(
     return table
 
 
-def _column(table: pd.DataFrame, names: Sequence[str], kind: str, where: str) -> str:
-    present = [name for name in names if name in table]
+def _column(table: pyarrow.Table, names: Sequence[str], kind: str, where: str) -> str:
+    present = [name for name in names if name in table.column_names]
     # A file name beside an id says the same twice; two class columns would be two different statements.
     if len(present) == 1 or (present and kind == "image"):
         return present[0]
@@ -198,15 +226,18 @@ def _column(table: pd.DataFrame, names: Sequence[str], kind: str, where: str) ->
         f"The table has {'no' if not present else 'more than one'} {kind} column",
         where=f"{where}: header",
         expected=f"one column called {', '.join(names)}",
-        found=", ".join(present or table.columns)[:200],
+        found=", ".join(present or table.column_names)[:200],
     )
 
 
-def _rows_of_part(table: pd.DataFrame, part: str, used_columns: set[str], where: str) -> pd.DataFrame:
-    """Return the rows of the wanted part by the column that tells the table's parts apart; else all rows."""
-    others = [name for name in table.columns if name not in used_columns]
+def _rows_of_part(table: pyarrow.Table, part: str, where: str) -> Int64s:
+    """Return the rows of a part by the column that tells the table's parts apart; else all rows."""
+    from pyarrow import compute
+
+    used = (_column(table, IMAGE_COLUMNS, "image", where), _column(table, CLASS_COLUMNS + LIST_COLUMNS, "class", where))
+    others = [name for name in table.column_names if name not in used]
     part_columns = [name for name in others if _PART_COLUMN.match(name)]
-    holding = [name for name in others if part and (table[name] == part).any()]
+    holding = [name for name in others if part and compute.index(table[name], part).as_py() >= 0]
     # A column that is called so outranks one that holds the same word by chance.
     chosen = [name for name in holding if name in part_columns] or holding
     if len(chosen) > 1:
@@ -218,9 +249,10 @@ def _rows_of_part(table: pd.DataFrame, part: str, used_columns: set[str], where:
             hint="call the column that tells the parts apart split, and the others otherwise",
         )
     if chosen:
-        return table[table[chosen[0]] == part]
-    if part_columns and (part or any(table[name].nunique() > 1 for name in part_columns)):
-        values = (f"{name}: {', '.join(sorted(set(table[name]))[:10])}" for name in part_columns)
+        return np.flatnonzero(values_of(compute.equal(table[chosen[0]], part).combine_chunks()))
+    values_in = {name: sorted(table[name].unique().to_pylist()) for name in part_columns}
+    if part_columns and (part or any(len(values) > 1 for values in values_in.values())):
+        values = (f"{name}: {', '.join(several[:10])}" for name, several in values_in.items())
         raise UsageError(
             f"The table holds no rows of part {part[:80]!r}" if part else "The table holds several parts",
             where=f"{where}: column {', '.join(part_columns)}"[:300],
@@ -228,7 +260,7 @@ def _rows_of_part(table: pd.DataFrame, part: str, used_columns: set[str], where:
             found="; ".join(values)[:300],
             hint="--source NAME@PART=PATH chooses the rows of a part",
         )
-    return table
+    return np.arange(len(table))
 
 
 def _several(cell: str) -> list[str]:
@@ -239,27 +271,33 @@ def _several(cell: str) -> list[str]:
     return [part for part in parts if part]
 
 
-def _is_file_name(text: str) -> bool:
-    return text.lower().endswith(_IMAGE_SUFFIXES)
+def _names_of_images(names: Any, dataset: str) -> tuple[Any, Any]:
+    """Return the native ids of images by what a table calls them, and the names that are those of image files."""
+    from pyarrow import compute, scalar
+
+    is_file = compute.match_substring_regex(names, _IMAGE_SUFFIX)
+    paths = compute.replace_substring(names, "\\", "/")
+    last = compute.replace_substring_regex(paths, r"(?s)^.*/", "")
+    stems = compute.replace_substring_regex(last, r"(?s)(.)\.[^.]*\z", r"\1")
+    # Class folders number their photos alike, cat/001.jpg and dog/001.jpg: ids are then the paths, as of the folders.
+    n_files = len(files := stems.filter(is_file))
+    by_path = not is_known(dataset) and (n := len(files.unique())) < n_files and n < len(paths.filter(is_file).unique())
+    natives = compute.if_else(is_file, paths if by_path else stems, names).combine_chunks()
+    if (namespace := namespace_of(dataset)) in ("coco", "voc2007", "voc2012"):
+        texts = natives.to_pylist()
+        texts = [_COCO_PREFIX.sub("", text) for text in texts] if namespace == "coco" else texts
+        natives = text_array([native_of(text, namespace) for text in texts])
+    return natives, compute.if_else(is_file, names, scalar("", names.type)).combine_chunks()
 
 
-def _share_stems(names: Iterable[str]) -> bool:
-    """Return whether two files of different paths have the same stem."""
-    paths = {name.replace("\\", "/") for name in names if _is_file_name(name)}
-    return len(set(map(_stem, paths))) < len(paths)
+def _are_plain(natives: Any) -> npt.NDArray[np.bool_]:
+    """Return which texts are native ids of printable ASCII; of others `is_native` decides."""
+    from pyarrow import compute
 
-
-def _stem(path: str) -> str:
-    last = path.rpartition("/")[2]
-    return last.rpartition(".")[0] or last
-
-
-def _native(text: str, namespace: str, *, by_path: bool) -> str:
-    name = text
-    if _is_file_name(text):
-        name = text.replace("\\", "/")
-        name = name if by_path else _stem(name)
-    return native_of(_COCO_PREFIX.sub("", name), namespace) if namespace == "coco" else native_of(name, namespace)
+    trimmed = compute.ascii_trim_whitespace(natives)
+    length = values_of(compute.binary_length(natives))
+    printable = values_of(compute.and_(compute.ascii_is_printable(natives), compute.equal(trimmed, natives)))
+    return np.asarray(printable & (length > 0) & (length <= MAX_NATIVE_LENGTH), np.bool_)
 
 
 def _classes(

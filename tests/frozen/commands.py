@@ -364,8 +364,9 @@ def lists_of_imagenet(folder: Path) -> Iterator[str]:
         words = f"--set protocol={protocol} --set formula=sklearn-1.0"
         yield f"build imagenet {sources} {words} --out {protocol}-sklearn-1.0 --json"
     yield f"build imagenet {sources} --set protocol=p2 --set hierarchy=dag --set seed=7 --out dag --json"
-    (folder / "cats.toml").write_text('name = "cats"\nknown = ["n02127808"]\nunknown = ["n02131653"]\ncut = "KN"\n')
-    yield f"build imagenet {sources} --set protocol=cats.toml --out cats --json"
+    classes = 'known = ["n02127808"]\nnegative = []\nunknown = ["n02131653"]\n[parameters]\ncut = "KN"\n'
+    (folder / "cats.toml").write_text(f'extends = "imagenet/p1"\nname = "my/cats"\n[classes]\n{classes}')
+    yield f"build cats.toml {sources} --out cats --json"
     names = read(folder / paths["imagenet-train"])
     write_json(folder / "few.json", {wnid: listed for wnid, listed in names.items() if hash_free(wnid)})
     few = f"--source imagenet-train=few.json --source imagenet-val={paths['imagenet-val']}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from curation.benchmarks.imagenet import split_sizes
+from curation.benchmarks.rules.hierarchy import split_sizes
 from curation.sources.source import Int64s
 
 

@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 import curation
-from curation.benchmarks.imagenet import RULES, class_partition
+from curation.benchmarks.imagenet import PROTOCOLS
 from curation.benchmarks.registry import benchmark_of_rule
-from curation.benchmarks.rules.benchmark_file import read_benchmark_file
+from curation.benchmarks.rules.benchmark_file import packaged_file, read_benchmark_file
+from curation.benchmarks.rules.hierarchy import roles_of
 from curation.benchmarks.rules.starting import start_benchmark
 from curation.cli import main
 from curation.core.errors import CurationError
@@ -173,10 +174,12 @@ def test_the_papers_super_classes_over_folders_of_imagenet(tmp_path: Path) -> No
     (tmp_path / "table.csv").write_text(
         "image_id,class\n" + "".join(f"{wnid}_{n},{wnid}\n" for wnid in ilsvrc2012_classes() for n in range(6))
     )
-    lines = [f"{role} = {json.dumps(getattr(RULES['p1'], role))}" for role in ("known", "negative", "unknown")]
+    lines = [
+        f"{role} = {json.dumps(getattr(PROTOCOLS['p1'].classes, role))}" for role in ("known", "negative", "unknown")
+    ]
     text = "\n".join([FILE.partition("known")[0], *lines])
     made = build(tmp_path, text, images=tmp_path / "table.csv")
-    classes = class_partition({"protocol": "p1", "hierarchy": "dag"})
+    classes, _ = roles_of(packaged_file("imagenet/p1", tree="imagenet"), ilsvrc2012_classes())
     for role in ("known", "negative", "unknown"):
         assert tuple(entry.name for entry in made.header.classes if entry.role == role) == getattr(classes, role)
 

@@ -2,21 +2,35 @@
 
 import json
 import random
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from curation.benchmarks.imagenet import FIGURES, TABLE_1, TRAIN, VAL, build, class_partition
+import curation
+from curation.benchmarks.imagenet import FIGURES, PROTOCOLS, TABLE_1, TRAIN, VAL, build
 from curation.benchmarks.registry import find_benchmark
+from curation.benchmarks.rules.hierarchy import RolePartition, roles_of
 from curation.core.errors import ProtocolError
 from curation.core.ids import ilsvrc2012_classes
 from curation.manifest.manifest import Manifest
 from curation.sources.imagenet import read_imagenet
 from curation.sources.source import Source
 from tests.real_files import provided, real_files
+from tests.worlds import imagenet_lists
 
+CATS = """\
+extends = "imagenet/p1"
+name = "mylab/cats"
+[classes]
+known = ["n02127808"]
+negative = []
+unknown = ["n02131653"]
+[parameters]
+cut = "KN"
+"""
 Given = Callable[..., dict[str, Source]]
 
 
@@ -24,8 +38,12 @@ def parameters(**given: object) -> dict[str, Any]:
     return {one.name: one.read(str(given.get(one.name, one.default))) for one in find_benchmark("imagenet").parameters}
 
 
+def classes_of_p2() -> RolePartition:
+    return roles_of(PROTOCOLS["p2"], ilsvrc2012_classes())[0]
+
+
 def p2_names(per_class: int, *, without: tuple[str, ...] = ()) -> dict[str, list[str]]:
-    classes = class_partition(parameters(protocol="p2"))
+    classes = classes_of_p2()
     wnids = [one for one in (*classes.known, *classes.negative) if one not in without]
     return {wnid: [f"{wnid}_{number}.JPEG" for number in range(per_class)] for wnid in wnids}
 
@@ -52,7 +70,7 @@ def figures(manifest: Manifest) -> dict[str, int | None]:
 def test_parts_of_a_small_world(given: Given) -> None:
     manifest = build(given(p2_names(10)), parameters(protocol="p2"))
     header, lists = manifest.header, manifest.lists
-    classes = class_partition(parameters(protocol="p2"))
+    classes = classes_of_p2()
     assert (header.name, header.origin, header.taxonomy) == ("imagenet/p2", "regenerated", "OSC")
     assert [part.order for part in header.parts] == ["listed"] * 3
     assert (len(lists["train"]), len(lists["val"]), len(lists["test"])) == (488, 122, 2 * 116)
@@ -83,9 +101,9 @@ def test_neither_file_order_nor_class_order_has_an_influence(given: Given) -> No
 
 
 def test_a_missing_class_is_refused_or_told_and_never_shifts_the_others(given: Given) -> None:
-    lost = class_partition(parameters(protocol="p2")).known[0]
+    lost = classes_of_p2().known[0]
     names = p2_names(10, without=(lost,))
-    with pytest.raises(ProtocolError, match="1 classes of the protocol have no image") as raised:
+    with pytest.raises(ProtocolError, match="Classes have no image in the part train") as raised:
         build(given(names), parameters(protocol="p2"))
     assert lost in (raised.value.found or "")
     told = build(given(names), parameters(protocol="p2", missing="report"))
@@ -97,14 +115,14 @@ def test_a_missing_class_is_refused_or_told_and_never_shifts_the_others(given: G
 
 
 def test_restricting_first_is_an_option_of_its_own_name(given: Given) -> None:
-    classes = class_partition(parameters(protocol="p2"))
+    classes = classes_of_p2()
     names = p2_names(10, without=(classes.known[0],))
     cut = build(given(names), parameters(protocol="p2", missing="restrict"))
     known = [entry.name for entry in cut.header.classes if entry.role == "known"]
     assert known == [*classes.known[1:], classes.negative[0]]
     assert cut.header.name == "imagenet/p2-restrict"
     assert all(figure.paper is None for figure in cut.header.figures)
-    with pytest.raises(ProtocolError, match="restricted"):
+    with pytest.raises(ProtocolError, match="source of the classes"):
         build({VAL: given(names)[VAL]}, parameters(protocol="p2", missing="restrict"))
 
 
@@ -118,25 +136,71 @@ def test_without_names_a_part_is_declared_and_figures_are_had(given: Given) -> N
     assert set(alone.lists) == {"train", "val"}
     absent = next(one for one in alone.header.figures if one.name == "test.known_images")
     assert (absent.obtained, absent.explanation) == (None, f"needs --source {VAL}=PATH")
-    with pytest.raises(ProtocolError, match="No source"):
+    with pytest.raises(ProtocolError, match="source of the classes"):
         build({}, parameters())
 
 
-def test_a_protocol_of_ones_own(given: Given, tmp_path: Path) -> None:
-    path = tmp_path / "cats.toml"
-    path.write_text('name = "big-cats"\nknown = ["n02127808"]\nunknown = ["n02131653"]\ncut = "KN"\n')
-    path.write_text(path.read_text().replace("big-cats", "cats"))
-    chosen = parameters(protocol=path)
-    classes = class_partition(chosen)
+def test_a_file_with_other_super_classes(given: Given, tmp_path: Path) -> None:
+    (tmp_path / "cats.toml").write_text(CATS)
+    sources = given({wnid: [f"{wnid}_{number}.JPEG" for number in range(10)] for wnid in ilsvrc2012_classes()[280:300]})
+    manifest = curation.build(
+        tmp_path / "cats.toml", sources={TRAIN: tmp_path / "train.json", VAL: tmp_path / "val.txt"}
+    )
     # Leopard, snow leopard, jaguar, lion, tiger, cheetah; four bears.
-    assert (len(classes.known), len(classes.negative), len(classes.unknown)) == (3, 3, 4)
-    names = {wnid: [f"{wnid}_{one}.JPEG" for one in range(10)] for wnid in (*classes.known, *classes.negative)}
-    manifest = build(given(names), chosen)
-    assert manifest.header.name == "imagenet/cats"
-    assert manifest.header.paper is None
-    assert manifest.header.notes[0] == "Rule hierarchy (after Palechor et al. 2023); data: user."
+    assert Counter(entry.role for entry in manifest.header.classes) == {"known": 3, "negative": 3, "unknown": 4}
+    assert (manifest.header.name, manifest.header.paper) == ("mylab/cats", None)
+    assert manifest.header.notes == ("Rule hierarchy (after Palechor et al. 2023); data: user.",)
     assert len(manifest.lists["train"]) == 48
-    assert all(one.explanation for one in manifest.header.figures)
+    names = [entry.name for entry in manifest.header.classes]
+    places = [names.index(wnid_of(image, sources[VAL])) for image in manifest.ids("test")]
+    assert places == [place for place in range(10) for _ in range(2)]
+
+
+def wnid_of(image: str, val: Source) -> str:
+    """Return the class of a validation image."""
+    position = val.image_ids.tolist().index(image)
+    return val.categories.names[int(val.class_pairs()[1][position])]
+
+
+@pytest.mark.parametrize("name", TABLE_1)
+def test_a_file_of_two_lines_makes_the_lists_of_the_paper(tmp_path: Path, name: str) -> None:
+    sources = imagenet_lists.files(tmp_path)
+    lists = files_lists(tmp_path, name, sources)
+    assert lists == curation.build("imagenet", sources, protocol=name).lists
+    assert {part: list(ids) for part, ids in lists.items()} == imagenet_lists.lists(name)
+
+
+def files_lists(folder: Path, name: str, sources: Mapping[str, Path]) -> Mapping[str, tuple[str, ...]]:
+    """Return the lists of a file that extends a protocol."""
+    (folder / "mine.toml").write_text(f'extends = "imagenet/{name}"\nname = "mylab/mine"\n')
+    return curation.build(folder / "mine.toml", sources=sources).lists
+
+
+@pytest.mark.parametrize(("settings", "lines"), [
+    ({"hierarchy": "dag", "seed": 7}, 'tree = "imagenet"\nseed = 7'),
+    ({"missing": "report"}, 'missing = "report"'),
+    ({"missing": "restrict"}, 'missing = "restrict"'),
+])  # fmt: skip
+def test_parameters_of_the_file_are_those_of_the_paper(
+    given: Given, tmp_path: Path, settings: dict[str, Any], lines: str
+) -> None:
+    """Also where the training source lacks classes."""
+    wnids = ilsvrc2012_classes() if "seed" in settings else tuple(p2_names(1))[::2]
+    given({wnid: [f"{wnid}_{number}.JPEG" for number in range(5)] for wnid in wnids})
+    sources = {TRAIN: tmp_path / "train.json", VAL: tmp_path / "val.txt"}
+    text = f'extends = "imagenet/p2"\nname = "mylab/mine"\n[parameters]\n{lines}\n'
+    (tmp_path / "mine.toml").write_text(text)
+    mine = curation.build(tmp_path / "mine.toml", sources=sources)
+    ours = curation.build("imagenet", sources, protocol="p2", **settings)
+    assert mine.lists == ours.lists
+    assert {note for note in ours.header.notes if note.startswith("Without")} <= {*mine.header.notes}
+
+
+@real_files("imagenet")
+def check_a_file_of_two_lines_makes_the_published_lists(shared: Path, tmp_path: Path) -> None:
+    folder = shared / "data/imagenet"
+    sources = {TRAIN: folder / "p2_train_names.json", VAL: folder / "val.txt"}
+    assert files_lists(tmp_path, "p2", sources) == curation.load("imagenet/p2").lists
 
 
 @provided

@@ -9,15 +9,16 @@ import msgspec
 import networkx as nx
 import pytest
 
-from curation.benchmarks.imagenet import RULES, ClassRule, declaration_of, partition, read_protocol
-from curation.benchmarks.rules.hierarchy import RolePartition
+from curation.benchmarks.imagenet import PROTOCOLS
+from curation.benchmarks.rules.benchmark_file import BenchmarkFile, Classes
+from curation.benchmarks.rules.hierarchy import ROLES, RolePartition, partition_classes, roles_of
 from curation.cli import main
 from curation.core.errors import ProtocolError
 from curation.core.ids import ilsvrc2012_classes
 from curation.manifest.locate import manifest_folders
 from curation.manifest.manifest import read_manifest
-from curation.signals.hierarchy.hierarchy import as_tree
-from curation.signals.hierarchy.wordnet import imagenet_dag, imagenet_tree
+from curation.signals.hierarchy.hierarchy import as_tree, leaves_under
+from curation.signals.hierarchy.wordnet import imagenet_dag
 from tests.real_files import real_files
 
 COUNTS = {"p1": (116, 67, 166), "p2": (30, 31, 55), "p3": (151, 97, 164)}
@@ -38,28 +39,28 @@ P3_BY_SUPERCLASS = [
 ]
 
 
-def sizes(found: RolePartition) -> tuple[int, int, int]:
-    return len(found.known), len(found.negative), len(found.unknown)
+def sizes(classes: RolePartition) -> tuple[int, int, int]:
+    return len(classes.known), len(classes.negative), len(classes.unknown)
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", PROTOCOLS)
 def test_counts_of_tables_3_to_5(name: str) -> None:
-    found = partition(RULES[name], imagenet_tree(), ilsvrc2012_classes())
-    assert sizes(found) == COUNTS[name]
-    labels = found.labels()
+    classes, _ = roles_of(PROTOCOLS[name], ilsvrc2012_classes())
+    assert sizes(classes) == COUNTS[name]
+    labels = classes.labels()
     assert len(labels) == sum(COUNTS[name])
-    assert [one for one, label in labels.items() if label >= 0] == sorted(found.known)
-    assert sorted(label for label in labels.values() if label >= 0) == list(range(len(found.known)))
+    assert [wnid for wnid, label in labels.items() if label >= 0] == sorted(classes.known)
+    assert sorted(label for label in labels.values() if label >= 0) == list(range(len(classes.known)))
     assert not {"n02091032", "n02091134"} & set(labels)
 
 
 @real_files("held")
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", PROTOCOLS)
 def check_the_published_lists(shared: Path, name: str) -> None:
     golden = json.loads((shared / "golden/imagenet/class_lists.json").read_text())[name.upper()]
-    found = partition(RULES[name], imagenet_tree(), ilsvrc2012_classes())
-    for role in ("known", "negative", "unknown"):
-        assert list(getattr(found, role)) == sorted(golden[role])
+    classes, _ = roles_of(PROTOCOLS[name], ilsvrc2012_classes())
+    for role in ROLES:
+        assert list(getattr(classes, role)) == sorted(golden[role])
 
 
 @pytest.mark.parametrize(
@@ -72,13 +73,25 @@ def check_the_published_lists(shared: Path, name: str) -> None:
 )
 def test_rival_hierarchies_give_other_lists(reading: str, expected: Mapping[str, Any]) -> None:
     graph = imagenet_dag() if reading == "dag" else as_tree(imagenet_dag(), "last" if reading == "last" else "first")
-    found = {name: sizes(partition(rule, graph, ilsvrc2012_classes())) for name, rule in RULES.items()}
-    assert found == expected
+    assert {name: sizes(classes_below(graph, name)) for name in PROTOCOLS} == expected
+    # The rule takes a class below two super-classes once.
+    counts = {name: sizes(roles_of(file, ilsvrc2012_classes(), graph)[0]) for name, file in PROTOCOLS.items()}
+    assert counts == (expected | {"p3": (163, 103, 173)} if reading == "dag" else expected)
+
+
+def classes_below(graph: Any, name: str) -> RolePartition:
+    """Return the classes of a protocol, each in every super-class that it lies below."""
+    below = {
+        role: [leaves_under(graph, node, ilsvrc2012_classes()) for node in PROTOCOLS[name].classes.of(role)]
+        for role in ROLES
+    }
+    negative, unknown = ([leaf for leaves in below[role] for leaf in leaves] for role in ROLES[1:])
+    return partition_classes(below["known"], negative, unknown, PROTOCOLS[name].parameters["cut"], hint="")
 
 
 def test_a_missing_class_would_shift_all_later_ones() -> None:
-    whole = partition(RULES["p2"], imagenet_tree(), ilsvrc2012_classes())
-    fewer = partition(RULES["p2"], imagenet_tree(), [one for one in ilsvrc2012_classes() if one != whole.known[0]])
+    whole, _ = roles_of(PROTOCOLS["p2"], ilsvrc2012_classes())
+    fewer, _ = roles_of(PROTOCOLS["p2"], [wnid for wnid in ilsvrc2012_classes() if wnid != whole.known[0]])
     assert whole.negative[0] not in whole.known
     assert len(fewer.known) == 30
     assert fewer.known[-1] == whole.negative[0]
@@ -86,12 +99,17 @@ def test_a_missing_class_would_shift_all_later_ones() -> None:
 
 @pytest.fixture
 def drawn() -> Any:
-    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph: nx.DiGraph[str] = nx.DiGraph(origin="drawn")
     for place in range(8):
         graph.add_edge(f"a{place}", "animal")
     graph.add_edge("t0", "thing")
     graph.add_edge("a7", "thing")
     return graph
+
+
+def file_of(cut: str, **classes: tuple[str, ...]) -> BenchmarkFile:
+    """Return a benchmark file with a cut and super-classes by role."""
+    return msgspec.structs.replace(PROTOCOLS["p1"], classes=Classes(**classes), parameters={"cut": cut})
 
 
 @pytest.mark.parametrize(
@@ -106,9 +124,9 @@ def drawn() -> Any:
     ],
 )
 def test_cuts(drawn: Any, cut: str, known: str, negative: str, unknown: str) -> None:
-    leaves = [f"a{place}" for place in range(8)]
-    found = partition(ClassRule(cut=cut, known=("animal",)), drawn, leaves)
-    assert ["".join(one[1] for one in part) for part in (found.known, found.negative, found.unknown)] == [
+    leaves = [*(f"a{place}" for place in range(8)), "t0"]
+    classes, _ = roles_of(file_of(cut, known=("animal",), unknown=("t0",)), leaves, drawn)
+    assert ["".join(name[1] for name in getattr(classes, role) if name != "t0") for role in ROLES] == [
         known,
         negative,
         unknown,
@@ -117,47 +135,13 @@ def test_cuts(drawn: Any, cut: str, known: str, negative: str, unknown: str) -> 
 
 def test_a_class_in_two_roles_is_refused(drawn: Any) -> None:
     leaves = [*(f"a{place}" for place in range(8)), "t0"]
-    with pytest.raises(ProtocolError, match="known and unknown at once"):
-        partition(ClassRule(cut="whole", known=("animal",), unknown=("thing",)), drawn, leaves)
+    with pytest.raises(ProtocolError, match="below super-classes of several roles"):
+        roles_of(file_of("whole", known=("animal",), unknown=("thing",)), leaves, drawn)
 
 
 def test_no_known_class_is_refused(drawn: Any) -> None:
-    with pytest.raises(ProtocolError, match="below the known superclasses"):
-        partition(ClassRule(cut="whole", known=("animal",), unknown=("thing",)), drawn, ["t0"])
-
-
-OWN = 'name = "cats"\nknown = ["n02120997"]\nunknown = ["n02131653"]\ncut = "KN"\n'
-
-
-def test_a_file_is_kept_in_the_manifest_itself(tmp_path: Path) -> None:
-    path = tmp_path / "cats.toml"
-    path.write_text(OWN)
-    text = read_protocol(str(path))
-    path.unlink()
-    assert read_protocol(text) == text
-    assert declaration_of(text).known == ("n02120997",)
-    assert json.loads(text)["cut"] == "KN"
-    assert msgspec.structs.asdict(declaration_of("p2")) == {"name": "p2", **msgspec.structs.asdict(RULES["p2"])}
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (('"cats"', '"P1!"'), "cannot be read"),
-        (('"cats"', '"p1"'), "inconsistent"),
-        (('"KN"', '"thirds"'), "cannot be read"),
-        (('"n02131653"', '"n02120997"'), "inconsistent"),
-        (('"n02131653"', '"n02123045"'), "inconsistent"),
-        (('["n02120997"]', "[]"), "cannot be read"),
-        (('["n02120997"]', "3"), "cannot be read"),
-        (("cut =", "cuts ="), "cannot be read"),
-    ],
-)
-def test_malformed_declarations(tmp_path: Path, change: tuple[str, str], message: str) -> None:
-    path = tmp_path / "cats.toml"
-    path.write_text(OWN.replace(*change))
-    with pytest.raises(ProtocolError, match=message):
-        read_protocol(str(path))
+    with pytest.raises(ProtocolError, match="at or below a super-class"):
+        roles_of(file_of("whole", known=("animal",), unknown=("thing",)), ["t0"], drawn)
 
 
 ROOT = Path(__file__).parents[2] / "manifests"

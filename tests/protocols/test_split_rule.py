@@ -61,11 +61,11 @@ def test_properties_of_drawn_groups_and_strata(seed: int) -> None:
         units = units_of([ids[row] for row in order], groups and [groups[row] for row in order])
         stratum, fixed = np.zeros(len(units.size), np.int64), np.full(len(units.size), -1)
         for place, row in enumerate(order):
-            stratum[units.of[place]] = strata[row]
+            stratum[units.unit_of_image[place]] = strata[row]
             if kept and ids[row] in kept:
-                fixed[units.of[place]] = kept[ids[row]]
-        part_of = assign(units, SHARES, salt="s", stratum=stratum, kept=fixed if kept else None)
-        return {ids[row]: int(part_of[units.of[place]]) for place, row in enumerate(order)}
+                fixed[units.unit_of_image[place]] = kept[ids[row]]
+        part_of = assign(units, SHARES, salt="s", stratum=stratum, earlier=fixed if kept else None)
+        return {ids[row]: int(part_of[units.unit_of_image[place]]) for place, row in enumerate(order)}
 
     made = parts_of(list(range(n)))
     assert set(made.values()) <= {0, 1, 2}

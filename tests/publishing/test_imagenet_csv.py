@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+import curation
 from curation.benchmarks.imagenet import TRAIN, VAL, build, plan_imagenet_csv
 from curation.benchmarks.registry import declared_benchmark
 from curation.core.errors import ExportError
@@ -17,6 +18,7 @@ from curation.manifest.manifest import Manifest
 from curation.publishing.formats.plan import write_plan
 from curation.sources.imagenet import read_imagenet
 from curation.sources.source import Source
+from tests.protocols.test_imagenet import CATS
 from tests.real_files import real_files
 
 
@@ -31,12 +33,13 @@ def made(train: Path, val: Path, **given: str) -> tuple[Manifest, dict[str, Sour
 @pytest.fixture
 def cats(tmp_path: Path) -> tuple[Manifest, dict[str, Source]]:
     """Three big cats known, three negative, four bears unknown."""
-    protocol, train, val = (tmp_path / name for name in ("cats.toml", "train.json", "val.txt"))
-    protocol.write_text('name = "cats"\nknown = ["n02127808"]\nunknown = ["n02131653"]\ncut = "KN"\n')
+    benchmark, train, val = (tmp_path / name for name in ("cats.toml", "train.json", "val.txt"))
+    benchmark.write_text(CATS)
     names = {wnid: [f"{wnid}_{one}.JPEG" for one in range(5)] for wnid in ilsvrc2012_classes()[280:300]}
     train.write_text(json.dumps(names))
     val.write_text("".join(f"ILSVRC2012_val_{one:08d}.JPEG {one}\n" for one in range(1000)))
-    return made(train, val, protocol=str(protocol))
+    sources = {TRAIN: read_imagenet(train, part="train"), VAL: read_imagenet(val, part="val")}
+    return curation.build(benchmark, sources={TRAIN: train, VAL: val}), sources
 
 
 def test_rows_labels_and_line_ends(cats: tuple[Manifest, dict[str, Source]], tmp_path: Path) -> None:

@@ -624,9 +624,10 @@ def _packaged(target: str) -> dict[str, Any]:
     return _over({key: each for key, each in tables.items() if key in keys}, cases.get(case, {}))
 
 
-def packaged_file(target: str) -> BenchmarkFile:
-    """Return a benchmark of this package, or its case, as a file: ``elephant``, ``owod/m-owodb``."""
-    return msgspec.convert(_packaged(target) | {"name": target}, BenchmarkFile)
+def packaged_file(target: str, **parameters: Any) -> BenchmarkFile:
+    """Return a benchmark of this package, or its case ``NAME/CASE``, as a benchmark file; its parameters laid over."""
+    tables = _over(_packaged(target), {"name": target, "parameters": parameters})
+    return msgspec.convert(tables, BenchmarkFile)
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

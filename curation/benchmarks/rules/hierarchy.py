@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import combinations, cycle
@@ -43,14 +43,15 @@ from curation.benchmarks.rules.starting import (
     source_tables,
 )
 from curation.core.errors import HierarchyError, ProtocolError, UsageError
+from curation.core.ids import ilsvrc2012_classes
 from curation.core.wording import did_you_mean, examples
 from curation.evaluation.class_scores import NEGATIVE, UNKNOWN
-from curation.manifest.header import ClassEntry, ClassRole, Header, LabelView, Paper
+from curation.manifest.header import ClassEntry, ClassRole, Header, LabelView, Order, Paper
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import class_positions
 from curation.signals.hierarchy.class_lists import placed
 from curation.signals.hierarchy.hierarchy import ancestors, label, leaves_under, node_of
-from curation.signals.hierarchy.wordnet import open_wordnet
+from curation.signals.hierarchy.wordnet import imagenet_dag, imagenet_tree, open_wordnet
 from curation.sources.class_folders import part_of_images
 from curation.sources.imagenet import class_of_images
 from curation.sources.source import Int64s, Source
@@ -65,18 +66,10 @@ SEEN: tuple[ClassRole, ...] = ("known", "negative")
 USES: tuple[PartName, ...] = ("train", "val", "test")
 IMAGES = "images"
 """Role of a source whose images are distributed to all three parts."""
-CUTS = {
-    "whole": "each superclass is wholly known, negative or unknown",
-    "halves": "the sorted leaves of the known superclass: the first len // 2 are known, the rest negative",
-    "sixths": "of each mixed superclass's sorted leaves, counted from 0: even places are known, odd multiples of 3 "
-    "unknown, other odd ones negative (K N K U K N)",
-}
-"""Cuts by name. Any pattern of the letters K, N and U is a cut too, repeated along each superclass's sorted leaves."""
-SIXTHS = "KNKUKN"
-Cut = Annotated[str, Meta(pattern=rf"^({'|'.join(CUTS)}|[KNU]{{2,100}})\Z")]
+Cut = Annotated[str, Meta(pattern=r"^(whole|halves|sixths|[KNU]{2,100})\Z")]
 _USUAL = {"train": Decimal("0.7"), "val": Decimal("0.1"), "test": Decimal("0.2")}
 _USUAL_OF_TRAIN = {"train": Decimal("0.8"), "val": Decimal("0.2")}
-_SHOWN = 20
+_SHOWN, _SEED = 20, 42
 
 
 class HierarchyParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -90,8 +83,20 @@ class HierarchyParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
     train, val, test : Decimal, optional
         Shares of each class's images, which sum to 1; of a source that has a test part beside it, `train` and `val`.
     cut : str
-        How the classes of each known group or super-class are cut: ``whole``, ``halves``, ``sixths``, or a pattern
-        such as ``KKNU``, repeated along its sorted classes.
+        How the n sorted classes of each known group or super-class are cut: ``whole`` (all are known), ``halves``
+        (the first n // 2 are known, others negative), or a pattern such as ``KKNU``, repeated along them: K for
+        known, N for negative, U for unknown; ``sixths`` is KNKUKN.
+    tree : {"wordnet", "imagenet", "published"}
+        The classes that super-classes divide: those of the sources, in WordNet; the 1,000 of ILSVRC-2012, whether the
+        sources have images of them or not; or these in the tree of the published protocols, with one parent a synset.
+    draw : {"hash", "scikit-learn"}
+        Which images of a class are for training: the first by hash rank; or those of scikit-learn's
+        ``train_test_split``, stratified by class, in its order, as in the published protocols.
+    seed : int
+        Of the draw ``scikit-learn``.
+    missing : {"refuse", "report", "restrict"}
+        Classes without images: an error; left out with a note, and all others keep role and label; or super-classes
+        divide the classes of the training images alone, as the authors' code does, so that others change sides.
     salt : str
         Of the hash rank; by default the name of the benchmark.
     """
@@ -101,6 +106,10 @@ class HierarchyParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
     val: Decimal | None = None
     test: Decimal | None = None
     cut: Cut = "whole"
+    tree: Literal["wordnet", "imagenet", "published"] = "wordnet"
+    draw: Literal["hash", "scikit-learn"] = "hash"
+    seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = _SEED
+    missing: Literal["refuse", "report", "restrict"] = "refuse"
     salt: str = ""
 
     def __post_init__(self) -> None:
@@ -108,6 +117,8 @@ class HierarchyParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
         shares = [share for share in (self.train, self.val, self.test) if share is not None]
         if not all(share.is_finite() and 0 <= share <= 1 for share in shares) or 0 in (self.train, self.test):
             raise ValueError("shares are decimals from 0 to 1; only that of val may be 0")
+        if self.salt if self.draw == "scikit-learn" else self.seed != _SEED:
+            raise ValueError('a salt for draw = "hash", a seed for draw = "scikit-learn"')
 
 
 PARAMETERS = HierarchyParameters
@@ -169,7 +180,7 @@ def partition_classes(
     by_letter: dict[str, list[str]] = {"K": [], "N": [*negative], "U": [*unknown]}
     for leaves in known:
         half = len(leaves) // 2
-        patterns = {"whole": "K", "halves": "K" * half + "N" * (len(leaves) - half), "sixths": SIXTHS}
+        patterns = {"whole": "K", "halves": "K" * half + "N" * (len(leaves) - half), "sixths": "KNKUKN"}
         for leaf, letter in zip(leaves, cycle(patterns.get(cut, cut)), strict=False):
             by_letter[letter].append(leaf)
     roles = {role: tuple(sorted(set(names))) for role, names in zip(ROLES, by_letter.values(), strict=True)}
@@ -198,7 +209,6 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         The sources do not fit the file; the message says which class, source or share.
     """
     benchmark = stated_in(parameters["file"])
-    settings = benchmark.parameters_as(HierarchyParameters)
     refuse_unused(
         benchmark, {"views": "views of boxes elsewhere", "classes.tasks": "known, negative and unknown classes"}
     )
@@ -206,6 +216,50 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         "[sources.images]; or [sources.train], [sources.test] and perhaps [sources.val]; of another name, with as ="
     )
     by_use = benchmark.by_role(sources, _NEED, expected, (IMAGES,), ("train", "test"), USES)
+    selection = select(benchmark, by_use, sources)
+    classes = selection.roles.entries(benchmark.classes.aliases)
+    order: Order = "listed" if benchmark.parameters.get("draw") == "scikit-learn" else "code_point"
+    made = [
+        make_part(name, name, images, classes, view=LabelView(), rule=words, order=order)
+        for name, images, words in selection.parts
+    ]
+    require_images(made, {"val": "val = 0 in [parameters], with its share added to train; or more images"})
+    benchmark = msgspec.structs.replace(benchmark, notes=(*benchmark.notes, *selection.notes))
+    return manifest_of_file(
+        benchmark, made, sources, classes, parameters, taxonomy="OSC", algorithm_version=1, after=PAPER
+    )
+
+
+class SelectedPart(NamedTuple):
+    """A part before its list is made: its images in the order of the draw, and how they are selected."""
+
+    name: PartName
+    images: Selection
+    words: str
+
+
+class SelectedImages(NamedTuple):
+    """The classes by role, the parts, and notes on classes that are left out."""
+
+    roles: RolePartition
+    parts: list[SelectedPart]
+    notes: tuple[str, ...]
+
+
+def select(benchmark: BenchmarkFile, by_use: Mapping[str, str], sources: Mapping[str, Source]) -> SelectedImages:
+    """Return the classes of a benchmark file and the images of each part.
+
+    Parameters
+    ----------
+    by_use : mapping of str to str
+        Names of the sources by role; a part without its source is left out.
+
+    Raises
+    ------
+    ProtocolError
+        As `build`.
+    """
+    settings = benchmark.parameters_as(HierarchyParameters)
     if not (pools := _pools(by_use, sources, keep=settings.parts == "source")):
         raise ProtocolError(
             "There are no parts to keep",
@@ -214,21 +268,17 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
             found=", ".join(by_use),
             hint='parts = "shares" in [parameters]',
         )
-    names = dict.fromkeys(name for source in sources.values() for name in source.categories.names)
-    roles, unassigned = roles_of(benchmark, settings.cut, tuple(sorted(names)))
-    classes = roles.entries(benchmark.classes.aliases)
-    made = [
-        make_part(part, part, Selection(slot, sources[slot], positions), classes, view=LabelView(), rule=selection)
-        for part, slot, positions, selection in _distribute(benchmark, settings, pools, classes)
-    ]
-    require_images(made, {"val": "val = 0 in [parameters], with its share added to train; or more images"})
-    if unassigned:
+    offered = sorted({name for source in sources.values() for name in source.categories.names})
+    leaves: Sequence[str] = offered if settings.tree == "wordnet" else ilsvrc2012_classes()
+    if settings.missing == "restrict":
+        available = _class_counts(pools[IMAGES if IMAGES in pools else "train"])
+        leaves = [name for name in leaves if name in available]
+    roles, unassigned = roles_of(benchmark, leaves)
+    parts, notes = _select_parts(benchmark, settings, pools, roles.entries(benchmark.classes.aliases))
+    if unassigned and settings.tree == "wordnet":
         names_of_some = ", ".join(unassigned[:_SHOWN])
-        note = f"Classes of the sources without a role, left out ({len(unassigned)}): {names_of_some}."
-        benchmark = msgspec.structs.replace(benchmark, notes=(*benchmark.notes, note))
-    return manifest_of_file(
-        benchmark, made, sources, classes, parameters, taxonomy="OSC", algorithm_version=1, after=PAPER
-    )
+        notes.append(f"Classes of the sources without a role, left out ({len(unassigned)}): {names_of_some}.")
+    return SelectedImages(roles, parts, tuple(dict.fromkeys(notes)))
 
 
 class _Pool(NamedTuple):
@@ -269,29 +319,55 @@ def _pools(by_use: Mapping[str, str], sources: Mapping[str, Source], *, keep: bo
     }
 
 
-def _distribute(
+def _select_parts(
     benchmark: BenchmarkFile, settings: HierarchyParameters, pools: Mapping[str, _Pool], classes: Sequence[ClassEntry]
-) -> Iterator[tuple[PartName, str, Int64s, str]]:
-    """Yield each part: its name, the source, the positions of its images, and how they are selected."""
+) -> tuple[list[SelectedPart], list[str]]:
+    """Return the parts, and notes on classes that have no images or are none of ILSVRC-2012."""
     shares = _shares(settings, pools)
-    salt = settings.salt or benchmark.name
-    class_of = {use: _class_of(pool, classes) for use, pool in pools.items()}
+    is_drawn = settings.draw == "scikit-learn"
+    labels_of = {use: _class_of(pool, classes) for use, pool in pools.items()}
+    rows_of: dict[PartName, Int64s] = {
+        part: _sorted_rows(pools[part], labels_of[part]) if is_drawn else np.arange(len(labels_of[part]))
+        for part in USES
+        if part in pools and part not in shares
+    }
     split_use = IMAGES if IMAGES in pools else "train"
-    chosen = _split(pools[split_use], class_of[split_use], shares, salt) if shares else {}
+    if shares and split_use in pools:
+        pool, labels = pools[split_use], labels_of[split_use]
+        rows_of |= (
+            _draw(pool, labels, classes, shares, settings.seed)
+            if is_drawn
+            else _split(pool, labels, shares, settings.salt or benchmark.name)
+        )
+    parts, notes = [], []
     for part in USES:
-        if part not in chosen and part not in pools:
+        if part not in rows_of:
             continue
-        use = split_use if part in chosen else part
-        pool, roles = pools[use], ROLES if part == "test" else SEEN
-        rows = chosen.get(part, np.arange(len(pool.positions)))
+        use, roles = split_use if part in shares else part, ROLES if part == "test" else SEEN
+        pool, labels, rows = pools[use], labels_of[use], rows_of[part]
         # Known classes come first, then negative ones: those of a part are the first of them.
         entries = [entry for entry in classes if entry.role in roles]
-        rows = rows[np.isin(class_of[use][rows], np.arange(len(entries)))]
-        selection = f"Images of {', '.join(roles[:-1])} and {roles[-1]} classes in {pool.origin}"
-        if part in chosen:
-            selection += f": a share of {decimal_text(shares[part])} of each class, by the rank of sha256(salt + id)"
-        _require_images(part, pool, class_of[use][rows], entries, benchmark.classes.absent)
-        yield part, pool.slot, pool.positions[rows], f"{selection}."
+        rows = rows[np.isin(labels[rows], np.arange(len(entries)))]
+        words = f"Images of {', '.join(roles[:-1])} and {roles[-1]} classes in {pool.origin}"
+        if part in shares:
+            words += f": a share of {decimal_text(shares[part])} of each class, by " + (
+                f"scikit-learn's train_test_split with the seed {settings.seed}, in its order"
+                if is_drawn
+                else "the rank of sha256(salt + id)"
+            )
+        allowed = {*np.unique(labels[rows]).tolist()} if part != "val" else range(len(entries))
+        lacking = [entry.name for number, entry in enumerate(entries) if number not in allowed]
+        lacking = [name for name in lacking if name not in benchmark.classes.absent]
+        if lacking and settings.missing == "refuse":
+            raise _no_images(part, pool, settings, lacking, entries)
+        if lacking:
+            notes.append(f"Without an image in {pool.slot}: {', '.join(lacking)}.")
+        if settings.tree != "wordnet" and (extra := sorted({*pool.source.categories.names} - {*ilsvrc2012_classes()})):
+            notes.append(
+                f"Not of ILSVRC-2012, left out of {pool.slot}: {', '.join(extra[:_SHOWN])} ({len(extra)} classes)."
+            )
+        parts.append(SelectedPart(part, Selection(pool.slot, pool.source, pool.positions[rows]), f"{words}."))
+    return parts, notes
 
 
 def _shares(settings: HierarchyParameters, pools: Mapping[str, _Pool]) -> dict[PartName, Decimal]:
@@ -307,6 +383,13 @@ def _shares(settings: HierarchyParameters, pools: Mapping[str, _Pool]) -> dict[P
             if not usual
             else "shares that sum to 1, such as " + ", ".join(f"{part} = {share}" for part, share in usual.items()),
             found=", ".join(f"{part} = {decimal_text(share)}" for part, share in chosen.items()),
+        )
+    if shares and settings.draw == "scikit-learn" and not (shares.get("val") and "test" not in shares):
+        raise ProtocolError(
+            "The draw scikit-learn has two sides",
+            where="[parameters] draw",
+            expected="a training source, with shares of train and val, and a test source",
+            hint='draw = "hash"',
         )
     return {part: shares[part] for part in USES if shares.get(part)}
 
@@ -333,25 +416,121 @@ def _class_of(pool: _Pool, classes: Sequence[ClassEntry]) -> Int64s:
     return positions.astype(np.int64)
 
 
-def _require_images(
-    part: PartName, pool: _Pool, labels: Int64s, entries: Sequence[ClassEntry], absent: Collection[str]
-) -> None:
-    """Raise `ProtocolError` where a class of a part has no image in it; validation images may lack classes."""
-    present = {*np.unique(labels).tolist()}
-    lacking = [entry.name for number, entry in enumerate(entries) if number not in present and entry.name not in absent]
-    if part == "val" or not lacking:
-        return
+def _draw(
+    pool: _Pool, labels: Int64s, classes: Sequence[ClassEntry], shares: Mapping[PartName, Decimal], seed: int
+) -> dict[PartName, Int64s]:
+    """Return rows of a pool for training and validation, as scikit-learn draws them from sorted classes and files."""
+    seen = sorted((entry.name, number) for number, entry in enumerate(classes) if entry.role in SEEN)
+    rank = np.full(len(classes) + 1, -1)
+    rank[[number for _, number in seen]] = np.arange(len(seen))
+    if not len(rows := _sorted_rows(pool, rank[labels])):
+        return {"train": rows, "val": rows}
+    sizes = np.bincount(rank[labels[rows]])
+    train, val = split_sizes(sizes[sizes > 0], train_size=float(shares["train"]), seed=seed)
+    return {"train": rows[train], "val": rows[val]}
+
+
+def _sorted_rows(pool: _Pool, rank: Int64s) -> Int64s:
+    """Return the rows of a pool by the rank of their class, those of a class by file name; none of the rank -1."""
+    rows = np.flatnonzero(rank >= 0)
+    images, positions = pool.source.images, pool.positions[rows]
+    pairs = zip(images.file_names[positions].tolist(), images.native[positions].tolist(), strict=True)
+    names = [name or native for name, native in pairs]
+    by_name = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
+    rows = rows[by_name]
+    return rows[np.argsort(rank[rows], kind="stable")]
+
+
+def split_sizes(sizes: Int64s, *, train_size: float = 0.8, seed: int = 42) -> tuple[Int64s, Int64s]:
+    """Return the positions of the training and of the validation items, in the order scikit-learn returns them.
+
+    The items are grouped by class, the classes sorted.
+
+    Parameters
+    ----------
+    sizes : ndarray of int64
+        How many items each class has.
+    train_size : float
+        Share of the items for training, in (0, 1).
+    seed : int
+
+    Raises
+    ------
+    ProtocolError
+        The share is not between 0 and 1; a class has one item, or a side would have fewer items than there are classes
+        (scikit-learn refuses the same).
+    """
+    if not 0 < train_size < 1:
+        raise ProtocolError("The share of the training items is not between 0 and 1", found=str(train_size))
+    n = int(sizes.sum())
+    n_train = int(np.floor(train_size * n))
+    if not len(sizes) or sizes.min() < 2 or min(n_train, n - n_train) < len(sizes):
+        raise ProtocolError(
+            "These classes cannot be split by strata",
+            expected="two items or more in every class, and on each side as many items as there are classes",
+            found=f"{len(sizes)} classes, the smallest of {int(sizes.min()) if len(sizes) else 0} items; "
+            f"{n_train} and {n - n_train} items",
+        )
+    # The generator, its calls and their order are part of the published lists.
+    random = np.random.RandomState(seed)
+    in_train = _allotted(sizes, n_train, random)
+    in_val = _allotted(sizes - in_train, n - n_train, random)
+    starts = np.cumsum(sizes) - sizes
+    train, val = [], []
+    for start, size, first, second in zip(
+        starts.tolist(), sizes.tolist(), in_train.tolist(), in_val.tolist(), strict=True
+    ):
+        shuffled = start + random.permutation(size)
+        train.append(shuffled[:first])
+        val.append(shuffled[first : first + second])
+    return (
+        np.asarray(random.permutation(np.concatenate(train)), np.int64),
+        np.asarray(random.permutation(np.concatenate(val)), np.int64),
+    )
+
+
+def _allotted(sizes: Int64s, draws: int, random: np.random.RandomState) -> Int64s:
+    """Return how many of the draws fall to each class: scikit-learn's ``_approximate_mode``."""
+    # The order of the two operations decides on the rounding of some classes.
+    share = sizes / sizes.sum() * draws
+    floored = np.floor(share)
+    needed = int(draws - floored.sum())
+    if needed > 0:
+        remainder = share - floored
+        for value in np.sort(np.unique(remainder))[::-1]:
+            (tied,) = np.where(remainder == value)
+            added = min(len(tied), needed)
+            floored[random.choice(tied, size=added, replace=False)] += 1
+            needed -= added
+            if needed == 0:
+                break
+    return np.asarray(floored, np.int64)
+
+
+def _no_images(
+    part: PartName, pool: _Pool, settings: HierarchyParameters, lacking: Sequence[str], entries: Sequence[ClassEntry]
+) -> ProtocolError:
+    """Return the error of classes of a part that have no image in it."""
     used, listed_names = {entry.name for entry in entries}, array(lacking[:_SHOWN])
     others = [name for name in pool.source.categories.names if name not in used]
     otherwise = f"in [classes] ignored = {listed_names} in place of their roles, or absent = {listed_names} beside them"
     form = f"[classes.aliases] {quoted_key(lacking[0])} = [{quoted('{}')}]"
-    raise ProtocolError(
+    if settings.tree != "wordnet":
+        others, otherwise = [], "missing=report leaves them out, and every other class keeps role and label"
+    return ProtocolError(
         f"Classes have no image in the part {part}",
         where=f"source {pool.slot}, {pool.origin}",
         expected=f"images of each of the {len(entries)} classes",
         found=f"no images of {listed_names}"[:300],
         hint=did_you_mean(lacking[0], others, otherwise, form),
     )
+
+
+_GRAPHS: dict[str, Callable[[], Graph]] = {
+    "wordnet": lambda: open_wordnet().all_nouns(),
+    "imagenet": imagenet_dag,
+    "published": imagenet_tree,
+}
 
 
 class _SuperClass(NamedTuple):
@@ -363,7 +542,9 @@ class _SuperClass(NamedTuple):
     node: str
 
 
-def roles_of(benchmark: BenchmarkFile, cut: str, names: Sequence[str]) -> tuple[RolePartition, tuple[str, ...]]:
+def roles_of(
+    benchmark: BenchmarkFile, names: Sequence[str], graph: Graph | None = None
+) -> tuple[RolePartition, tuple[str, ...]]:
     """Return the classes of each role, and the classes of the sources that have none.
 
     A name is a class of the sources, a group of such names, or a super-class of WordNet. A super-class takes the
@@ -372,7 +553,9 @@ def roles_of(benchmark: BenchmarkFile, cut: str, names: Sequence[str]) -> tuple[
     Parameters
     ----------
     names : sequence of str
-        The classes of the sources.
+        The classes to divide: those of the sources, or of ILSVRC-2012.
+    graph : networkx.DiGraph, optional
+        Where super-classes are; by default as the parameter ``tree`` says.
 
     Raises
     ------
@@ -380,7 +563,7 @@ def roles_of(benchmark: BenchmarkFile, cut: str, names: Sequence[str]) -> tuple[
         A name is none of these, a class has two roles, no class is known or unknown, or a class has no place in
         WordNet where super-classes are used.
     """
-    classes = benchmark.classes
+    classes, settings = benchmark.classes, benchmark.parameters_as(HierarchyParameters)
     alias_of = {alias: name for name, several in classes.aliases.items() for alias in several}
     available = dict.fromkeys(alias_of.get(name, name) for name in names)
     roles = (*ROLES, "ignored")
@@ -399,14 +582,18 @@ def roles_of(benchmark: BenchmarkFile, cut: str, names: Sequence[str]) -> tuple[
     if not isinstance(classes.synsets, str):
         require_named(benchmark, "synsets", {*available, *assigned})
     if unresolved or classes.synsets:
-        _add_super_classes(benchmark, unresolved, [*available], {*assigned}, members)
+        graph = _GRAPHS[settings.tree]() if graph is None else graph
+        is_restricted = settings.missing == "restrict"
+        _add_super_classes(
+            benchmark, graph, unresolved, [*available], {*assigned}, members, is_restricted=is_restricted
+        )
     hint = "in place of one of the super-classes, list its classes"
     known = [sorted(group) for group in members["known"]]
     negative, unknown = ([name for group in members[role] for name in group] for role in ("negative", "unknown"))
-    partition = partition_classes(known, negative, unknown, cut, hint=hint)
+    partition = partition_classes(known, negative, unknown, settings.cut, hint=hint)
     with_role = {*partition.labels(), *(name for group in members["ignored"] for name in group)}
     roleless = [name for name in available if name not in with_role]
-    for role in ("known", "unknown"):
+    for role in ("known", "unknown") if settings.missing != "restrict" else ("known",):
         if not getattr(partition, role):
             raise ProtocolError(
                 f"No class is {role}",
@@ -420,13 +607,19 @@ def roles_of(benchmark: BenchmarkFile, cut: str, names: Sequence[str]) -> tuple[
 
 def _add_super_classes(
     benchmark: BenchmarkFile,
+    graph: Graph,
     unresolved: Sequence[tuple[str, int, str]],
     names: Sequence[str],
     assigned: Collection[str],
     members: Mapping[str, list[list[str]]],
+    *,
+    is_restricted: bool,
 ) -> None:
-    """Add to the lists of each role those of some classes that are not named and lie at or below its super-classes."""
-    graph, node_of_class, absent = place_in_wordnet(benchmark, names)
+    """Add to the lists of each role those of some classes that are not named and lie at or below its super-classes.
+
+    Restricted classes may leave a super-class empty; else one without classes is a mistake.
+    """
+    node_of_class, absent = _nodes_of_classes(benchmark, graph, names)
     nodes = [
         _SuperClass(role, position, text, _node(graph, benchmark, role, text, names))
         for role, position, text in unresolved
@@ -452,7 +645,9 @@ def _add_super_classes(
             members[each.role][each.position].append(name)
     if unplaced := [name for name in free if name not in node_of_class]:
         first = unplaced[0]
-        sense = next(iter(placed(open_wordnet(), [[_first_sense(first)]])[1][0].nodes), "dog.n.01")
+        # The sense that a name may mean first: sea_lion.n.01 of "Sea lion".
+        sense = f"{first.strip().lower().replace(' ', '_')}.n.01"
+        sense = next(iter(placed(graph, [[sense]])[1][0].nodes), "dog.n.01")
         raise ProtocolError(
             "Classes without a role have no place in WordNet, so that no super-class can decide about them",
             where="[classes.synsets]",
@@ -460,7 +655,7 @@ def _add_super_classes(
             found=f"{examples(unplaced)}; {first}: {absent[first]}",
             hint=f'[classes.synsets] {quoted_key(first)} = "{sense}"; or ignored = [{quoted(first)}] leaves it out',
         )
-    for each in nodes:
+    for each in () if is_restricted else nodes:
         if each not in used:
             raise ProtocolError(
                 "No class that is not listed itself lies at or below a super-class",
@@ -471,8 +666,10 @@ def _add_super_classes(
             )
 
 
-def place_in_wordnet(benchmark: BenchmarkFile, names: Sequence[str]) -> tuple[Graph, dict[str, str], dict[str, str]]:
-    """Return WordNet, the synset of each class, and why others have none.
+def _nodes_of_classes(
+    benchmark: BenchmarkFile, graph: Graph, names: Sequence[str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the synset of each class, and why others have none.
 
     The synset is that of ``[classes.synsets]``, else that of the name if it has one meaning.
 
@@ -484,8 +681,7 @@ def place_in_wordnet(benchmark: BenchmarkFile, names: Sequence[str]) -> tuple[Gr
     stated = benchmark.classes.synsets
     maps, synsets = ((stated,), {}) if isinstance(stated, str) else ((), stated)
     texts = [synsets.get(name, name) for name in names]
-    wordnet = open_wordnet()
-    _, (matches,) = placed(wordnet, [texts], maps)
+    _, (matches,) = placed(graph, [texts], maps)
     if wrong := [name for name in names if name in synsets and synsets[name] not in matches.nodes]:
         raise ProtocolError(
             "A synset of the benchmark file is not in WordNet",
@@ -495,11 +691,8 @@ def place_in_wordnet(benchmark: BenchmarkFile, names: Sequence[str]) -> tuple[Gr
             hint=f"curation hierarchy find {shlex.quote(wrong[0])}",
         )
     text_of = dict(zip(names, texts, strict=True))
-    nodes, absent = (
-        {name: by_text[text] for name, text in text_of.items() if text in by_text}
-        for by_text in (matches.nodes, matches.absent)
-    )
-    return wordnet.all_nouns(), nodes, absent
+    nodes = {name: matches.nodes[text] for name, text in text_of.items() if text in matches.nodes}
+    return nodes, {name: matches.absent[text] for name, text in text_of.items() if text in matches.absent}
 
 
 def _node(graph: Graph, benchmark: BenchmarkFile, role: str, text: str, names: Sequence[str]) -> str:
@@ -515,16 +708,10 @@ def _node(graph: Graph, benchmark: BenchmarkFile, role: str, text: str, names: S
         ) from None
 
 
-def _first_sense(name: str) -> str:
-    """Return the name of the synset that a class name may mean first: ``sea_lion.n.01`` of ``Sea lion``."""
-    return f"{name.strip().lower().replace(' ', '_')}.n.01"
-
-
 def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     """Return the lines of a file to begin with.
 
-    Known and negative classes are the two halves of the largest super-class of WordNet that leaves others unknown;
-    where names do not resolve, halves of the classes in their order.
+    Known are the classes with training images; where no others are in the test part, the first half of them.
 
     Raises
     ------
@@ -546,9 +733,10 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     shared = {name: quotas(n[0], [*_USUAL.values()])[::2] if IMAGES in pools else n for name, n in counts.items()}
     seen = [name for name, n in shared.items() if all(n)]
     further = [name for name, n in shared.items() if IMAGES not in pools and n[-1] and not n[0]]
-    graph, nodes, synsets = _proposed_synsets(seen)
-    known, negative, note = _proposed_roles(graph, seen, nodes, further)
-    unknown = [name for name in (*seen, *further) if name not in {*known, *negative}]
+    # Where no class is in the test part alone: the first half is known, the next quarter negative, others unknown.
+    half = len(seen) if further else max(len(seen) // 2, 1)
+    quarter = (len(seen) - half) // 2
+    known, negative, unknown = seen[:half], seen[half : half + quarter], [*seen[half + quarter :], *further]
     if not known or not unknown:
         raise ProtocolError(
             "No two classes have enough images for known and unknown ones",
@@ -561,7 +749,6 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     words = [side if side == IMAGES else f"{side} images" for side in sides]
     remarks = {
         name: " and ".join(f"{n:,} {word}" for n, word in zip(numbers, words, strict=True))
-        + (f" of {graph.nodes[name]['name']}" if name in graph else "")
         for name, numbers in counts.items()
     }
     return [
@@ -569,13 +756,10 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         *source_tables(sources, options.name),
         "",
         "[classes]",
-        f"# {note}",
+        "# Classes in their order: change their roles.",
         "# A role may also list a group, or a super-class such as \"animal.n.01\": its classes by [classes.synsets].",
         *(line for role, names in roles.items() for line in listed(role, names, [remarks[name] for name in names])),
         *alias_lines({name: [alias] for name, alias in aliases.items()}),
-        *(["# What the names mean in WordNet, as far as super-classes are listed: correct them.", "[classes.synsets]"]
-          if synsets else []),
-        *(f"{quoted_key(name)} = {quoted(synset)}" for name, synset in synsets.items()),
         "",
         "[parameters]",
         *_proposed_shares(pools, [counts[name][0] for name in (*known, *negative)]),
@@ -587,39 +771,6 @@ def _class_counts(pool: _Pool) -> Counter[str]:
     return Counter(
         np.array(pool.source.categories.names, object)[class_of_images(pool.source)[pool.positions]].tolist()
     )
-
-
-def _proposed_synsets(names: Sequence[str]) -> tuple[Graph, dict[str, str], dict[str, str]]:
-    """Return WordNet, the node that each name means or may mean first, and the names of these nodes."""
-    wordnet = open_wordnet()
-    _, (clear, first) = placed(wordnet, [names, [*map(_first_sense, names)]])
-    graph = wordnet.all_nouns()
-    nodes = {name: node for name in names if (node := clear.nodes.get(name) or first.nodes.get(_first_sense(name)))}
-    return graph, nodes, {name: str(graph.nodes[node]["name"]) for name, node in nodes.items() if name != node}
-
-
-def _proposed_roles(
-    graph: Graph, seen: Sequence[str], nodes: Mapping[str, str], further: Sequence[str]
-) -> tuple[list[str], list[str], str]:
-    """Return known and negative classes among those that are seen in training, and the reason."""
-    if further:
-        return [*seen], [], "Classes with training images are known, others unknown."
-    below: dict[str, list[str]] = {}
-    for name in seen:
-        for node in ancestors(graph, [nodes[name]]) if name in nodes else ():
-            below.setdefault(node, []).append(name)
-    # A super-class of at most two thirds, so that a third is unknown; of equal ones that with the most ancestors.
-    fitting = [node for node, several in below.items() if 1 < len(several) <= 2 * len(seen) // 3]
-    if fitting:
-        node = max(fitting, key=lambda node: (len(below[node]), len(ancestors(graph, [node])), node))
-        half = (len(below[node]) + 1) // 2
-        note = (
-            f"Super-class {graph.nodes[node]['name']}: the first half is known, the other negative; others are unknown."
-        )
-        return below[node][:half], below[node][half:], note
-    half = max(len(seen) // 2, 1)
-    quarter = (len(seen) - half) // 2
-    return [*seen[:half]], [*seen[half : half + quarter]], "The first half is known, the next quarter negative."
 
 
 def _proposed_shares(pools: Mapping[str, _Pool], sizes: Sequence[int]) -> list[str]:

@@ -1,31 +1,48 @@
-"""The rule ``split``: one source in disjoint parts, by hash rank; groups stay whole, classes may keep their shares."""
+"""`split` and the rule of its name: one source in disjoint parts, by hash rank.
+
+Groups stay whole, and classes may keep their shares.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
+from curation.benchmarks.building import remembering, require_own_name
 from curation.benchmarks.parts import Part, Selection, hash_rank, make_part, manifest_of_file
-from curation.benchmarks.rules.benchmark_file import BenchmarkFile, class_entries, decimal_text, stated_in
+from curation.benchmarks.rules.benchmark_file import (
+    BenchmarkFile,
+    SourceTable,
+    class_entries,
+    decimal_text,
+    parameter_text,
+    stated_in,
+)
 from curation.benchmarks.rules.class_parts import quotas
-from curation.benchmarks.rules.starting import StartOptions, beginning, quoted, source_tables
-from curation.core.columns import distinct, text_array
-from curation.core.errors import CurationWarning, ProtocolError, UsageError
+from curation.benchmarks.rules.starting import StartOptions, beginning, namespace_word, quoted, source_tables
+from curation.core.arguments import checked
+from curation.core.columns import distinct, encoded, text_array
+from curation.core.errors import CurationError, CurationWarning, MissingFileError, ProtocolError, UsageError
 from curation.core.patterns import captured, matches, require_group
-from curation.core.wording import counted, examples
-from curation.manifest.header import ClassEntry, LabelView, PartName, PartRole
+from curation.core.wording import counted, examples, slug
+from curation.manifest.header import NAME, ClassEntry, LabelView, PartName, PartRole
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.sources.image_columns import image_column, image_paths
 from curation.sources.list_roles import read_role
+from curation.sources.opening import open_slots
+from curation.sources.photos import file_names, find_photos, photos_beside
 from curation.sources.source import Int64s, Source
+from curation.sources.source_specs import BadBoxes, Reading, SourceSlot
 
 _ORDER: tuple[PartRole, ...] = ("train", "val", "test")
 _NO_PART = -1
@@ -91,14 +108,13 @@ class Units(NamedTuple):
     ----------
     names : sequence of str, length u
         By whose hash the units are ordered.
-    of : ndarray of int64, shape (n,)
-        The unit of each image.
+    unit_of_image : ndarray of int64, shape (n,)
     size : ndarray of int64, shape (u,)
         Images of each unit.
     """
 
     names: Sequence[str]
-    of: Int64s
+    unit_of_image: Int64s
     size: Int64s
 
 
@@ -113,12 +129,173 @@ def resolved(settings: SplitParameters, folder: Any) -> SplitParameters:
     if not isinstance(settings.keep, str) or not settings.keep:
         return settings
     path = folder / settings.keep
-    return msgspec.structs.replace(settings, keep=kept_ids(load_manifest(path if path.exists() else settings.keep)))
+    return msgspec.structs.replace(settings, keep=ids_of_parts(load_manifest(path if path.exists() else settings.keep)))
 
 
-def kept_ids(manifest: Manifest) -> Ids:
+def ids_of_parts(manifest: Manifest) -> Ids:
     """Return the ids of the parts of a manifest."""
     return {name: manifest.ids(name) for name in manifest.parts}
+
+
+@checked
+def split(
+    source: Annotated[Mapping[str, Annotated[Any, Path]] | Path, "[NAME[@PART]=]PATH"],
+    parts: Annotated[Mapping[str, str | float] | str, "--parts NAME=SHARE,..."],
+    *,
+    group: Annotated[str, "COLUMN|REGEX"] = "",
+    stratify: bool = False,
+    keep: Annotated[str | Path | Manifest | None, "MANIFEST"] = None,
+    near_duplicates: Annotated[Path | None, "PHOTOS"] = None,
+    name: str = "",
+    salt: str = "",
+    bad_boxes: BadBoxes = "error",
+) -> Manifest:
+    """Return the manifest of one source in disjoint parts.
+
+    Images are taken in the order of a hash of their ids. The order of the file does not matter, and there is no seed.
+
+    Parameters
+    ----------
+    source
+        your data: COCO JSON, a VOC or YOLO folder, a table, or a list of ids (.txt); NAME= before it is the dataset,
+        the first word of the image ids, @PART which part of a folder it is
+    parts
+        the share of each part; they sum to 1, and train, val or test in a name says its role
+    group
+        images that stay together, such as those of a patient or a video: a column of the table, a key of COCO's image
+        records, or a regular expression with one group that is searched for in the paths of the images
+    stratify
+        each class keeps its share in each part
+    keep
+        an earlier split whose images stay in their parts
+    near_duplicates
+        folder of the photos: those that look alike stay together
+    name
+        name of the manifest (default: my/ and the name of the file)
+    salt
+        other words give another split (default: the name)
+    bad_boxes
+        boxes that are not finite, negative or outside any image: refuse, or drop and count
+
+    Raises
+    ------
+    UsageError, ProtocolError
+        The shares do not sum to 1, there is no such column, a part gets no image.
+
+    Examples
+    --------
+    >>> import curation
+    >>> images = [{"id": n, "file_name": f"{n}.jpg", "width": 9, "height": 9, "patient": n // 3} for n in range(9)]
+    >>> shapes = {"images": images, "annotations": [], "categories": []}
+    >>> made = curation.split({"shapes": shapes}, "train=0.7,test=0.3")
+    >>> {part: len(made.ids(part)) for part in made.parts}
+    {'train': 6, 'test': 3}
+    """
+    by_key = {"": source} if isinstance(source, Path) else dict(source)
+    if len(by_key) != 1:
+        raise UsageError("`split` takes one source", expected="[NAME[@PART]=]PATH", found=", ".join(by_key))
+    ((key, annotations),) = by_key.items()
+    dataset, _, part = key.partition("@")
+    name = name or f"my/{_word(annotations, dataset)}"
+    if re.fullmatch(NAME, name) is None or len(name) > 120:
+        expected = "lower-case words joined by -, at most one /: mylab/parts"
+        raise UsageError("Invalid name of a manifest", where="--name", expected=expected, found=name[:120])
+    require_own_name(name, "--name")
+    dataset = dataset or namespace_word(name)
+    slot = SourceSlot(dataset, dataset, part, True, "images", part)
+    reading = Reading(bad_boxes=bad_boxes)
+    try:
+        opened = open_slots({f"{dataset}@{part}" if part else dataset: annotations}, [slot], reading)
+    except CurationError as error:
+        # Here the source is an argument, not an option.
+        error.hint, error.where = (text and text.replace("--source ", "") for text in (error.hint, error.where))
+        # Training images are what one divides, where a root has several parts.
+        if error.hint and not part and "train" in (error.found or "").split(", "):
+            error.hint = f"{dataset}@train={annotations}"
+        raise
+    parameters: dict[str, Any] = {"shares": _shares(parts), "group": group, "stratify": stratify, "salt": salt}
+    if keep is not None:
+        parameters["keep"] = ids_of_parts(keep if isinstance(keep, Manifest) else load_manifest(keep))
+    if near_duplicates is not None:
+        parameters["joined"] = joined_photos(opened[dataset], near_duplicates)
+    table = SourceTable(dataset=dataset, part=opened[dataset].part)
+    file = BenchmarkFile(rule="split", name=name, sources={dataset: table}, parameters=parameters)
+    try:
+        text = parameter_text(file, SplitParameters)
+    except msgspec.ValidationError as error:
+        message, expected = "The shares of the parts cannot be used", "train=0.7,val=0.1,test=0.2"
+        found = (
+            "a name of other characters than a to z, 0 to 9, . _ and -" if "regex" in str(error) else str(error)[:200]
+        )
+        raise UsageError(message, where="--parts", expected=expected, found=found) from None
+    made = build(opened, {"file": text})
+    return remembering(made, opened, {dataset: annotations}, reading, compare=not _are_distinct(opened[dataset]))
+
+
+def _are_distinct(source: Source) -> bool:
+    """Return whether no two images of a source can be one: they have other names, and neither boxes nor photos."""
+    names = [name.rpartition("/")[2].lower() for name in file_names(source) if name]
+    return (
+        source.objects is None
+        and len(set(names)) == len(names)
+        and not (source.origin is not None and any(photos_beside(source, source.origin)))
+    )
+
+
+def joined_photos(source: Source, photos: Path) -> tuple[tuple[str, ...], ...]:
+    """Return the ids of photos that are the same, or nearly the same: two or more a group, each group by its first id.
+
+    Photos that are missing or unreadable are counted in a warning.
+    """
+    from curation.signals.similarity.near_duplicates import alike_photos, hash_photos
+
+    ids = source.image_ids.tolist()
+    path_of = find_photos(ids, photos, [source])
+    if not path_of:
+        raise MissingFileError(
+            "The folder holds no photo of the source",
+            where=str(photos),
+            expected="photos under the file names of the annotations, or named by id",
+            found=f"no {examples(ids)}",
+        )
+    hashes = hash_photos(path_of)
+    if missing := [image for image in ids if image not in path_of or image in hashes.failures]:
+        text = f"{counted(len(missing), 'photo')} not compared, missing or unreadable: {examples(missing)}"
+        warnings.warn(text, CurationWarning, stacklevel=3)
+    alike = alike_photos(hashes)
+    pairs = zip(alike.first.tolist(), alike.second.tolist(), strict=True)
+    units = units_of(hashes.names, None, [(hashes.names[a], hashes.names[b]) for a, b in pairs])
+    members: dict[int, list[str]] = {}
+    for image, unit in zip(hashes.names, units.unit_of_image.tolist(), strict=True):
+        members.setdefault(unit, []).append(image)
+    return tuple(sorted(tuple(sorted(images)) for images in members.values() if len(images) > 1))
+
+
+def _shares(parts: str | Mapping[str, str | float]) -> dict[str, Decimal]:
+    """Return the share of each part, as ``train=0.7,test=0.3`` states it."""
+    text = parts if isinstance(parts, str) else ",".join(f"{name}={share}" for name, share in parts.items())
+    shares: dict[str, Decimal] = {}
+    for pair in text.split(","):
+        name, _, value = (word.strip() for word in pair.partition("="))
+        try:
+            share = Decimal(value)
+        except InvalidOperation:
+            share = Decimal("nan")
+        if name in shares or not share.is_finite():
+            raise UsageError(
+                "A part is named twice" if name in shares else "A part has no share",
+                where="--parts",
+                expected="train=0.7,val=0.1,test=0.2",
+                found=pair[:80],
+            )
+        shares[name] = share
+    return shares
+
+
+def _word(annotations: Any, dataset: str) -> str:
+    stem = annotations.name.partition(".")[0] if isinstance(annotations, Path) else ""
+    stem = annotations.resolve().parent.name if stem == "_annotations" else stem
+    return slug(dataset or stem, "-") or "split"
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
@@ -147,18 +324,18 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     stratum = _of_units(units, rarest_class(source)) if settings.stratify else np.zeros(len(units.size), np.int64)
     keep = {} if isinstance(settings.keep, str) else settings.keep
     fixed = _by_unit(units, ids, shares, settings.fixed, "fixed")
-    kept = _by_unit(units, ids, shares, keep, "keep")
+    earlier = _by_unit(units, ids, shares, keep, "keep")
     salt = settings.salt or benchmark.name
     part_of = plain = assign(units, shares, salt=salt, stratum=stratum)
-    if (kept != _NO_PART).any():
-        part_of = assign(units, shares, salt=salt, stratum=stratum, kept=kept)
+    if (earlier != _NO_PART).any():
+        part_of = assign(units, shares, salt=salt, stratum=stratum, earlier=earlier)
     part_of = np.where(fixed == _NO_PART, part_of, fixed)
     _warn_of_large_groups(units, shares)
     if keep:
         # What the manifest states of the earlier split: the images that the shares alone would put elsewhere.
-        moved = (part_of != plain)[units.of]
-        place = part_of[units.of]
-        pinned = {part: tuple(sorted(ids[row] for row in np.flatnonzero(moved & (place == number)).tolist()))
+        moved = (part_of != plain)[units.unit_of_image]
+        part_of_image = part_of[units.unit_of_image]
+        pinned = {part: tuple(sorted(ids[row] for row in np.flatnonzero(moved & (part_of_image == number)).tolist()))
                   for number, part in enumerate(shares)}  # fmt: skip
         rest = {key: value for key, value in benchmark.parameters.items() if key not in ("keep", "fixed")}
         fixed_ids = {part: listed for part, listed in pinned.items() if listed}
@@ -170,7 +347,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     words += ", groups whole" * (len(units.size) < len(ids)) + ", each class by its share" * settings.stratify
     made: list[Part] = []
     for number, part in enumerate(shares):
-        rows = np.flatnonzero((part_of == number)[units.of])
+        rows = np.flatnonzero((part_of == number)[units.unit_of_image])
         if not len(rows):
             raise ProtocolError(
                 f"Part {part} gets no image",
@@ -221,9 +398,8 @@ def units_of(ids: Sequence[str], groups: Sequence[str] | None, joined: Sequence[
     names = list(ids) if groups is None else [group or image for group, image in zip(groups, ids, strict=True)]
     if joined:
         names = _with_joined(ids, names, joined)
-    number: dict[str, int] = {}
-    of = np.fromiter((number.setdefault(name, len(number)) for name in names), np.int64, len(names))
-    return Units(list(number), of, np.bincount(of))
+    unit_of_image, units = encoded(text_array(names))
+    return Units(units.to_pylist(), unit_of_image, np.bincount(unit_of_image))
 
 
 def _with_joined(ids: Sequence[str], names: list[str], joined: Sequence[Sequence[str]]) -> list[str]:
@@ -243,7 +419,7 @@ def _with_joined(ids: Sequence[str], names: list[str], joined: Sequence[Sequence
 
 
 def assign(
-    units: Units, shares: Mapping[str, Fraction], *, salt: str, stratum: Int64s, kept: Int64s | None = None
+    units: Units, shares: Mapping[str, Fraction], *, salt: str, stratum: Int64s, earlier: Int64s | None = None
 ) -> Int64s:
     """Return the part of each unit: of every stratum, each part gets its share in the order of the hash rank.
 
@@ -254,7 +430,7 @@ def assign(
     Parameters
     ----------
     stratum : ndarray of int64, shape (u,)
-    kept : ndarray of int64, shape (u,), optional
+    earlier : ndarray of int64, shape (u,), optional
         Units that have a part already; others fill what these leave. -1 for none.
 
     Examples
@@ -264,7 +440,7 @@ def assign(
     >>> assign(units, shares, salt="a", stratum=np.zeros(4, np.int64)).tolist()
     [0, 1, 0, 0]
     """
-    part_of = np.full(len(units.size), _NO_PART) if kept is None else kept.copy()
+    part_of = np.full(len(units.size), _NO_PART) if earlier is None else earlier.copy()
     rank = hash_rank(units.names, salt)
     rank = rank[np.argsort(stratum[rank], kind="stable")]
     ends = np.flatnonzero(np.diff(stratum[rank])) + 1
@@ -301,17 +477,17 @@ def rarest_class(source: Source) -> Int64s:
     pairs = distinct(image.astype(np.int64) * width + category)
     counts = np.bincount(pairs % width, minlength=width)
     names = np.array(source.categories.names or ("",), np.str_)
-    place = np.empty(width, np.int64)
-    place[np.lexsort((names, counts))] = np.arange(width)
+    rank = np.empty(width, np.int64)
+    rank[np.lexsort((names, counts))] = np.arange(width)
     rarest = np.full(len(source.images), width)
-    np.minimum.at(rarest, pairs // width, place[pairs % width])
+    np.minimum.at(rarest, pairs // width, rank[pairs % width])
     return rarest
 
 
 def _of_units(units: Units, stratum: Int64s) -> Int64s:
     """Return the smallest stratum of the images of each unit."""
     smallest = np.full(len(units.size), stratum.max(initial=0))
-    np.minimum.at(smallest, units.of, stratum)
+    np.minimum.at(smallest, units.unit_of_image, stratum)
     return smallest
 
 
@@ -335,8 +511,8 @@ def _groups_in(source: Source, group: str) -> list[str] | None:
                 expected="a pattern that is found in the paths of the images",
                 found=examples(paths.slice(0, 3).to_pylist()),
             )
-    alone = [image for image, name in zip(source.image_ids.tolist(), groups, strict=True) if not name]
-    if alone:
+    if not all(groups):
+        alone = [image for image, name in zip(source.image_ids.tolist(), groups, strict=True) if not name]
         text = f"{counted(len(alone), 'image')} without a group stay alone: {examples(alone)}"
         warnings.warn(text, CurationWarning, stacklevel=2)
     return groups
@@ -357,7 +533,7 @@ def _by_unit(
     row_of = {image: row for row, image in enumerate(ids)} if ids_by_part else {}
     for number, part in enumerate(shares):
         rows = [row_of[image] for image in ids_by_part.get(part, ()) if image in row_of]
-        numbers = units.of[rows]
+        numbers = units.unit_of_image[rows]
         if (divided := (part_of[numbers] != _NO_PART) & (part_of[numbers] != number)).any():
             unit = int(numbers[np.flatnonzero(divided)[0]])
             other = list(shares)[part_of[unit]]
@@ -382,7 +558,7 @@ def _by_unit(
 
 def _warn_of_large_groups(units: Units, shares: Mapping[str, Fraction]) -> None:
     smallest = min(shares, key=shares.__getitem__)
-    room = int(shares[smallest] * len(units.of))
+    room = int(shares[smallest] * len(units.unit_of_image))
     large = np.flatnonzero((units.size > room) & (units.size > 1))
     if len(large):
         groups = [f"{units.names[unit]} ({units.size[unit]:,} images)" for unit in large[:4].tolist()]
@@ -396,4 +572,4 @@ def _classes(benchmark: BenchmarkFile, source: Source) -> tuple[ClassEntry, ...]
     names = source.categories.names
     if benchmark.classes.known:
         return class_entries(benchmark, names)
-    return tuple(ClassEntry(name=name, role="known", index=place) for place, name in enumerate(names, start=1))
+    return tuple(ClassEntry(name=name, role="known", index=index) for index, name in enumerate(names, start=1))

@@ -71,12 +71,13 @@ def dropped(nodes: tuple[Annotated[str, "NODE"], ...] = (), /, *, view: View) ->
     nodes
         superclasses (default: those of P1, P2 and P3)
     """
-    from curation.benchmarks.imagenet import RULES
+    from curation.benchmarks.imagenet import PROTOCOLS
+    from curation.benchmarks.rules.hierarchy import ROLES
 
     if view.edges is not None and not nodes:
         raise UsageError("Name the nodes of your hierarchy", expected="curation hierarchy dropped NODE … --edges FILE")
     queried = nodes or tuple(
-        dict.fromkeys(node for rule in RULES.values() for node in (*rule.known, *rule.negative, *rule.unknown))
+        dict.fromkeys(node for file in PROTOCOLS.values() for role in ROLES for node in file.classes.of(role))
     )
     loss = losses(queried, view=view)
     rows = tuple(

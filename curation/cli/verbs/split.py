@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from curation.benchmarks.splitting import split
+from curation.benchmarks.rules.split import split
 from curation.cli.output import Answer, Line, next_command, score_command
 from curation.cli.outputs import NEW_MANIFEST
 from curation.manifest.manifest import Manifest
