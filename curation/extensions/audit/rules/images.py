@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -633,11 +634,13 @@ def photos_are_distinct(target: AuditTarget) -> Outcome:
     used = np.flatnonzero(roles.any(axis=0))
     photos = _photos(target, used)
     findings = missing_lists(target.lists)
-    without = len(used) - len(photos)
-    if without:
-        findings.append(
-            undecidable("photos", PHOTOS, f"no photo available for {without:,} of {counted(len(used), 'image')}")
-        )
+    if without := len(used) - len(photos):
+        size = f"{without:,} of {counted(len(used), 'image')}"
+        text, need = f"no photo available for {size}", PHOTOS
+        if target.published is not None and not target.photos and (home := target.published.photo_folder):
+            text = f"the pixels of {size} were not compared"
+            need = f"--photos photos={shlex.quote(home)}"
+        findings.append(undecidable("photos", need, text))
     if photos:
         hashes = hash_photos({str(image): path for image, path in photos.items()})
         findings += _unreadable(target, hashes)
