@@ -14,7 +14,7 @@ from typing import cast
 
 import numpy as np
 
-from curation.core.errors import SourceError
+from curation.core.errors import CurationError
 from curation.core.files import opened
 from curation.core.reading import BOM
 from curation.sources.entries import MOST_CLASS_NAMES, NO_LABEL, Form, PackedText, PublishedFile, PublishedList
@@ -31,8 +31,9 @@ _SUFFIXES = (".txt", ".list", ".lst", "")
 
 def read_long(path: Path) -> PublishedFile:
     """Read a published file of any form, a long list in blocks (see `read_published` for the errors)."""
-    may_be_long = path.suffix.lower() in _SUFFIXES and path.is_file() and LONG <= path.stat().st_size <= MAX_BYTES
-    return (may_be_long and _read_in_blocks(path)) or read_published(path)
+    is_long = path.suffix.lower() in _SUFFIXES and path.is_file() and LONG <= path.stat().st_size <= MAX_BYTES
+    read = _read_in_blocks(path) if is_long else None
+    return read or read_published(path)
 
 
 def _read_in_blocks(path: Path) -> PublishedFile | None:
@@ -71,13 +72,16 @@ def _read_in_blocks(path: Path) -> PublishedFile | None:
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
-    """Yield a file in blocks of whole lines; the last line may not be ended."""
+    """Yield a file in blocks of whole lines; the last line may not be ended, and one that fills a block is cut."""
     with opened(path, kind="list") as stream:
         rest = b""
         while piece := stream.read(_BLOCK):
             block, feed, rest = (rest + piece).rpartition(b"\n")
             if feed:
                 yield block + feed
+            elif len(rest) > _BLOCK:
+                yield rest
+                rest = b""
         if rest:
             yield rest
 
@@ -86,7 +90,7 @@ def _form(block: bytes, path: Path) -> str:
     """Return the form of the first lines of a file; an empty text where they are no plain list."""
     try:
         read = contents_of(block, path)
-    except SourceError:
+    except CurationError:
         return ""
     return read["form"] if read["form"] in _FORMS and not read.get("notes") else ""
 
@@ -95,7 +99,7 @@ def _alike(text: bytes, form: str) -> Lines | None:
     """Return the entries of a block; None where a line has another form."""
     try:
         require_utf8(text, "")
-    except SourceError:
+    except CurationError:
         return None
     lines, refused, _ = read_entries(text)
     others = {

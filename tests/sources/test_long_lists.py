@@ -40,6 +40,7 @@ _AS_A_WHOLE = {
     "two files": "".join(f"l/{n}.png r/{n}.png\n" for n in _ORDER),
     "frames": "".join(f"{n % 90} {n}\n" for n in _ORDER),
     "few lines": "a.jpg\nb.jpg\n",
+    "a line that fills a block": _IN_BLOCKS["paths"] + "a" * 200_000 + "\n" + _IN_BLOCKS["paths"],
 }
 
 
