@@ -47,7 +47,7 @@ _NAMES_DATA = re.compile(r"imagenet|ilsvrc", re.I)
 class _BareNumbers(NamedTuple):
     """The stems of a list that are numbers alone; reach and spread where they are most of its stems."""
 
-    count: int
+    size: int
     lengths: frozenset[int]
     reach: int = 0
     spread: float = 0.0
@@ -169,7 +169,7 @@ class Fingerprint:
     @property
     def counters(self) -> tuple[int, int]:
         """How many stems are bare numbers, and the length of the range from 0 that they lie in; (0, 0) if few are."""
-        return (self._bare.count, self._bare.reach) if self._bare.reach else (0, 0)
+        return (self._bare.size, self._bare.reach) if self._bare.reach else (0, 0)
 
     @property
     def spread(self) -> float:
@@ -188,7 +188,7 @@ class Fingerprint:
         """The list with its numbers as COCO writes them, 12 digits, where they are shorter; None where some are not."""
         from pyarrow import compute
 
-        if self._bare.count < self.stems or max(self._bare.lengths) > 11:
+        if self._bare.size < self.stems or max(self._bare.lengths) > 11:
             return None
         padded = (text_of(compute.ascii_lpad(cells_of(block), 12, "0")) for block in self.listed.stem_blocks())
         return Fingerprint(PublishedList(self.key, b"", self.listed.lines, are_stems=True, packed=PackedText(padded)))
