@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -18,8 +17,6 @@ import msgspec
 
 from curation.benchmarks.rules.benchmark_file import SourceTable
 from curation.core.errors import CurationError, ProtocolError, UsageError
-from curation.core.json_text import decode_json
-from curation.core.reading import read_declaration
 from curation.sources.source_specs import SourceSlot as SourceSlot
 
 if TYPE_CHECKING:
@@ -156,26 +153,6 @@ def declared_parameters(room: str) -> tuple[Parameter, ...]:
         msgspec.structs.replace(param, reader=within(room, param.reader)) if param.reader else param
         for param in read_declared
     )
-
-
-def read_declared(text: str, record: type[Record], name: str, missing: str, expected: str) -> tuple[Record, str]:
-    """Return the declaration in the value of a parameter (JSON, or a TOML or JSON file) and its place for messages.
-
-    Parameters
-    ----------
-    name : str
-        Of the parameter.
-    missing, expected : str
-        Message and expectation for a text that is neither.
-    """
-    where = f"--set {name}"
-    if text.startswith("{"):
-        data = text.encode("utf-8", "surrogatepass")
-        return decode_json(data, record, ProtocolError, "The declaration cannot be read", where=where), where
-    # Path.exists raises for a text that is too long for a name.
-    if not os.path.exists(text):  # noqa: PTH110
-        raise ProtocolError(missing, where=where, expected=expected, found=repr(text[:80]))
-    return read_declaration(Path(text), record, ProtocolError), text[:200]
 
 
 def stated_parameters(parameters: Mapping[str, Any], declared: Sequence[Parameter]) -> dict[str, Any]:

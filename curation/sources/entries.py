@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from curation.core.columns import values_of
 from curation.core.errors import AnnotationFormatError
-from curation.sources.stems import IMAGE_SUFFIXES, distinct_lines, normalised_lines, stems
+from curation.sources.stems import IMAGE_SUFFIXES, DistinctLines, blocks_of, normalised_lines, stems
 
 if TYPE_CHECKING:
     from curation.sources.source import Int32s
@@ -75,6 +74,36 @@ class TextColumn:
     of: Int32s
 
 
+class PackedText:
+    """A text in compressed blocks of whole lines.
+
+    Parameters
+    ----------
+    blocks : iterable of bytes
+    """
+
+    def __init__(self, blocks: Iterable[bytes] = ()) -> None:
+        self._data, self._ends = bytearray(), list[tuple[int, int]]()
+        for block in blocks:
+            self.append(block)
+
+    def append(self, block: bytes) -> None:
+        """Add whole lines."""
+        from pyarrow import Codec
+
+        self._data += Codec("zstd", compression_level=1).compress(block, asbytes=True)
+        self._ends.append((len(self._data), len(block)))
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield the blocks, in the order in which they were added."""
+        from pyarrow import Codec
+
+        start = 0
+        for end, size in self._ends:
+            yield Codec("zstd").decompress(bytes(self._data[start:end]), size, asbytes=True)
+            start = end
+
+
 @dataclass(frozen=True)
 class PublishedList:
     """One list of a file, in the order of the file, repeats kept.
@@ -115,6 +144,8 @@ class PublishedList:
         Lines of `odd` that are cut, or have fewer columns than 95 % of the others.
     short_lines : tuple of OddLine
         The first few of them.
+    packed : PackedText, optional
+        The entries of a list of millions of lines, whose `paths` are empty (see `curation.sources.long_lists`).
     """
 
     name: str
@@ -134,9 +165,25 @@ class PublishedList:
     by_columns: bool = False
     short: int = 0
     short_lines: tuple[OddLine, ...] = ()
+    packed: PackedText | None = None
 
     def __len__(self) -> int:
         return len(self.lines)
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield `paths` in blocks of whole lines."""
+        return blocks_of(self.paths) if self.packed is None else self.packed.blocks()
+
+    def stem_blocks(self, *, parents: int = 0) -> Iterator[bytes]:
+        """Yield `stems` in blocks of whole lines, or `parent_stems` with 1 parent."""
+        return self.blocks() if self.are_stems else (stems(block, parents=parents) for block in self.blocks())
+
+    def image_blocks(self) -> Iterator[bytes]:
+        """Yield `images` in blocks of whole lines."""
+        return self.blocks() if self.are_stems else map(self._normalised, self.blocks())
+
+    def _normalised(self, paths: bytes) -> bytes:
+        return normalised_lines(paths.translate(_BLANKS_TO_SLASHES) if self.by_columns else paths)
 
     @property
     def is_multilabel(self) -> bool:
@@ -145,10 +192,8 @@ class PublishedList:
 
     @cached_property
     def images(self) -> bytes:
-        """Whole path of each entry, normalised (see `normalised`), a line feed after each."""
-        if self.are_stems:
-            return self.paths
-        return normalised_lines(self.paths.translate(_BLANKS_TO_SLASHES) if self.by_columns else self.paths)
+        """Whole path of each entry, normalised (see `normalised_lines`), a line feed after each."""
+        return self.paths if self.are_stems else self._normalised(self.paths)
 
     @cached_property
     def stems(self) -> bytes:
@@ -161,21 +206,19 @@ class PublishedList:
         return self.paths if self.are_stems else stems(self.paths, parents=1)
 
     @cached_property
-    def distinct_stems(self) -> bytes:
-        """The stems each once, sorted by code point, a line feed after each."""
-        return distinct_lines(self.stems)
+    def distinct_stems(self) -> DistinctLines:
+        """The stems each once."""
+        return DistinctLines(self.stem_blocks)
 
     @cached_property
-    def distinct_parent_stems(self) -> bytes:
-        """The same of folder and stem."""
-        if self.parent_stems == self.stems:
-            return self.distinct_stems
-        return distinct_lines(self.parent_stems)
+    def distinct_parent_stems(self) -> DistinctLines:
+        """The pairs of folder and stem each once."""
+        return DistinctLines(partial(self.stem_blocks, parents=1)) if self.has_folders else self.distinct_stems
 
     @cached_property
     def has_folders(self) -> bool:
         """Whether an entry has a folder."""
-        return not self.are_stems and (b"/" in self.paths or b"\\" in self.paths)
+        return not self.are_stems and any(b"/" in block or b"\\" in block for block in self.blocks())
 
     @cached_property
     def _given_labels(self) -> Any:
@@ -249,12 +292,12 @@ class ListDigests:
         """Return the digests of a list in a file with this digest."""
         return cls(
             lines=len(listed),
-            distinct_stems=listed.distinct_stems.count(b"\n"),
-            distinct_parent_stems=listed.distinct_parent_stems.count(b"\n"),
+            distinct_stems=len(listed.distinct_stems),
+            distinct_parent_stems=len(listed.distinct_parent_stems),
             labels=listed.label_range,
             sha256_bytes=sha256,
-            sha256_stems=hashlib.sha256(listed.distinct_stems).hexdigest(),
-            sha256_parent_stems=hashlib.sha256(listed.distinct_parent_stems).hexdigest(),
+            sha256_stems=listed.distinct_stems.sha256,
+            sha256_parent_stems=listed.distinct_parent_stems.sha256,
         )
 
 

@@ -150,7 +150,13 @@ def read_published(path: Path, root: Path | None = None) -> PublishedFile:
             found=f"{size:,}",
         )  # fmt: skip
     file = InputFile(path, kind="list")
-    data, where, suffix = file.data, str(path), Path(path.name.lower().removesuffix(".gz")).suffix
+    read = contents_of(file.data, path, root)
+    return PublishedFile(path, size=file.size, sha256=file.sha256.removeprefix("sha256:"), **read)
+
+
+def contents_of(data: bytes, path: Path, root: Path | None = None) -> dict[str, Any]:
+    """Return the form and the lists of a file that is in memory, as fields of a `PublishedFile`."""
+    where, suffix = str(path), Path(path.name.lower().removesuffix(".gz")).suffix
     if suffix in _TABLES:
         raise AnnotationFormatError(
             "Tables of this kind are not read", where=where, expected="text, CSV or JSON", hint="export it as CSV"
@@ -161,16 +167,14 @@ def read_published(path: Path, root: Path | None = None) -> PublishedFile:
         raise EmptyListError("The list is empty", where=where, expected="at least one entry")
     refuse_foreign_text(data, path)
     if suffix == ".parquet":
-        read = read_parquet(path)
-    elif suffix in (".yaml", ".yml"):
-        read = _from_yaml(data, path, root or path.parent)
-    elif data[:LONGEST_LINE].lstrip()[:1] in (b"{", b"["):
-        read = read_json(data, where, suffix)
-    elif b"\0" in data:
+        return read_parquet(path)
+    if suffix in (".yaml", ".yml"):
+        return _from_yaml(data, path, root or path.parent)
+    if data[:LONGEST_LINE].lstrip()[:1] in (b"{", b"["):
+        return read_json(data, where, suffix)
+    if b"\0" in data:
         raise DamagedFileError("The file is not text", where=where, found=f"a zero byte at {data.index(0):,}")
-    else:
-        read = read_list_table(data, where, suffix) or _from_text(data, path)
-    return PublishedFile(path, size=file.size, sha256=file.sha256.removeprefix("sha256:"), **read)
+    return read_list_table(data, where, suffix) or _from_text(data, path)
 
 
 def _from_text(data: bytes, path: Path) -> dict[str, Any]:

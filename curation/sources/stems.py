@@ -5,9 +5,11 @@ Lists are texts with one path a line, and stay so; Arrow works on all lines at o
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -39,7 +41,7 @@ _COCO_PREFIX = "^COCO_[a-z]+20[0-9]{2}_"
 _OUTER = re.compile(rb"^(?:\xef\xbb\xbf|[ \t\r])+|[ \t\r]+$", re.MULTILINE)
 _HERE = re.compile(rb"^(?:\./)+(?=[^\n])", re.MULTILINE)
 
-_BLOCK = 8 << 20
+_BLOCK, _SORTED_BLOCK = 8 << 20, 1 << 20
 _LINE_FEED = 10
 
 
@@ -146,20 +148,87 @@ def _with_single_slashes(paths: bytes) -> bytes:
     return re.sub(rb"/{2,}", b"/", paths) if b"//" in paths else paths
 
 
-def distinct_lines(texts: bytes) -> bytes:
-    """Return the lines of a text each once, sorted by code point, a line feed after each."""
+class DistinctLines:
+    r"""The lines of a text each once, sorted by code point.
+
+    Parameters
+    ----------
+    text : callable
+        It returns the text in blocks of whole lines.
+
+    Examples
+    --------
+    >>> lines = DistinctLines(lambda: iter([b"b\na\n", b"b\n"]))
+    >>> len(lines), list(lines.blocks())
+    (2, [b'a\nb\n'])
+    """
+
+    def __init__(self, text: Callable[[], Iterable[bytes]]) -> None:
+        self._text = text
+        self._column: Any = None
+
+    def __len__(self) -> int:
+        return self._facts[0]
+
+    @property
+    def sha256(self) -> str:
+        """Hex digest of the lines, a line feed after each."""
+        return self._facts[1]
+
+    @cached_property
+    def _facts(self) -> tuple[int, str]:
+        digest = hashlib.sha256()
+        for block in self.blocks():
+            digest.update(block)
+        return len(self._column), digest.hexdigest()
+
+    def release(self) -> None:
+        """Free the memory of the lines; they are sorted anew where they are needed again."""
+        self._column = None
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield the lines in blocks, a line feed after each line."""
+        if self._column is None:
+            self._column = _sorted_column(self._text())
+        width = self._column.itemsize
+        for start in range(0, len(self._column), count := max(_SORTED_BLOCK // (width + 1), 1)):
+            part = self._column[start : start + count]
+            if part.dtype == object:
+                yield b"".join(line + b"\n" for line in part.tolist())
+                continue
+            rows = np.full((len(part), width + 1), _LINE_FEED, np.uint8)
+            rows[:, :width] = part.view(np.uint8).reshape(len(part), width)
+            yield rows.tobytes().translate(None, b"\0")
+
+
+def _sorted_column(text: Iterable[bytes]) -> Any:
+    """Return distinct lines, ascending, as an array of texts of one width; of objects where some line is very long.
+
+    Texts of fixed width, filled up with zeros that no line holds, sort several times faster than others.
+    """
     from pyarrow import compute
 
-    cells = cells_of(texts)
-    width = (compute.max(compute.binary_length(cells)).as_py() or 0) + 1
-    if width * len(cells) > _WIDEST_COLUMN:
-        return b"".join(line + b"\n" for line in sorted(set(texts.split(b"\n")[:-1])))
-    # A column of fixed width, filled up with zeros that no entry holds, sorts several times faster than texts.
-    column: Any = np.frombuffer(text_of(compute.ascii_rpad(cells, width - 1, "\0")), f"S{width}")
+    parts = list[Any]()
+    for block in text:
+        cells = cells_of(block)
+        width = compute.max(compute.binary_length(cells)).as_py() or 0
+        padded = text_of(compute.ascii_rpad(cells, width, "\0"))
+        parts.append(np.frombuffer(padded, np.uint8).reshape(len(cells), width + 1))
+    count, width = sum(map(len, parts)), max([part.shape[1] for part in parts], default=2) - 1
+    if width * count > _WIDEST_COLUMN:
+        lines = {line.rstrip(b"\0") for part in parts for line in part.tobytes().split(b"\n")[:-1]}
+        return np.array(sorted(lines), object)
+    rows, end = np.zeros((count, max(width, 1)), np.uint8), count
+    while parts:
+        part = parts.pop()
+        rows[end - len(part) : end, : part.shape[1] - 1] = part[:, :-1]
+        end -= len(part)
+    column = rows.view(f"S{rows.shape[1]}").ravel()
     if not (column[1:] > column[:-1]).all():
-        column = np.sort(column)
-        column = column[np.concatenate([[True], column[1:] != column[:-1]])]
-    return bytes(column).translate(None, b"\0")
+        column.sort()
+        is_first = np.concatenate([[True], column[1:] != column[:-1]])
+        column = column if is_first.all() else column[is_first]
+    return column
 
 
 def blocks_of(text: bytes, size: int = _BLOCK) -> Iterator[bytes]:

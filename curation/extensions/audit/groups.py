@@ -296,7 +296,7 @@ class Groups:
             unique = self.images.uniques[at]
             ids = int(np.searchsorted(unique, self.images.n_ids))
             rows = unique[ids:]
-            codes, names = np.full(len(unique), -1, np.int32), _texts(())
+            codes, names = np.full(len(self.images.members[at]), -1, np.int32), _texts(())
             # A sample of lines rejects patterns that do not fit; patterns of the user are applied to all lines.
             few = rows if pattern in self.own else rows[:: max(len(rows) // _SAMPLE, 1)]
             hits, whole = matches(self._paths(few), pattern.regex), False
@@ -312,8 +312,10 @@ class Groups:
                     texts = compute.replace_substring_regex(texts, _ROLE_FOLDER, r"\1")
                 captures = 1 if pattern in self.own else re.compile(pattern.regex).groups
                 encoded = captured(texts, pattern.regex, captures).dictionary_encode()
-                codes[ids + np.flatnonzero(fits)], names = encoded.indices.to_numpy(), encoded.dictionary
-            self._by_pattern[at, pattern] = codes[np.searchsorted(unique, self.images.members[at])], names
+                of_images, names = np.full(len(unique), -1, np.int32), encoded.dictionary
+                of_images[ids + np.flatnonzero(fits)] = encoded.indices.to_numpy()
+                codes = of_images[np.searchsorted(unique, self.images.members[at])]
+            self._by_pattern[at, pattern] = codes, names
         return self._by_pattern[at, pattern]
 
     def _paths(self, rows: Int32s, *, whole: bool = False) -> pa.LargeStringArray:
@@ -387,8 +389,8 @@ class Groups:
         if not pattern.sure and True in follows and False not in follows:
             return f"each {pattern.nouns[0]} holds one label"
         if pattern.in_folders:
-            names = [sides.names.take(np.unique(codes[codes >= 0])).to_pylist() for codes in sides.codes]
-            if set(map(_above, names[0])).isdisjoint(map(_above, names[1])):
+            folders = [_folders(sides.names.take(np.unique(codes[codes >= 0]))) for codes in sides.codes]
+            if folders[0].isdisjoint(folders[1]):
                 return "the folders of the two lists differ"
         if result.both and pattern.in_folders and self._numbered_anew(sides, pair):
             return "names are numbered from scratch below the folders of train and test"
@@ -466,9 +468,12 @@ def _column(name: str) -> str:
     return short if short in GROUP_COLUMNS else name.lower()
 
 
-def _above(name: str) -> str:
-    """Return the folders of a group with numbers masked: each slide may lie in a separate folder."""
-    return re.sub(r"\d+", "0", name.rpartition("/")[0])
+def _folders(names: pa.LargeStringArray) -> set[str]:
+    """Return the folders of groups with numbers masked: each slide may lie in a separate folder."""
+    from pyarrow import compute
+
+    folders = compute.replace_substring_regex(names, r"(?s)(?:^|/)[^/]*$", "").unique()
+    return set(compute.replace_substring_regex(folders, r"\p{Nd}+", "0").to_pylist())
 
 
 def _texts(values: Sequence[str]) -> pa.LargeStringArray:
@@ -481,6 +486,8 @@ def _joined(a: tuple[Int32s, pa.LargeStringArray], b: tuple[Int32s, pa.LargeStri
     """Return the groups of two lists under common names."""
     import pyarrow as pa
 
+    if not len(a[1]) and not len(b[1]):
+        return _Sides((a[0], b[0]), a[1])
     encoded = pa.concat_arrays([a[1], b[1]]).dictionary_encode()
     # The last entry maps -1 to itself.
     codes = np.append(encoded.indices.to_numpy(), -1).astype(np.int32)

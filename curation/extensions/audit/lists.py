@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -161,7 +162,7 @@ class ListSet:
     files : mapping of str to PublishedFile
         Every file that was understood, by its path below the folder; those that name classes hold no list.
     others : mapping of str to int
-        How many files of each other suffix lie below the folder: they were not opened.
+        How many files of each other suffix lie below the folder, but for photos that a ``data.yaml`` lists.
     """
 
     name: str
@@ -186,6 +187,12 @@ class ListSet:
     def index(self) -> dict[str, int]:
         """The position of each list by its name."""
         return {listed.name: index for index, listed in enumerate(self.lists)}
+
+    @property
+    def photo_folder(self) -> str:
+        """The folder of a ``data.yaml`` that lists photos; empty where there is none."""
+        files = (file for file in self.files.values() if file.form == "data yaml" and file.lists)
+        return next((str(file.path.parent) for file in files), "")
 
     def shared(self, first: AuditedList, second: AuditedList) -> int:
         """Return how many images two lists share."""
@@ -238,6 +245,8 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
             unread[name] = file
             continue
         files[name] = file
+        if file.form == "data yaml":
+            _leave_out_photos(others, file)
         if file.form == "class names" and not CLASS_FILE.search(path.stem):
             words = file.classes[""]
             why = f"words such as class names on its {counted(len(words), 'line')}, not files"
@@ -276,6 +285,15 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
         for file, listed in [entries[name]]
     )
     return ListSet(folder.resolve().name, lists, images, labels, unread, files, others)
+
+
+def _leave_out_photos(others: Counter[str], file: PublishedFile) -> None:
+    """Take the photos that a ``data.yaml`` lists, and their label files, off the counts of files not opened."""
+    photos = [Path(text) for listed in file.lists for text in listed.paths.decode().split("\n")[:-1]]
+    present = Counter(photo.suffix.lower() for photo in photos if (file.path.parent / photo).is_file())
+    present["label files"] = sum(path.is_file() for path in file.named_files)
+    for kind, count in present.items():
+        others[kind] = max(others[kind] - count, 0)
 
 
 def _label_files(paths: Sequence[Path]) -> set[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -16,7 +17,7 @@ from msgspec import Meta
 from curation.benchmarks.parts import Selection, make_part, manifest_of, source_entry
 from curation.benchmarks.rules.hierarchy import USES, RolePartition
 from curation.core.arguments import checked
-from curation.core.errors import CurationError, UsageError
+from curation.core.errors import CurationError, ManifestError, UsageError
 from curation.core.ids import ImageId
 from curation.core.wording import slug
 from curation.extensions.audit.classes import TaskClasses, read_tasks
@@ -50,6 +51,10 @@ from curation.sources.yolo import missing_yaml, yolo_file
 StrPath = str | PathLike[str]
 """Where a file or folder lies."""
 
+_AUDITED = (
+    "a folder of lists, photos with a data.yaml, class folders below train, val and test, or a manifest (its folder or "
+    "name)"
+)
 _USUAL_PARTS = {"coco-train": "train2017", "coco-val": "val2017"}
 
 
@@ -224,7 +229,21 @@ def subject_of(target: StrPath) -> Manifest | Path:
             return made
         if (files and (path / "publication.json") not in files) or not any(path.rglob(HEADER_FILE)):
             return path
-    return load_manifest(str(target))
+    manifest_like = path.name == HEADER_FILE or not path.exists()
+    if path.is_file() and not manifest_like:
+        raise UsageError(
+            "A file alone cannot be audited", where=str(path), expected=_AUDITED, found="a file",
+            hint=f"curation audit {shlex.quote(str(path.parent))}",
+        )  # fmt: skip
+    try:
+        return load_manifest(str(target))
+    except ManifestError as error:
+        if path.exists() or not error.what.startswith("No such"):
+            raise
+        raise ManifestError(
+            "No file or folder of this name exists, and no manifest", where=error.where, expected=_AUDITED,
+            hint=error.hint,
+        ) from None  # fmt: skip
 
 
 def _folders_as_parts(root: Path) -> Manifest | None:

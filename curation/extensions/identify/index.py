@@ -14,11 +14,11 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any
+from typing import Annotated, NamedTuple
 
 import msgspec
 import numpy as np
@@ -29,9 +29,9 @@ from curation.core.errors import MissingFileError, SourceError, UsageError
 from curation.core.files import inside, missing_path, read_bytes
 from curation.core.reading import utf8_text
 from curation.core.tables import grouped
-from curation.sources.entries import NO_LABEL, Form, PublishedList
+from curation.sources.entries import NO_LABEL, Form, PackedText, PublishedList
 from curation.sources.published_list import list_files, read_published
-from curation.sources.stems import blocks_of, cells_of, distinct_lines, match_pattern, text_of
+from curation.sources.stems import DistinctLines, cells_of, match_pattern, text_of
 
 Hashes = npt.NDArray[np.uint64]
 SKETCH = 1024
@@ -42,6 +42,15 @@ _OF_VAL = b"ILSVRC2012_val_"
 _WNID = re.compile(r"/?n\d{8}$")
 _OF_ORIGINALS = re.compile(r"(?:(?:imagenet|ilsvrc|1k|2012|img|val|valid|validation|data|images?|photos?)[-_]?)*", re.I)
 _NAMES_DATA = re.compile(r"imagenet|ilsvrc", re.I)
+
+
+class _BareNumbers(NamedTuple):
+    """The stems of a list that are numbers alone; reach and spread where they are most of its stems."""
+
+    size: int
+    lengths: frozenset[int]
+    reach: int = 0
+    spread: float = 0.0
 
 
 class Fingerprint:
@@ -63,10 +72,12 @@ class Fingerprint:
         self.key = listed.name
         self.listed = listed
         self._hashes: dict[bool, Hashes] = {}
-        self.namespaced = b":" in listed.paths and len(_NAMESPACED.findall(listed.paths)) == len(listed)
+        self.namespaced = all(
+            b":" in block and len(_NAMESPACED.findall(block)) == block.count(b"\n") for block in listed.blocks()
+        )
         if self.namespaced:
-            bare = _NAMESPACED.sub(b"", listed.paths)
-            self.listed = PublishedList(listed.name, bare, listed.lines, listed.labels, odd=listed.odd)
+            packed = PackedText(_NAMESPACED.sub(b"", block) for block in listed.blocks())
+            self.listed = PublishedList(listed.name, b"", listed.lines, listed.labels, odd=listed.odd, packed=packed)
 
     @property
     def lines(self) -> int:
@@ -76,14 +87,14 @@ class Fingerprint:
     @cached_property
     def stems(self) -> int:
         """Distinct stems."""
-        return self.listed.distinct_stems.count(b"\n")
+        return len(self.listed.distinct_stems)
 
     @cached_property
     def parent_stems(self) -> int:
         """Distinct pairs of folder and stem."""
         if self.stems == self.lines:
             return self.lines
-        return self.listed.distinct_parent_stems.count(b"\n")
+        return len(self.listed.distinct_parent_stems)
 
     @property
     def folded(self) -> bool:
@@ -98,89 +109,89 @@ class Fingerprint:
     @cached_property
     def sequence(self) -> str:
         """Digest of the stems in their order."""
-        return _hex(self.listed.stems)
+        return _hex(self.listed.stem_blocks())
 
     @cached_property
     def repeats(self) -> str:
         """Digest of the sorted stems, repeats kept."""
         if self.lines == self.stems:
             return self.sha256_stems
-        return _hex(b"\n".join(sorted(self.listed.stems.split(b"\n")[:-1])) + b"\n")
+        stems = b"".join(self.listed.stem_blocks()).split(b"\n")[:-1]
+        return _hex([b"\n".join(sorted(stems)), b"\n"])
 
-    @cached_property
+    @property
     def sha256_stems(self) -> str:
         """Digest of the distinct stems, sorted (S1)."""
-        return _hex(self.listed.distinct_stems)
+        return self.listed.distinct_stems.sha256
 
-    @cached_property
+    @property
     def sha256_parent_stems(self) -> str:
         """Digest of the distinct pairs of folder and stem, sorted (S2)."""
-        return _hex(self.listed.distinct_parent_stems)
+        return self.listed.distinct_parent_stems.sha256
 
     @cached_property
     def sha256_numbers(self) -> str:
         """Digest of the distinct stems without the zeros before numbers; empty where no stem is a number."""
-        return _hex(self._numbers) if self._number_lengths else ""
+        return self._numbers.sha256 if self._bare.lengths else ""
 
     @cached_property
     def numbers(self) -> int:
         """Distinct stems without the zeros before numbers; fewer than stems where numbers of two lengths are equal."""
-        return self._numbers.count(b"\n") if self.mixes_lengths else self.stems
+        return len(self._numbers) if self.mixes_lengths else self.stems
 
     @cached_property
-    def _numbers(self) -> bytes:
-        return distinct_lines(_ZEROS.sub(b"", self.listed.distinct_stems))
+    def _numbers(self) -> DistinctLines:
+        return DistinctLines(lambda: (_ZEROS.sub(b"", block) for block in self.listed.distinct_stems.blocks()))
 
     @property
     def mixes_lengths(self) -> bool:
         """Whether stems that are numbers have several lengths: numbers of several data sets may be equal by chance."""
-        return len(self._number_lengths) > 1
+        return len(self._bare.lengths) > 1
 
     @cached_property
-    def _number_lengths(self) -> frozenset[int]:
-        """Return the lengths of the stems that consist of digits only."""
+    def _bare(self) -> _BareNumbers:
+        """Return the stems that consist of at most 18 digits."""
         from pyarrow import compute
 
-        return frozenset(compute.binary_length(self._bare).unique().to_pylist())
+        numbers, lengths = [np.empty(0, np.int64)], set[int]()
+        for block in self.listed.distinct_stems.blocks():
+            cells = cells_of(block)
+            bare = cells.filter(arrow_of(match_pattern(cells, _BARE)))
+            lengths |= set(compute.binary_length(bare).unique().to_pylist())
+            numbers.append(values_of(bare.cast("int64")))
+        column = np.concatenate(numbers)
+        if 2 * len(column) <= self.stems:
+            return _BareNumbers(len(column), frozenset(lengths))
+        reach = int(column.max()) + 1
+        low, high = np.quantile(column, (_FAR, 1 - _FAR), overwrite_input=True)
+        return _BareNumbers(len(column), frozenset(lengths), reach, float(high - low) / (1 - 2 * _FAR) + 1)
 
-    @cached_property
-    def _bare(self) -> Any:
-        """Return the stems that consist of at most 18 digits, as an Arrow array."""
-        cells = cells_of(self.listed.distinct_stems)
-        return cells.filter(arrow_of(match_pattern(cells, _BARE)))
-
-    @cached_property
-    def _bare_numbers(self) -> npt.NDArray[np.int64]:
-        numbers: npt.NDArray[np.int64] = values_of(self._bare.cast("int64"))
-        return numbers
-
-    @cached_property
+    @property
     def counters(self) -> tuple[int, int]:
         """How many stems are bare numbers, and the length of the range from 0 that they lie in; (0, 0) if few are."""
-        return (len(self._bare), int(self._bare_numbers.max()) + 1) if 2 * len(self._bare) > self.stems else (0, 0)
+        return (self._bare.size, self._bare.reach) if self._bare.reach else (0, 0)
 
-    @cached_property
+    @property
     def spread(self) -> float:
         """Length of the range in which the bare numbers lie, without the few far from the others."""
-        low, high = np.quantile(self._bare_numbers, (_FAR, 1 - _FAR))
-        return float(high - low) / (1 - 2 * _FAR) + 1
+        return self._bare.spread
 
     @cached_property
     def whole_paths(self) -> int:
         """Distinct whole paths, of which several may end in one folder and stem."""
         if self.images == self.lines or not self.listed.has_folders:
             return self.images
-        return max(self.images, distinct_lines(self.listed.images).count(b"\n"))
+        return max(self.images, len(DistinctLines(self.listed.image_blocks)))
 
     @cached_property
     def filled_up(self) -> Fingerprint | None:
         """The list with its numbers as COCO writes them, 12 digits, where they are shorter; None where some are not."""
         from pyarrow import compute
 
-        if len(self._bare) < self.stems or max(self._number_lengths) > 11:
+        if self._bare.size < self.stems or max(self._bare.lengths) > 11:
             return None
-        texts = text_of(compute.ascii_lpad(cells_of(self.listed.stems), 12, "0"))
-        return Fingerprint(PublishedList(self.key, texts, self.listed.lines, are_stems=True))
+        padded = (text_of(compute.ascii_lpad(cells_of(block), 12, "0")) for block in self.listed.stem_blocks())
+        return Fingerprint(PublishedList(self.key, b"", self.listed.lines, are_stems=True, packed=PackedText(padded)))
 
     @cached_property
     def foreign_folder(self) -> str:
@@ -188,10 +199,11 @@ class Fingerprint:
 
         ImageNet-C's paths are ``fog/3/n01440764/ILSVRC2012_val_00000293.JPEG``.
         """
-        if not self.listed.has_folders or _OF_VAL not in self.listed.paths:
+        if not self.listed.has_folders:
             return ""
-        paths = self.listed.paths.replace(b"\\", b"/").split(b"\n")
-        for folder in dict.fromkeys(path.decode().rpartition("/")[0] for path in paths if _OF_VAL in path):
+        lines = (block.replace(b"\\", b"/").split(b"\n") for block in self.listed.blocks() if _OF_VAL in block)
+        paths = (path for block in lines for path in block if _OF_VAL in path)
+        for folder in dict.fromkeys(path.decode().rpartition("/")[0] for path in paths):
             *above, last = _WNID.sub("", folder.rstrip("/")).split("/")
             if not all(map(_OF_ORIGINALS.fullmatch, [*filter(_NAMES_DATA.search, above), last])):
                 return folder
@@ -202,24 +214,33 @@ class Fingerprint:
         """Digest of the sorted pairs of folder, stem and label; empty where the list has no labels."""
         if self.listed.labels is None:
             return ""
-        return _hex(b"\n".join(sorted(b"%s %d" % pair for pair in set(self.labelled()))))
+        return _hex([b"\n".join(sorted(b"%s %d" % pair for pair in set(self.labelled())))])
 
     def labelled(self) -> list[tuple[bytes, int]]:
         """Return stem (with its folder where stems repeat) and label of each entry that has one."""
         if self.listed.labels is None:
             return []
-        keys = (self.listed.parent_stems if self.folded else self.listed.stems).split(b"\n")
+        keys = b"".join(self.listed.stem_blocks(parents=int(self.folded))).split(b"\n")
         return [pair for pair in zip(keys, self.listed.labels.tolist(), strict=False) if pair[1] != NO_LABEL]
 
-    def keys(self, *, folded: bool) -> bytes:
-        """Return the distinct stems, or such with their folder, a line feed after each."""
+    def keys(self, *, folded: bool) -> DistinctLines:
+        """Return the distinct stems, or such with their folder."""
         return self.listed.distinct_parent_stems if folded else self.listed.distinct_stems
 
     def hashes(self, *, folded: bool) -> Hashes:
         """Return the hashes of its keys, ascending."""
-        folded = folded and self.listed.parent_stems != self.listed.stems
+        folded = folded and self.listed.has_folders
         if folded not in self._hashes:
-            self._hashes[folded] = np.sort(hashes_in_order(self.keys(folded=folded)))
+            keys, start = self.keys(folded=folded), 0
+            hashes = np.empty(len(keys), np.uint64)
+            for block in keys.blocks():
+                part = hashes_in_order(block)
+                hashes[start : start + len(part)] = part
+                start += len(part)
+            if len(hashes) > _KEPT:
+                keys.release()
+            hashes.sort()
+            self._hashes[folded] = hashes
         return self._hashes[folded]
 
     @property
@@ -236,8 +257,8 @@ class Fingerprint:
 def hashes_in_order(keys: bytes) -> Hashes:
     """Return the hash of each line of a text."""
     sha256 = hashlib.sha256
-    pieces = [b"".join([sha256(key).digest()[:8] for key in block.split(b"\n")[:-1]]) for block in blocks_of(keys)]
-    return np.frombuffer(b"".join(pieces), ">u8").astype(np.uint64)
+    digests = b"".join([sha256(key).digest()[:8] for key in keys.split(b"\n")[:-1]])
+    return np.frombuffer(digests, ">u8").astype(np.uint64)
 
 
 def of_ids(ids: list[str], name: str = "") -> Fingerprint:
@@ -246,13 +267,18 @@ def of_ids(ids: list[str], name: str = "") -> Fingerprint:
     return Fingerprint(PublishedList(name, natives, np.arange(1, len(ids) + 1, dtype=np.int32)))
 
 
-def _hex(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+def _hex(blocks: Iterable[bytes]) -> str:
+    digest = hashlib.sha256()
+    for block in blocks:
+        digest.update(block)
+    return digest.hexdigest()
 
 
 MAGIC = b"curation-lists 2\n"
 DECLARATION = "lists.toml"
 _FAR = 0.1
+_KEPT = 2_000_000
+"""Names that stay sorted in memory; more are sorted anew where they are needed again."""
 _MOST_DIGITS, _LARGEST_NUMBER = 18, 1 << 27
 _OF_FINGERPRINT = (
     "key", "lines", "stems", "parent_stems", "numbers", "sha256", "sequence", "repeats", "sha256_stems",
@@ -634,7 +660,7 @@ class _Making:
             label = f"{name}#{listed.name}" if listed.name else name
             fingerprint = Fingerprint(listed, read.sha256)
             if numbered:
-                prefix, digits, bits = _as_bits(listed.distinct_stems, path)
+                prefix, digits, bits = _as_bits(b"".join(listed.distinct_stems.blocks()), path)
                 facts |= {"prefix": prefix, "digits": digits, "bits": len(bits)}
                 self.bits[fingerprint.sha256_stems] = bits
             self._add(label, fingerprint, {**facts, "file": file, "form": read.form})

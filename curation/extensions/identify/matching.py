@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import inf
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -29,15 +30,15 @@ from curation.extensions.identify.index import (
 )
 from curation.sources.entries import PublishedList
 from curation.sources.published_list import read_published
-from curation.sources.stems import blocks_of
+from curation.sources.stems import DistinctLines, blocks_of
 
 _Key = tuple[str, str]
 
 
 class _ListImages(NamedTuple):
-    """The images of a known list: distinct stems (with folder where stems repeat), a line feed after each; hashes."""
+    """The images of a known list: distinct stems, with folder where stems repeat, and their hashes."""
 
-    keys: bytes
+    keys: DistinctLines
     hashes: Hashes
 
 
@@ -86,8 +87,9 @@ class References:
         key = _key(known)
         if key not in self._images:
             read = self._read(known)
-            keys = b"" if read is None else read.keys(folded=known.folded)
-            self._images[key] = None if read is None else _ListImages(keys, read.hashes(folded=known.folded))
+            folded = known.folded
+            images = None if read is None else _ListImages(read.keys(folded=folded), read.hashes(folded=folded))
+            self._images[key] = images
         return self._images[key]
 
     def _read(self, known: KnownList) -> Fingerprint | None:
@@ -342,7 +344,7 @@ def _related(
 def _may_share(query: Fingerprint, known: KnownList) -> bool:
     """Return whether a list has a name in the form of a list stored as bits; cheaper than comparing them."""
     form = rb"^%s[0-9]{%d}$" % (re.escape(known.prefix.encode()), known.digits)
-    return not known.bits or re.search(form, query.listed.distinct_stems, re.MULTILINE) is not None
+    return not known.bits or any(re.search(form, block, re.MULTILINE) for block in query.listed.stem_blocks())
 
 
 def _by_chance(query: Fingerprint, known: KnownList) -> float:
@@ -404,10 +406,10 @@ def _positions(hashes: Hashes, column: Hashes) -> tuple[npt.NDArray[np.intp], np
     return positions, column[positions] == hashes
 
 
-def _examples(keys: bytes, hashes: Hashes) -> tuple[str, ...]:
-    """Return the first lines of a text whose hash is not in `hashes`."""
+def _examples(keys: DistinctLines, hashes: Hashes) -> tuple[str, ...]:
+    """Return the first lines whose hash is not in `hashes`."""
     examples: list[str] = []
-    for block in blocks_of(keys, _EXAMPLE_BLOCK):
+    for block in chain.from_iterable(blocks_of(block, _EXAMPLE_BLOCK) for block in keys.blocks()):
         _, is_there = _positions(hashes_in_order(block), hashes)
         lines = block.split(b"\n")
         examples += [lines[row].decode() for row in np.flatnonzero(~is_there)[: _EXAMPLES - len(examples)].tolist()]

@@ -26,7 +26,8 @@ from curation.extensions.identify.matching import (
     relations,
 )
 from curation.sources.entries import ListDigests, OddLine, PublishedFile, PublishedList
-from curation.sources.published_list import list_files, read_published
+from curation.sources.long_lists import read_long
+from curation.sources.published_list import list_files
 
 StrPath = str | PathLike[str]
 """Where a file or folder lies."""
@@ -238,7 +239,7 @@ def _read(paths: Sequence[StrPath]) -> tuple[Iterator[tuple[str, PublishedFile]]
         for source in paths:
             for path in below.get(Path(source), [Path(source)]):
                 try:
-                    yield str(path), read_published(path)
+                    yield str(path), read_long(path)
                 except SourceError as error:
                     if Path(source) not in below:
                         raise

@@ -6,101 +6,35 @@ Each form writes the same 120 names as lists of train, val and test; a leak puts
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet
 import pytest
-from PIL import Image
 
 from curation.cli import main
 from curation.core.errors import UsageError
 from curation.extensions.audit.report import Report
 from curation.extensions.audit.run import audit
 from curation.extensions.identify.run import identify
+from tests.extensions.audit.list_forms import Parts, columns, shards, write, yolo
 
-Parts = Mapping[str, Sequence[str]]
 NAMES = [f"scans/q{number * 7919 % 100_003:05x}.png" for number in range(120)]
 SOUND: Parts = {"train": NAMES[:80], "val": NAMES[80:100], "test": NAMES[100:]}
 LEAK: Parts = {**SOUND, "test": [*NAMES[100:], *NAMES[:5]]}
-
-
-def write(folder: Path, name: str, lines: Sequence[str]) -> None:
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{line}\n" for line in lines))
-
-
-def shards(folder: Path, parts: Parts) -> None:
-    for part, names in parts.items():
-        pieces = [names[:7], names[7:]] if part == "train" else [names]
-        for at, piece in enumerate(pieces):
-            table = pa.table({"image": [{"bytes": b"x", "path": name} for name in piece]})
-            pa.parquet.write_table(table, folder / f"{part}-{at:05}-of-{len(pieces):05}.parquet")
-
-
-def split_column(folder: Path, parts: Parts) -> None:
-    rows = [f"{name},{part}" for part, names in parts.items() for name in names]
-    write(folder, "meta.csv", ["image,split", *rows])
-
-
-def columns(folder: Path, parts: Parts, header: str = "train_slide_path,val_slide_path,test_slide_path") -> None:
-    rows = [",".join(names[row] if row < len(names) else "" for names in parts.values()) for row in range(80)]
-    write(folder, "fold_0.csv", [header, *rows])
-
-
-def clam(folder: Path, parts: Parts) -> None:
-    stems = {part: [Path(name).stem for name in names] for part, names in parts.items()}
-    rows = [
-        ",".join([str(row), *(names[row] if row < len(names) else "" for names in stems.values())]) for row in range(80)
-    ]
-    write(folder, "splits_0.csv", [",train,val,test", *rows])
-
-
-def folds(folder: Path, parts: Parts) -> None:
-    rows = [f"{name},{fold}" for fold, names in enumerate(parts.values()) for name in names]
-    write(folder, "folds.csv", ["filename,fold", *rows])
-
-
-def yolo(folder: Path, parts: Parts) -> None:
-    for part, names in parts.items():
-        for at, name in enumerate(names):
-            photo = folder / "images" / part / f"{at:04}.png"
-            photo.parent.mkdir(parents=True, exist_ok=True)
-            pixels = np.random.default_rng(int(Path(name).stem[1:], 16)).integers(0, 256, (6, 6, 3), np.uint8)
-            Image.fromarray(pixels).save(photo)
-            write(folder, f"labels/{part}/{at:04}.txt", [] if at % 3 else ["0 0.5 0.5 0.2 0.2"])
-    write(folder, "data.yaml", [*(f"{part}: images/{part}" for part in parts), "names: [cell]"])
-
-
-FORMS: dict[str, Callable[[Path, Parts], None]] = {
-    "shards of Parquet": shards,
-    "a column of parts": split_column,
-    "columns of parts": columns,
-    "CLAM": clam,
-    "folds": folds,
-    "YOLO folder": yolo,
-}
 
 
 def accused(report: Report) -> list[tuple[str, str]]:
     return [(one.rule, one.gravity) for one in report.statements if one.gravity in ("error", "warning")]
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_sound_folder_of_each_form_has_no_finding(form: str, tmp_path: Path) -> None:
-    FORMS[form](tmp_path, SOUND)
-    report = audit(tmp_path)
+def test_the_shards_of_a_part_are_its_lists(tmp_path: Path) -> None:
+    shards(tmp_path / "sound", SOUND, 2)
+    report = audit(tmp_path / "sound")
     assert not accused(report)
-    assert report.coverage.compared == {"shards of Parquet": 5}.get(form, 3)
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_a_planted_leak_of_each_form_is_told_with_its_count(form: str, tmp_path: Path) -> None:
-    FORMS[form](tmp_path, LEAK)
-    errors = [one for one in audit(tmp_path).statements if one.gravity == "error"]
+    assert report.coverage.compared == 5
+    shards(tmp_path / "leak", LEAK, 2)
+    errors = [one for one in audit(tmp_path / "leak").statements if one.gravity == "error"]
     assert {one.rule for one in errors} == {"DS2"}
     assert sum(one.count for one in errors) == 5
 
@@ -138,6 +72,35 @@ def test_a_yolo_folder_without_yaml_is_refused_with_a_command_that_works(tmp_pat
     (tmp_path / "data.yaml").unlink()
     with pytest.raises(UsageError, match="No list of images found"):
         audit(tmp_path)
+
+
+def test_photos_beside_a_yaml_are_opened_and_pixels_are_asked_for_with_their_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    yolo(tmp_path, SOUND)
+    assert audit(tmp_path).checked_text == "checked: 120 lines in 3 lists"
+    assert main(["audit", str(tmp_path), "--rules", "DS3"]) == 2
+    printed = capsys.readouterr().out
+    assert "the pixels of 120 of 120 images were not compared" in printed
+    advice = f"--photos photos={tmp_path}"
+    assert advice in printed
+    assert main(["audit", str(tmp_path), "--rules", "DS3", *advice.split(maxsplit=1)]) == 0
+
+
+@pytest.mark.parametrize("name", ["nowhere", "no/where", "nowhere@1.0.0"])
+def test_a_name_that_is_nothing_is_told_what_an_audit_takes(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", name]) == 2
+    told = capsys.readouterr().err
+    assert "No file or folder of this name exists, and no manifest" in told
+    assert "a folder of lists" in told
+
+
+def test_a_file_alone_is_refused_with_a_command_that_works(tmp_path: Path) -> None:
+    write(tmp_path, "train.txt", NAMES)
+    with pytest.raises(UsageError, match="A file alone cannot be audited") as refused:
+        audit(tmp_path / "train.txt")
+    assert refused.value.hint == f"curation audit {tmp_path}"
+    assert main(str(refused.value.hint).split()[1:]) == audit(tmp_path).exit_status
 
 
 def test_a_role_is_said_of_a_list_as_the_report_prints_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

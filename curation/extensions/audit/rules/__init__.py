@@ -13,19 +13,21 @@ from inspect import isfunction
 from curation.benchmarks.benchmark import benchmark_facts
 from curation.core.errors import UsageError
 from curation.extensions.audit.rule import Check, Rule
-from curation.extensions.audit.rules import files, images, lists, tasks
+from curation.extensions.audit.rules import files, images, lists, photos, tasks
 from curation.extensions.audit.target import AuditTarget
 
-_CHECKS: dict[str, Check] = {
-    match[1]: function
-    for module in (tasks, images, lists, files)
+_CHECKS: dict[str, tuple[Check, str]] = {
+    match[1]: (function, " ".join(match[2].split()))
+    for module in (tasks, images, photos, lists, files)
     for function in vars(module).values()
-    if isfunction(function) and (match := re.match(r"([A-Z]{2}[0-9]+): ", function.__doc__ or ""))
+    if isfunction(function)
+    and (match := re.match(r"([A-Z]{2}[0-9]+): (.*?)\.(?:\n\n|\s*\Z)", function.__doc__ or "", re.DOTALL))
 }
-"""The check of each rule: its docstring begins with the code."""
+"""The check and the message of each rule: the first paragraph of its docstring, behind the code."""
 _ALL: tuple[Rule, ...] = tuple(
-    Rule(name=name, check=_CHECKS[name], **facts | {"roles": tuple(facts.get("roles", ()))})
+    Rule(name=name, check=check, definition=definition, **facts | {"roles": tuple(facts.get("roles", ()))})
     for name, facts in benchmark_facts(__package__).items()
+    for check, definition in [_CHECKS[name]]
 )
 PUBLISHED_RULES = tuple(rule for rule in _ALL if rule.of_published_lists)
 """Rules that compare names, sizes, labels and groups of the lists of a folder with their content."""

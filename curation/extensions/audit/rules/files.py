@@ -36,7 +36,7 @@ _LABEL = "of labels"
 
 
 def labels_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
-    """PL9: an image has one label: in its list, and in other lists of its family."""
+    """PL9: An image has one label: in a list, and in the lists of its family."""
     lists = published_of(target)
     labelled = [listed for listed in lists.lists if _values(listed) is not None]
     sound = []
@@ -145,7 +145,7 @@ def _shifted(a: AuditedList, b: AuditedList) -> Iterator[Finding]:
 
 
 def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
-    """PL16: two tables agree on each common image in columns of the same name."""
+    """PL16: Two tables of a folder agree on the value of an image in a column of the same name."""
     lists = published_of(target)
     for first, second in combinations(lists.lists, 2):
         columns = _columns_of_both(lists, first, second)
@@ -205,7 +205,7 @@ def coco_facts(target: AuditTarget) -> dict[str, CocoFacts]:
 
 
 def lists_fit_their_json(target: AuditTarget) -> Iterator[Finding]:
-    """PL5: a list and the COCO JSON of its name hold the same images."""
+    """PL5: A list and the COCO JSON of its name hold the same images (none shared: error; some: warning)."""
     lists = published_of(target)
     by_file = {listed.file: listed for listed in lists.lists}
     for name, facts in coco_facts(target).items():
@@ -236,7 +236,7 @@ def _compared(listed: AuditedList, file: PublishedFile, facts: CocoFacts, about:
 
 
 def json_ids_are_unique(target: AuditTarget) -> Iterator[Finding]:
-    """PL6: image, annotation and category ids of a COCO JSON occur once."""
+    """PL6: Image, annotation and category ids of a COCO JSON occur once."""
     for name, facts in coco_facts(target).items():
         twice, texts = facts.repeated_images, list[str]()
         concerned = sum(map(len, twice.values()))
@@ -270,7 +270,9 @@ def json_ids_are_unique(target: AuditTarget) -> Iterator[Finding]:
 
 
 def json_refers_to_what_it_holds(target: AuditTarget) -> Iterator[Finding]:
-    """PL15: annotations are of images and categories of the JSON, files occur once, JSONs number classes alike."""
+    """PL15: Annotations of a COCO JSON refer to its images and categories, each file occurs once, and JSONs number
+    classes alike.
+    """
     numbers: dict[str, dict[str, int | str]] = {}
     for name, facts in coco_facts(target).items():
         numbers[name] = {text: number for number, text in facts.categories.items()}
@@ -357,7 +359,9 @@ def _class_roles(files: Mapping[str, PublishedFile]) -> Iterator[tuple[str, str,
 
 
 def no_class_is_known_and_unknown(target: AuditTarget) -> Iterator[Finding]:
-    """PL3: no class is known and unknown, in any spelling."""
+    """PL3: No class is known and unknown at once (same spelling or other letter case: error; other spacing, hyphens or
+    an alias: warning).
+    """
     by_scope: defaultdict[str, list[tuple[str, str, tuple[str, ...], bool]]] = defaultdict(list)
     for scope, role, where, names, guess in _class_roles(published_of(target).files):
         # A class may be unknown in one task and known in another: files are compared within a task.
@@ -404,7 +408,7 @@ def _alike(known: Sequence[str], unknown: Sequence[str], about: str, *, guess: b
 
 
 def roles_name_classes_of_the_data(target: AuditTarget) -> Iterator[Finding]:
-    """PL4: every class with a role is in the list of classes, or in the categories of a JSON beside it."""
+    """PL4: Every name in a list of roles is a class of the data."""
     lists = published_of(target)
     roles: defaultdict[str, list[tuple[str, tuple[str, ...]]]] = defaultdict(list)
     for scope, _, where, names, guess in _class_roles(lists.files):

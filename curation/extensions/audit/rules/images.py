@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
@@ -37,29 +37,17 @@ from curation.extensions.audit.rule import (
     unlocated,
 )
 from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditedSource, AuditTarget, ComparedPair
-from curation.extensions.leaks.pairs import PhotoPair
 from curation.manifest.disjoint import REASONS, ImageColumns, Shared, shared_images
-from curation.signals.similarity.near_duplicates import (
-    DISTANCE,
-    AlikePhotos,
-    PhotoHashes,
-    alike_photos,
-    hash_photos,
-    show_the_same,
-)
 from curation.sources.datasets import namespace_of
 from curation.sources.list_roles import read_role
 from curation.sources.opening import open_path
-from curation.sources.photos import PhotoFolder
 from curation.sources.source import Bools, FileRecord, Images, Int32s, Int64s, Source
 from curation.sources.voc import VOC_FOLDERS, VOC_SETS
 
 SIZES = "the width and height of the images in the annotation file"
 _OUTSIDE = 1.0
 """Pixels by which a box may stick out of its image: annotation tools round up to one."""
-PHOTOS = "the photos of these images: --photos NAME=DIR"
 _GROUPS = ("train", "val", "test")
-_ROLES_OF = (("train", "finetune"), ("val",), ("test",))
 _COUNTS = re.compile(r"(?:voc2007:)?[A-Za-z]{0,8}[ _-]?[0-9]{1,8}(?:\.[A-Za-z]+)?")
 """Names such as ``0007.jpg``, ``frame_12.png`` and ``000012``, which many folders have."""
 _DIGITS = re.compile(r"[0-9]+(?=\.[A-Za-z]+\Z|\Z)")
@@ -73,7 +61,7 @@ _LOOK = "compare the photos: --photos NAME=DIR"
 
 
 def tests_are_annotated_exhaustively(target: AuditTarget) -> Outcome:
-    """LI1: the source of every test image annotates every class of the benchmark exhaustively."""
+    """LI1: Every class of the benchmark is annotated exhaustively on every test image."""
     tests = target.with_role("test")
     findings = missing_lists(tests)
     images = np.flatnonzero(target.mask(tests)).astype(np.int32)
@@ -124,7 +112,7 @@ def _by_entries(target: AuditTarget, images: Int32s, tests: list[AuditedList]) -
 
 
 def tests_have_annotations(target: AuditTarget) -> Outcome:
-    """LI2: every test image has an annotation of some class in the raw file."""
+    """LI2: Every test image has an annotation in the raw file."""
     if not target.expects_labels:
         return not_applicable("the parts divide all images of a source, annotated or not")
     findings = []
@@ -163,7 +151,9 @@ def _distinct(lists: Sequence[AuditedList]) -> list[AuditedList]:
 
 
 def raw_tests_are_sound(target: AuditTarget) -> Iterator[Finding]:
-    """LI3: test images are in the raw file, its boxes there are sound, its classes are the benchmark's."""
+    """LI3: Test images are in the raw file, their boxes there have a size and lie inside the image, and their classes
+    are the benchmark's.
+    """
     tests = target.with_role("test")
     for test in _distinct(tests):
         yield from _presence(target, test)
@@ -238,7 +228,7 @@ def _boxes(source: AuditedSource, is_test: Bools) -> list[Finding]:
 
 
 def share_of_unknown(target: AuditTarget) -> Outcome:
-    """LI4: the fraction of test images without an unknown box, and of those with unknown boxes alone."""
+    """LI4: Test images that show no unknown box, and those that show only unknown boxes."""
     findings = [finding for case in cases(target, "test") for finding in _shares(case)]
     # Numbers of several tasks do not add up to one.
     return Outcome(tuple(findings), total=0)
@@ -265,7 +255,10 @@ def _shares(case: ListInTask) -> list[Finding]:
 
 
 def lists_name_images_once(target: AuditTarget) -> Iterator[Finding]:
-    """DS1: a list contains no duplicate line; the same image with different labels is PL9."""
+    """DS1: No list names an image twice.
+
+    The same image with different labels is for PL9.
+    """
     if not target.files:
         yield undecidable("lists", "a folder with lists of images")
     yield from missing_lists([part for part in target.files if not part.stated_repeats])
@@ -337,7 +330,9 @@ def _repeated_rows(part: AuditedList) -> Int64s:
 
 
 def roles_share_no_image(target: AuditTarget) -> Outcome:
-    """DS2: no image is in train or finetune and in val, nor in any of these and in test, over all tasks."""
+    """DS2: No image of a validation list is trained on in any task, and no test image is used for training, tuning or
+    validation.
+    """
     pairs = [pair for pair in target.pairs if pair.roles != ("train", "val")]
     outcome = _apart(target, pairs)
     trained = target.with_role("train", "finetune", "val")
@@ -622,139 +617,8 @@ def _allowed(target: AuditTarget) -> list[Finding]:
     return findings
 
 
-def photos_are_distinct(target: AuditTarget) -> Outcome:
-    """DS3: no photo is in lists of two roles under different ids: the same pixels (error), nearly so (warning).
-
-    Perceptual hashes propose pairs, and pixels decide.
-    """
-    roles = _roles(target)
-    if roles.any(axis=1).sum() < 2 and not missing_lists(target.lists):
-        return not_applicable("there are no lists of two roles")
-    used = np.flatnonzero(roles.any(axis=0))
-    photos = _photos(target, used)
-    findings = missing_lists(target.lists)
-    without = len(used) - len(photos)
-    if without:
-        findings.append(
-            undecidable("photos", PHOTOS, f"no photo available for {without:,} of {counted(len(used), 'image')}")
-        )
-    if photos:
-        hashes = hash_photos({str(image): path for image, path in photos.items()})
-        findings += _unreadable(target, hashes)
-        findings += _alike(target, hashes, photos, roles)
-    return Outcome(tuple(findings))
-
-
-def _roles(target: AuditTarget) -> Bools:
-    """Return which images are in train or finetune, in val, and in test lists, shape (3, u)."""
-    return np.array([target.mask(target.with_role(*group)) for group in _ROLES_OF])
-
-
-def _photos(target: AuditTarget, images: Int64s) -> dict[int, Path]:
-    """Return the photo of each image that has one below a given folder."""
-    paths: dict[int, Path] = {}
-    for name, folder in sorted(target.photos.items()):
-        photos = PhotoFolder(folder)
-        for image, names in _file_names(target, name, images):
-            if (path := photos.find(names)) is not None:
-                paths.setdefault(image, path)
-    return dict(sorted(paths.items()))
-
-
-def _file_names(target: AuditTarget, name: str, images: Int64s) -> list[tuple[int, tuple[str, ...]]]:
-    """Return the images whose photos a source has, each with the names under which its photo may lie."""
-    numbers = [number for number, source in enumerate(target.sources) if source.name == name]
-    if not numbers:
-        spaces = {entry.namespace for entry in target.entries if entry.name == name}
-        texts = [str(text) for text in target.ids[images].tolist()]
-        return [
-            (image, (text.partition(":")[2] or text,))
-            for image, text in zip(images.tolist(), texts, strict=True)
-            if not spaces or text.partition(":")[0] in spaces
-        ]
-    raw, positions = target.sources[numbers[0]].raw, target.positions[numbers[0]]
-    rows: list[tuple[int, tuple[str, ...]]] = []
-    for image in images[positions[images] >= 0].tolist():
-        row = int(positions[image])
-        file_name, native = str(raw.images.file_names[row]), str(raw.images.native[row])
-        rows.append((image, (file_name, native)))
-    return rows
-
-
-def _unreadable(target: AuditTarget, hashes: PhotoHashes) -> list[Finding]:
-    if not hashes.failures:
-        return []
-    examples = [f"{target.ids[int(name)]}: {why}" for name, why in list(hashes.failures.items())[:SHOWN_EXAMPLES]]
-    text = f"{counted(len(hashes.failures), 'unreadable photo')}: {'; '.join(examples[:2])}"
-    return [undecidable("photos", "photos that can be decoded", text)]
-
-
-_RELATIONS: Mapping[str, tuple[Verdict, str]] = {
-    "same_pixels": ("fail", "with the same pixels"),
-    "judged": ("fail", "that a person judged the same"),
-    "nearly_same": ("warn", "that are nearly the same"),
-}
-"""What two photos may be, its verdict, and the words for it."""
-
-
-def _alike(target: AuditTarget, hashes: PhotoHashes, photos: Mapping[int, Path], roles: Bools) -> list[Finding]:
-    """Return the findings on alike photos in lists of different roles; a person's judgement goes before pixels."""
-    alike = alike_photos(hashes)
-    images = np.array([int(name) for name in hashes.names], np.int64)
-    first, second = images[alike.first], images[alike.second]
-    findings: list[Finding] = []
-    pairs: list[PhotoPair] = []
-    for a, b in ((0, 1), (0, 2), (1, 2)):
-        forward, backward = roles[a][first] & roles[b][second], roles[b][first] & roles[a][second]
-        rows: defaultdict[str, list[PhotoPair]] = defaultdict(list)
-        lost: defaultdict[str, list[int]] = defaultdict(list)
-        for row in np.flatnonzero(forward | backward).tolist():
-            left, right = (first[row], second[row]) if forward[row] else (second[row], first[row])
-            pair = _photo_pair(target, photos, (int(left), int(right)), (_GROUPS[a], _GROUPS[b]), alike, row)
-            if pair is not None:
-                pairs.append(pair)
-                relation = "judged" if pair.decision == "same" and pair.kind != "same_pixels" else pair.kind
-                if pair.decision != "different":
-                    rows[relation].append(pair)
-                    lost[relation].append(int(left))
-        for relation, (verdict, words) in _RELATIONS.items():
-            if relation in rows:
-                drops = {
-                    part.name: part.lines[np.isin(part.members, lost[relation])]
-                    for part in target.with_role(*_ROLES_OF[a])
-                    if verdict == "fail" and part.available
-                }
-                found = sorted(rows[relation], key=lambda pair: (pair.value, *sorted((pair.left, pair.right))))
-                texts = (" and ".join(sorted((pair.left, pair.right))) for pair in found[:SHOWN_EXAMPLES])
-                bits = "" if relation == "same_pixels" else " (pHash differs in {} of 64 bits)"
-                examples = tuple(text + bits.format(pair.value) for text, pair in zip(texts, found, strict=False))
-                text = f"{counted(len(found), 'pair')} of photos under different ids {words}"
-                about = f"{_GROUPS[b]} against {_GROUPS[a]}"
-                findings.append(Finding(verdict, about, len(found), text, examples, drops=drops))
-    target.cache["photo pairs", ""] = sorted(pairs, key=lambda pair: (pair.value, pair.left, pair.right))
-    if not findings:
-        text = f"{counted(len(hashes), 'photo')}, no two alike in lists of different roles"
-        findings.append(Finding("pass", "photos", text=text))
-    return findings
-
-
-def _photo_pair(
-    target: AuditTarget, photos: Mapping[int, Path], images: tuple[int, int], roles: tuple[str, str],
-    alike: AlikePhotos, row: int,
-) -> PhotoPair | None:  # fmt: skip
-    """Return a pair for a person to judge; None where pixels differ and nobody judged it."""
-    left, right = (str(target.ids[image]) for image in images)
-    paths, decision = [photos[image] for image in images], target.judged.get(frozenset((left, right)), "")
-    same = bool(alike.same_pixels[row])
-    if not (same or decision or show_the_same(*paths)):
-        return None
-    kind, threshold = ("same_pixels", 0) if same else ("nearly_same", DISTANCE)
-    bits = int(alike.distance[row])
-    return PhotoPair(left, right, str(paths[0]), str(paths[1]), *roles, kind, bits, threshold, decision)
-
-
 def validation_is_apart(target: AuditTarget) -> Outcome:
-    """DS4: no validation image is trained on; validation lists of different tasks share no image."""
+    """DS4: No validation image is trained on; validation lists of different tasks share no image."""
     if target.compared is not None:
         return _apart(target, [pair for pair in target.pairs if pair.roles == ("train", "val")])
     pairs = [
@@ -766,7 +630,7 @@ def validation_is_apart(target: AuditTarget) -> Outcome:
 
 
 def ids_name_one_file(target: AuditTarget) -> list[Finding]:
-    """DS5: an id names one image, not one in each of two datasets."""
+    """DS5: An id names one image, not one in each of two datasets."""
     if target.kind == "manifest":
         return _namespaced(target)
     if not target.sources:

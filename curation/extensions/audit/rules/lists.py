@@ -53,7 +53,7 @@ def _base(name: str) -> str:
 
 
 def names_agree_with_counts(target: AuditTarget) -> Iterator[Finding]:
-    """PL1: a count in a file name equals the number of lines, distinct ids, or ids of a dataset."""
+    """PL1: A count in the name of a list is its number of lines, of ids, or of ids from one dataset."""
     lists = published_of(target)
     agreed = 0
     for listed in lists.lists:
@@ -88,7 +88,7 @@ def _counts(lists: ListSet, listed: AuditedList) -> dict[str, int]:
 
 
 def growing_lists_are_nested(target: AuditTarget) -> Iterator[Finding]:
-    """PL2: of lists whose names differ in one count alone, each lies inside the next larger one."""
+    """PL2: Of lists whose names differ in one number and that grow with it, each is contained in the next."""
     lists = published_of(target)
     for rising in _series(lists):
         for small, two in pairwise(rising):
@@ -133,7 +133,7 @@ def _by_dataset(lists: ListSet, first: AuditedList, second: AuditedList) -> str:
 
 
 def sizes_are_stated(target: AuditTarget) -> Iterator[Finding]:
-    """PL8: the ratio of in- to out-of-distribution images of each set, and images of each label."""
+    """PL8: The ratio of in- to out-of-distribution images of each set, and the images of each class."""
     lists = published_of(target)
     inside, outside = target.with_role("id"), target.with_role("ood")
     if inside and outside:
@@ -181,7 +181,7 @@ def _per_class(listed: AuditedList, form: str) -> Int64s | None:
 
 
 def lists_have_one_name(target: AuditTarget) -> Iterator[Finding]:
-    """PL11: which lists of the index these are, equal by bytes or by their images."""
+    """PL11: Which published lists these are, whatever their names."""
     from curation.extensions.identify.index import packaged_index, read_index
 
     index = read_index(packaged_index()).lists
@@ -205,7 +205,9 @@ def lists_have_one_name(target: AuditTarget) -> Iterator[Finding]:
 
 
 def lines_are_whole(target: AuditTarget) -> Iterator[Finding]:
-    """PL13: every line can be read, and none is cut or lacks a column that nearly all others have."""
+    """PL13: Every line names an image and is complete: none is truncated, none lacks a column that nearly all others
+    have.
+    """
     for listed in published_of(target).lists:
         read = listed.read
         if short := max(read.short, read.unlabelled):
@@ -231,7 +233,7 @@ _SHOWN = 3
 
 
 def groups_are_on_one_side(target: AuditTarget) -> Outcome:
-    """PL7: patients, videos and drives, read from columns and names, are in only one of train, val and test."""
+    """PL7: Images of one patient, video, drive or source photo, judging by columns and names, are in one role only."""
     images = target.images
     if images is None:
         return not_applicable("no source states the file names of the images")
@@ -300,7 +302,7 @@ def _group_finding(pair: ComparedPair, result: GroupResult) -> Finding:
 
 
 def relations_are_noted(target: AuditTarget) -> Iterator[Finding]:
-    """PL14: lists that lie in others, are the union of others, or share images between families: notes."""
+    """PL14: Which lists are contained in others, are unions of others, or share images with other families."""
     lists = published_of(target)
     overlap = _known_overlaps(lists)
     judged = {frozenset(pair.places) for pair in target.pairs}
@@ -447,7 +449,7 @@ def _in_sources(target: AuditTarget) -> Iterator[Finding]:
 
 
 def known_and_unknown_images_are_apart(target: AuditTarget) -> Iterator[Finding]:
-    """PL17: no image is in both an in-distribution list and an out-of-distribution list."""
+    """PL17: No image is in an in-distribution list and in an out-of-distribution list."""
     for inside, outside in product(target.with_role("id"), target.with_role("ood")):
         images = target.shared(inside, outside)
         names = (outside.name, inside.name)

@@ -37,7 +37,7 @@ from curation.sources.source import Bools, Int64s
 
 
 def known_and_unknown_are_apart(target: AuditTarget) -> list[Finding]:
-    """CO1: K_t and U_t share no class under any spelling, and ``unknown`` is a member of neither."""
+    """CO1: Known and unknown classes are disjoint under every spelling, and no class is called unknown."""
     violations: dict[str, list[str]] = {}
     for task in target.tasks:
         known, unknown = target.names.variants(task.known), target.names.variants(task.unknown)
@@ -55,12 +55,17 @@ def known_and_unknown_are_apart(target: AuditTarget) -> list[Finding]:
 
 
 def training_labels_are_known(case: ListInTask) -> list[Finding]:
-    """CO2: no label of a train, finetune or val view is outside K_t, or ``unknown`` (that of a val view: AS2)."""
+    """CO2: No label in a train, finetune or val view is of a class not yet known, and none is unknown in training.
+
+    Labels of unknown objects in a val view are for AS2.
+    """
     return forbidden_labels(case, np.append(case.target.introduced_in > case.task, [case.part.role != "val", True]))
 
 
 def tests_show_known_and_unknown(case: ListInTask) -> list[Finding]:
-    """CO3: while a class is unknown the test view holds known and unknown boxes; afterwards none unknown."""
+    """CO3: While classes remain unknown, the test view holds known boxes and boxes labelled unknown; afterwards none
+    unknown.
+    """
     target, part, labels, missing = case.target, case.part, case.labels, case.missing
     if missing and not len(target.held(part)):
         return missing
@@ -82,7 +87,7 @@ def tests_show_known_and_unknown(case: ListInTask) -> list[Finding]:
 
 
 def classes_have_boxes(target: AuditTarget) -> Iterator[Finding]:
-    """CO4: every class has a test box, and a training box in the task that introduces it."""
+    """CO4: Every class has a box in the test lists, and a training box in the task that introduces it."""
     if tests := target.with_role("test"):
         raw = [raw_labels(target, test) for test in tests]
         silent = any(target.incomplete(test.unique).any() for test in tests)
@@ -118,7 +123,7 @@ def _boxes_of(
 
 
 def hidden_unknown_objects(case: ListInTask) -> list[Finding]:
-    """CO5: how many train images of each task show objects of classes still unknown, unlabelled: allowed, reported."""
+    """CO5: Train images of each task that show unlabelled objects of classes still unknown (allowed)."""
     target, part, raw = case.target, case.part, case.raw
     if not len(target.held(part)):
         return unlocated(target, part)
@@ -138,7 +143,8 @@ _SHOWN_CLASSES = 12
 
 
 def tasks_increase(target: AuditTarget) -> list[Finding]:
-    """TI1: introduced[t] is not empty and pairwise disjoint, K_t grows by it, U_t shrinks by it.
+    """TI1: Every task introduces classes that no other task does; known grows and unknown shrinks by exactly these,
+    until only classes declared to stay unknown remain.
 
     What is left in U_T are classes that the benchmark says stay unknown for ever.
     """
@@ -187,7 +193,7 @@ def _growth(target: AuditTarget) -> Iterator[tuple[str, str]]:
 
 
 def class_indices_are_stable(target: AuditTarget) -> list[Finding]:
-    """TI2: the class order of a task begins with that of the task before; unknown keeps the index after the last."""
+    """TI2: A class keeps its index in all later tasks, and unknown keeps the index after the last class."""
     violations = []
     for before, task in pairwise(target.tasks):
         moved = [(old, new) for old, new in zip(before.known, task.known, strict=False) if old != new]
@@ -208,7 +214,7 @@ def class_indices_are_stable(target: AuditTarget) -> list[Finding]:
 
 
 def train_images_show_their_task(case: ListInTask) -> list[Finding]:
-    """TI3: every train image of task t shows an object of a class that t introduces."""
+    """TI3: Every train image of a task shows an object of a class that the task introduces."""
     target, part = case.target, case.part
     if not part.available:
         return missing_lists([part])
@@ -227,7 +233,7 @@ def train_images_show_their_task(case: ListInTask) -> list[Finding]:
 
 
 def selection_is_complete(target: AuditTarget) -> Iterator[Finding]:
-    """TI4: no image of the sources of train_t shows a class of introduced[t] and is missing from train_t, val, test."""
+    """TI4: Every source image that shows a class of the task is in its train list, in validation or in test."""
     for task in range(len(target.tasks)):
         if trains := target.with_role("train", task=task):
             yield from missing_lists(trains) or _left_out(target, task, trains)
@@ -275,7 +281,9 @@ def _sources_of(target: AuditTarget, lists: list[AuditedList]) -> list[int]:
 
 
 def exemplars_are_balanced(case: ListInTask) -> list[Finding]:
-    """TI5: finetune_t lies inside train_1 to train_t and holds N images of each class of K_t where these do."""
+    """TI5: A finetuning list is a subset of the train lists up to its task (error) and holds N images of every known
+    class, as far as these offer them (warning).
+    """
     target, steps = case.target, range(case.task + 1)
     earlier = [train for step in steps for train in target.with_role("train", task=step)]
     lacking = [target.tasks[step].name for step in steps if not target.with_role("train", task=step)]
@@ -360,7 +368,8 @@ def _images_of_classes(target: AuditTarget, lists: list[AuditedList]) -> tuple[I
 
 
 def views_fit_their_purpose(target: AuditTarget) -> Iterator[Finding]:
-    """AS1: train views hold no class of earlier tasks; test views hold each raw box once, rightly named.
+    """AS1: A train view labels only classes that its task introduces; every test view holds each raw box once, those of
+    classes not yet known labelled unknown.
 
     Labels of classes that are not known yet in train, finetune and val views are reported by CO2 and AS2.
     """
@@ -408,12 +417,15 @@ def _lossy(case: ListInTask) -> str:
 
 
 def validation_knows_no_unknown(case: ListInTask) -> list[Finding]:
-    """AS2: no label of a val view is ``unknown`` (ORE fitted its energy model on such labels)."""
+    """AS2: No label of a validation view is unknown: a method tuned on it would have seen what it must not know.
+
+    ORE fitted its energy model on labels of unknown objects.
+    """
     return forbidden_labels(case, np.append(np.zeros(len(case.target.classes), np.bool_), [True, False]))
 
 
 def flags_survive(case: ListInTask) -> list[Finding]:
-    """AS3: boxes flagged crowd or difficult in the raw file carry the flag in every view that keeps them."""
+    """AS3: Boxes flagged crowd or difficult carry their flag into every view that keeps them."""
     if not case.part.view_declared:
         return [undecidable(case.about, VIEWS)]
     if unseen := case.unseen_boxes(case.about):
