@@ -75,6 +75,11 @@ class ResultVerification:
         }
 
 
+def is_result(path: Path) -> bool:
+    """Return whether a file is a ``results.json``: it names the schema."""
+    return path.suffix == ".json" and path.is_file() and f'"{SCHEMA["name"]}"'.encode() in read_plain(path)
+
+
 def verify_result(path: Path, inputs: Mapping[str, Mapping[str, Path]]) -> ResultVerification:
     """Score again with the settings that a ``results.json`` states, and compare.
 

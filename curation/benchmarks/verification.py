@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from curation.benchmarks.building import parameters_of
 from curation.benchmarks.building import rebuild as rebuilt_now
 from curation.benchmarks.registry import find_benchmark
-from curation.benchmarks.rescoring import OPTIONS, ResultVerification, verify_result
+from curation.benchmarks.rescoring import OPTIONS, ResultVerification, is_result, verify_result
 from curation.benchmarks.roles import is_published, is_told_only, overlaps_of, published_text
 from curation.core.arguments import checked
 from curation.core.errors import ManifestError, ProtocolError, SourceError, UsageError
@@ -201,7 +201,7 @@ def verify(
     for key, file in (inputs or {}).items():
         option, _, name = key.partition(".")
         given.setdefault(option, {})[name] = file
-    if not isinstance(manifest, Manifest) and Path(manifest).suffix == ".json" and Path(manifest).is_file():
+    if not isinstance(manifest, Manifest) and is_result(Path(manifest)):
         if sources or strict or rebuild or published:
             raise UsageError("A result is scored again: it takes its own inputs alone", where=str(manifest))
         return verify_result(Path(manifest), given)

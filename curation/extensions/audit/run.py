@@ -231,10 +231,11 @@ def subject_of(target: StrPath) -> Manifest | Path:
             return path
     manifest_like = path.name == HEADER_FILE or not path.exists()
     if path.is_file() and not manifest_like:
-        raise UsageError(
-            "A file alone cannot be audited", where=str(path), expected=_AUDITED, found="a file",
-            hint=f"curation audit {shlex.quote(str(path.parent))}",
-        )  # fmt: skip
+        # Annotations are inspected; a list is audited with those beside it.
+        verb, subject = ("inspect", path) if path.suffix == ".json" else ("audit", path.parent)
+        hint = f"curation {verb} {shlex.quote(str(subject))}"
+        message = "A file alone cannot be audited"
+        raise UsageError(message, where=str(path), expected=_AUDITED, found="a file", hint=hint)
     try:
         return load_manifest(str(target))
     except ManifestError as error:
