@@ -64,6 +64,7 @@ EVIDENCE_FIELDS = (
     Field("nearest", "text", "ID image that looks most like this one, where that is evidence"),
     # The server hands out files of fields whose name ends in path, and no others.
     Field("nearest_path", "text", "photo of that ID image, where it was found"),
+    Field("details", "texts", "of a pair of photos: both images with their lists, and the evidence"),
     Field("batch", "text", "batch that the image is reviewed in", indexed=True),
     Field("assigned_to", "texts", "reviewers who judge the image; empty: all", indexed=True),
 )
@@ -100,6 +101,8 @@ VERDICT_COLOURS = {
     "remove": "#d55e00",
     "near": "#e69f00",
     "far": "#0072b2",
+    "same": "#d55e00",
+    "different": "#009e73",
     "unsure": "#999999",
     "conflict": "#cc79a7",
 }
@@ -228,6 +231,8 @@ def _values(images: ReviewImages, row: int) -> dict[str, Any]:
     }
     if images.assigned:
         values["assigned_to"] = list(images.assigned[row])
+    if images.details:
+        values["details"] = list(images.details[row])
     proposal = images.proposals[row]
     if proposal is not None:
         values |= {

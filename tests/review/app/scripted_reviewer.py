@@ -28,7 +28,7 @@ QUIET = (
     # The App asks for fonts from elsewhere; tests talk to this machine only.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
-ACTIONS = {"k": "keep", "r": "remove", "n": "to_near", "f": "to_far", "u": "unsure"}
+ACTIONS = {"k": "keep", "r": "remove", "n": "to_near", "f": "to_far", "s": "same", "d": "different", "u": "unsure"}
 NAME_SHOWN = '[data-cy="modal"] [data-cy="sidebar-entry-image_id"]'
 AT_ONCE = "#curation-review-next"
 _SEEN = """

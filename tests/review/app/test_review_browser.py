@@ -235,7 +235,7 @@ def test_the_guide_the_reasons_skip_and_the_last_decisions(
         page.locator("#curation-review-reason").fill("fog")
         page.keyboard.press("Enter")
         # Skip: the next image, and no row.
-        page.keyboard.press("s")
+        page.keyboard.press("x")
         someone.wait_for_image(coco_id(5))
         someone.judge("k")
         keep_picture(page, "strip")

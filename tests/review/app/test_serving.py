@@ -133,13 +133,14 @@ class Served:
         assert status == 200, said
         return dict(json.loads(said))
 
-    def samples(self, dataset: str) -> list[str]:
-        """Return ids of some samples."""
-        found = "... on SampleItemStrConnection {edges {node {... on ImageSample {id}}}}"
-        query = f'{{samples(dataset: "{dataset}", view: [], first: 20) {{{found}}}}}'
+    def samples(self, dataset: str, first: int = 20) -> dict[str, str]:
+        """Return the image of some samples, by their id in the database."""
+        asked = "... on SampleItemStrConnection {edges {node {... on ImageSample {id sample}}}}"
+        query = f'{{samples(dataset: "{dataset}", view: [], first: {first}) {{{asked}}}}}'
         status, _, said = self.ask("/graphql", "POST", {"query": query}, content_type="application/json")
         assert status == 200, said
-        return [one["node"]["id"] for one in json.loads(said)["data"]["samples"]["edges"]]
+        nodes = [edge["node"] for edge in json.loads(said)["data"]["samples"]["edges"]]
+        return {node["id"]: node["sample"]["image_id"] for node in nodes}
 
 
 def started(environment: dict[str, str], folder: Path, *more: str, reviewer: str = "anna") -> Served:
@@ -308,14 +309,14 @@ def test_two_reviews_of_one_name_are_two_and_nobody_gets_in(
                 open_to_all += app, database
             attack(open_to_all, harm)
             assert not harmed.exists()
-            second.judge("same", "near", second.samples("same")[:3])
+            second.judge("same", "near", list(second.samples("same"))[:3])
             assert not (one / "decisions.jsonl").exists()
         finally:
             second.program.kill()
             second.program.communicate()
         # Its database ends with it, and nothing of it is in the way of the next start.
         with serving(container, other) as again:
-            assert again.judge("same", "near", again.samples("same")[:4])["images"] == 1
+            assert again.judge("same", "near", list(again.samples("same"))[:4])["images"] == 1
             assert listening_sockets(again.program.pid)[1] != database
         assert not Path(database).parent.exists()
     assert {path.name for path in other.iterdir()} <= {"review.json", "decisions.jsonl", "database", "plugins"}
@@ -559,7 +560,7 @@ class TestAnAppThatIsClosed:
         assert one.ask("/events", "POST", asked, cookie="")[0] == 401
         status, _, said = one.ask("/events", "POST", asked)
         assert (status, said[:6]) == (200, "event:")
-        keep = {"verdict": "keep", "dataset_name": "closed", "ids": one.samples("closed")}
+        keep = {"verdict": "keep", "dataset_name": "closed", "ids": list(one.samples("closed"))}
         for headers in ({"cookie": ""}, {"origin": "http://evil.example"}, {"host": "evil.example"}):
             assert one.ask("/review/judge", "POST", keep, content_type="text/plain", **headers)[0] in (401, 403, 421)
         assert (log.exists() and log.read_bytes()) == before
@@ -698,7 +699,7 @@ def test_two_reviewers_are_two_servers_and_a_kill_loses_no_verdict(
     anna, folder = server
     ben = started(review_environment, folder, reviewer="ben")
     try:
-        ids = anna.samples(folder.name)
+        ids = list(anna.samples(folder.name))
         # The address in the page of the browser is good for one page.
         once = started_browser(folder.parent).address
         assert anna.token not in once

@@ -37,8 +37,8 @@ from curation.extensions.audit.rule import (
     unlocated,
 )
 from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditedSource, AuditTarget, ComparedPair
-from curation.extensions.leaks.pairs import PhotoPair
 from curation.manifest.disjoint import REASONS, ImageColumns, Shared, shared_images
+from curation.review.decisions.pairs import PhotoPair
 from curation.signals.similarity.near_duplicates import (
     DISTANCE,
     AlikePhotos,

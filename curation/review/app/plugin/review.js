@@ -112,18 +112,22 @@
   // what happened last; the help
   // -------------------------------------------------------------------------------------------------------------------
 
-  const KEYS = { k: "keep", r: "remove", n: "near", f: "far", u: "unsure" };
+  const IMAGE_KEYS = { k: "keep", r: "remove", n: "near", f: "far", u: "unsure" };
+  const PAIR_KEYS = { s: "same", d: "different", u: "unsure" };
+  const keys = () => (review.verdicts.includes("same") ? PAIR_KEYS : IMAGE_KEYS);
   const MEANING = {
     keep: "stays where it is",
     remove: "shows an in-distribution class, or is unfit otherwise",
     near: "is near out of distribution",
     far: "is far out of distribution",
+    same: "both are one photo, also cut, scaled, recoloured or mirrored",
+    different: "two photos, however alike",
     unsure: "cannot decide",
   };
   const meaningOf = (verdict) => (review.guide && review.guide[verdict]) || MEANING[verdict];
   const reasonsHere = () => (review.guide && review.guide.reasons) || [];
   // Okabe and Ito's palette, as the verdicts are coloured in the App.
-  const COLOURS = { keep: "#009e73", remove: "#d55e00", near: "#e69f00", far: "#0072b2", unsure: "#999999" };
+  const COLOURS = { keep: "#009e73", remove: "#d55e00", near: "#e69f00", far: "#0072b2", same: "#d55e00", different: "#009e73", unsure: "#999999" };
 
   function element(parent, tag, style, text) {
     const made = document.createElement(tag);
@@ -189,7 +193,7 @@
 
   /* Keys of verdicts that this stage knows: a candidate cannot be kept, an override has no far. */
   function keysHere() {
-    return Object.entries(KEYS).filter(([, verdict]) => review.verdicts.includes(verdict));
+    return Object.entries(keys()).filter(([, verdict]) => review.verdicts.includes(verdict));
   }
 
   function drawBar() {
@@ -200,7 +204,7 @@
     asked.textContent = (review.guide && review.guide.question) || "";
     offered.replaceChildren();
     for (const [letter, verdict] of keysHere()) button(offered, letter, verdict, COLOURS[verdict]).title = meaningOf(verdict);
-    for (const [letter, word] of [["s", "skip"], ["z", "undo"], ["?", "help"]]) button(offered, letter, word);
+    for (const [letter, word] of [["x", "skip"], ["z", "undo"], ["?", "help"]]) button(offered, letter, word);
     reasonKeys.replaceChildren();
     reasonsHere().forEach((text, place) => button(reasonKeys, String(place + 1), text));
     past.replaceChildren();
@@ -249,7 +253,7 @@
     }
     for (const [letter, text] of [
       ...reasonsHere().map((text, place) => [String(place + 1), `the reason of the next verdict: ${text}`]),
-      ["s", "skip: on to the next image; nothing is recorded, and this one comes again"],
+      ["x", "skip: on to the next image; nothing is recorded, and this one comes again"],
       ["z", "undo: your last verdict is taken back; the log keeps both"],
       ["?", "this help; any key closes it"],
     ]) {
@@ -687,7 +691,7 @@
     press(helping ? "?" : letter);
   }
 
-  const isOurs = (letter) => Boolean(KEYS[letter] || "sz?".includes(letter || " ") || reasonsHere()[letter - 1]);
+  const isOurs = (letter) => Boolean(keys()[letter] || "xz?".includes(letter || " ") || reasonsHere()[letter - 1]);
 
   /* What a key does, or a click on it in the strip: the one way to a decision. */
   function press(letter) {
@@ -695,11 +699,11 @@
     const chosen = reasonsHere()[letter - 1];
     if (chosen) return (reason.value = reason.value === chosen ? "" : chosen);
     const [enlarged, before] = [isEnlarged(), left];
-    const verdict = KEYS[letter];
+    const verdict = keys()[letter];
     if (verdict && !review.verdicts.includes(verdict)) {
       return say(`${letter}: ${verdict} is not available at this stage; choose ${review.verdicts.join(", ")}`, "wrong");
     }
-    if (letter === "s") return queue(() => withApp((ctx) => skip(ctx, enlarged, before)));
+    if (letter === "x") return queue(() => withApp((ctx) => skip(ctx, enlarged, before)));
     if (!verdict) return queue(() => withApp((ctx) => undo(ctx, enlarged)));
     const why = reason.value.trim();
     reason.value = "";
@@ -800,6 +804,7 @@
     if (loaded.state === "hasValue" && loaded.contents) before.current = loaded.contents.sample;
     const sample = facing ? facing.sample : before.current;
     if (!sample) return h("div", { padding: 16, ...MUTED }, "…");
+    const isPair = Boolean((sample.details || []).length);
     return window.React.createElement(
       "div",
       {
@@ -809,16 +814,17 @@
       },
       h("div", { fontSize: 15, fontWeight: 600 }, sample.image_id),
       h("div", MUTED, [sample.part, `batch ${sample.batch}`].join(" · ")),
+      ...(sample.details || []).map((text) => h("div", { marginTop: 6, overflowWrap: "anywhere" }, text)),
       h(
         "div",
         { display: "flex", flexWrap: "wrap", columnGap: 28 },
-        h("div", {}, heading("proposed, not decided"), proposalOf(sample)),
+        isPair ? null : h("div", {}, heading("proposed, not decided"), proposalOf(sample)),
         h("div", {}, heading("verdict"), verdictOf(sample))
       ),
       sample.evidence_rows && sample.evidence_rows.length ? heading("why it is proposed") : null,
       sample.evidence_rows && sample.evidence_rows.length ? evidenceTable(sample.evidence_rows) : null,
       nearestOf(sample),
-      boxesOf(sample)
+      isPair ? null : boxesOf(sample)
     );
   }
 
