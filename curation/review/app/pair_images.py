@@ -93,8 +93,9 @@ def _write_sheet(pair: PhotoPair, members: dict[str, bytes | BrokenPhotoError], 
         left, right = (_photo(path, members) for path in (pair.left_path, pair.right_path))
     except BrokenPhotoError:
         return None
-    sheet = Image.new("RGB", (2 * _SIDE + _GAP, max(left.height, right.height)), _GROUND)
-    for start, photo in ((0, left), (_SIDE + _GAP, right)):
+    # A margin keeps neighbours of the grid apart.
+    sheet = Image.new("RGB", (2 * _SIDE + 3 * _GAP, max(left.height, right.height) + 2 * _GAP), _GROUND)
+    for start, photo in ((_GAP, left), (_SIDE + 2 * _GAP, right)):
         sheet.paste(photo, (start + (_SIDE - photo.width) // 2, (sheet.height - photo.height) // 2))
     path = folder / f"{pair_id(pair).partition(':')[2]}.jpg"
     sheet.save(path, quality=92)

@@ -1,7 +1,6 @@
 """A reviewer by script: a real server on drawn images, a real browser, keys at human pace or as fast as they go."""
 
 import json
-import os
 import re
 import shutil
 import signal
@@ -166,16 +165,11 @@ class Reviewer:
     server: ReviewServer
 
     def open(self) -> None:
-        """Open the review where its address leads; wait for tiles and the legend of keys."""
+        """Open the review where its address leads; wait for tiles and the strip."""
         self.page.goto(self.server.address)
         self.page.wait_for_url("**/datasets/**")
         self.page.locator('[data-cy="looker"]').first.wait_for()
         self.page.locator("#curation-review-bar").wait_for()
-        notice = self.page.get_by_role("button", name="Dismiss")
-        # Shown to a new profile alone, and late.
-        self.page.wait_for_timeout(500)
-        if notice.count():
-            notice.first.evaluate("button => button.click()")
 
     def tick(self, *places: int) -> None:
         """Tick tiles of the grid."""
@@ -193,7 +187,8 @@ class Reviewer:
         # The grid may be drawn anew under a click: a reviewer clicks again.
         if not view.is_visible():
             tile.click()
-        self.page.locator(NAME_SHOWN).wait_for()
+        # A narrow window hides the sidebar.
+        self.page.locator(NAME_SHOWN).wait_for(state="attached")
         return self.shown()
 
     def close(self) -> None:
@@ -256,10 +251,3 @@ class Reviewer:
 
 def numbers(*these: int) -> list[str]:
     return [coco_id(one) for one in these]
-
-
-def keep_picture(page: Any, name: str) -> None:
-    """Keep a screenshot where the environment names a folder for them: pictures are looked at by eye."""
-    if folder := os.environ.get("CURATION_SCREENSHOTS"):
-        page.wait_for_timeout(1500)
-        page.screenshot(path=str(Path(folder) / f"{name}.png"))

@@ -17,7 +17,7 @@ from curation.review.decisions.files import read_decisions
 from curation.review.decisions.pairs import PAIRS, PhotoPair, pair_id, pairs_csv, read_pairs
 from curation.review.decisions.review_folder import DROPS
 from tests.extensions.leaks.leak_world import copies_of, jpeg, picture, write_benchmark, write_tar
-from tests.review.app.scripted_reviewer import Reviewer, ReviewServer, browser_page, keep_picture
+from tests.review.app.scripted_reviewer import Reviewer, ReviewServer, browser_page
 from tests.review.app.test_serving import serving
 from tests.shell import Shell
 
@@ -93,13 +93,13 @@ def test_each_picture_shows_both_photos(planted: tuple[Path, Mapping[str, str]],
         assert details[0] == f"left: {pair.left} ({pair.left_in})"
         assert path is not None
         sheet = Image.open(path)
-        half = (sheet.width - 20) // 2
+        half = (sheet.width - 60) // 2
         left = ImageOps.contain(Image.open(pair.left_path).convert("RGB"), (half, half))
-        shown = sheet.crop((0, 0, half, sheet.height))
+        shown = sheet.crop((20, 20, 20 + half, sheet.height - 20))
         assert np.abs(np.asarray(shown, int) - np.asarray(left, int)).mean() < 3
         if "!" not in pair.right_path:
             right = ImageOps.contain(Image.open(pair.right_path).convert("RGB"), (half, half))
-            shown = sheet.crop((half + 20, 0, sheet.width, sheet.height))
+            shown = sheet.crop((half + 40, 20, sheet.width - 20, sheet.height - 20))
             assert np.abs(np.asarray(shown, int) - np.asarray(right, int)).mean() < 3
 
 
@@ -185,13 +185,11 @@ def test_pairs_are_judged_by_keys(
         with browser_page() as page:
             reviewer = Reviewer(page, server)
             reviewer.open()
-            keep_picture(page, "pairs-grid")
             assert [word for word in ("same", "different", "unsure", "near") if word in reviewer.bar()] == [
                 "same", "different", "unsure",
             ]  # fmt: skip
             reviewer.enlarge()
             page.locator("#curation-review-evidence").get_by_text("left: ").wait_for()
-            keep_picture(page, "pairs")
             pressed = []
             for _ in range(len(some[::10])):
                 image = reviewer.shown()

@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -730,6 +731,38 @@ def test_two_reviewers_are_two_servers_and_a_kill_loses_no_verdict(
         *[("ben", "to_far")] * 3,
         ("anna", "unsure"),
     ]
+
+
+KILLS = int(os.environ.get("CURATION_REVIEW_KILLS", "2"))
+
+
+@pytest.mark.mongo
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_kill_at_any_moment_loses_no_acknowledged_decision(
+    review_environment: dict[str, str], world: ReviewWorld, tmp_path: Path
+) -> None:
+    folder, acknowledged = tmp_path / "killed", 0
+    more: tuple[str, ...] = ("--source", f"coco={world.annotations}", "--photos", str(world.photos))
+    for kill in range(KILLS):
+        served, more = started(review_environment, folder, *more), ()
+        ids = list(served.samples("killed"))
+        timer = threading.Timer(0.05 + 0.037 * kill, served.program.kill)
+        timer.start()
+        with suppress(OSError, http.client.HTTPException):
+            while True:
+                # Each differs from the one before, so that it is a row.
+                words = ("near", "far", "remove", "keep", "unsure")
+                served.judge("killed", words[acknowledged // len(ids) % 5], [ids[acknowledged % len(ids)]],
+                             reason=str(acknowledged))  # fmt: skip
+                acknowledged += 1
+        timer.join()
+        served.program.communicate()
+        reasons = [row.reason for row in read_decisions(folder / "decisions.jsonl").decisions]
+        # One that was written and not acknowledged is given again.
+        assert [int(reason) for reason in dict.fromkeys(reasons)][:acknowledged] == list(range(acknowledged))
+    assert acknowledged >= KILLS
 
 
 def test_a_review_needs_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

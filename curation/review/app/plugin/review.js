@@ -139,29 +139,51 @@
 
   const Z = 2147483000;
   const FONT = "font:13px/1.5 system-ui,sans-serif;color:#f2f2f2;";
-  const DARK = "background:rgba(22,22,26,.93);border-radius:8px;box-shadow:0 2px 10px rgba(0,0,0,.5);";
+  const DARK = "background:#16161a;border-radius:8px;box-shadow:0 2px 10px rgba(0,0,0,.5);";
   const box = element(
     null,
     "div",
-    `${FONT}position:fixed;left:0;right:0;bottom:10px;margin:auto;width:max-content;max-width:96vw;z-index:${Z};` +
+    `${FONT}position:fixed;left:0;right:0;bottom:0;z-index:${Z};` +
       "pointer-events:none;display:flex;flex-direction:column;align-items:center;gap:6px;"
   );
   box.id = "curation-review";
   const line = element(box, "div", `${DARK}padding:4px 12px;display:none;`);
   line.id = "curation-review-message";
   line.setAttribute("role", "status");
-  const bar = element(box, "div", `${DARK}padding:5px 12px;display:none;flex-direction:column;gap:3px;pointer-events:auto;`);
+  const bar = element(
+    box,
+    "div",
+    `${DARK}border-radius:0;width:100%;box-sizing:border-box;padding:5px 12px;display:none;flex-direction:column;gap:3px;pointer-events:auto;`
+  );
   bar.id = "curation-review-bar";
+  /* The page ends above the strip, so that it covers no photo. A narrow window has no room for the sidebars, and the
+   * evidence stands below the image there. */
+  element(document.head, "style", "").textContent = `
+    #root > * { max-height: calc(100vh - var(--curation-review, 0px)); }
+    [data-cy="modal"] { padding-bottom: var(--curation-review, 0px); box-sizing: border-box; }
+    [data-cy="modal-content"] { height: calc(100% - 70px) !important; }
+    .curation-line { scrollbar-width: none; }
+    @media (max-width: 700px) {
+      [data-cy="sidebar"] { display: none !important; }
+      [data-cy="dataset-page"] { max-width: 100vw; }
+      .split-view-view:has(> * [data-cy^="panel-content-"]) { left: 0 !important; width: 100% !important; height: 60% !important; }
+      .split-view-view:has(> * [data-cy="panel-content-review_evidence"]) { top: 60% !important; height: 40% !important; }
+      .curation-line, .curation-line > span { flex-wrap: nowrap !important; justify-content: start !important; overflow-x: auto; }
+    }`;
+  new ResizeObserver(() => {
+    document.documentElement.style.setProperty("--curation-review", `${bar.offsetHeight}px`);
+  }).observe(bar);
   const ROW = "display:flex;gap:12px;flex-wrap:wrap;justify-content:center;";
   const asked = element(bar, "div", "font-weight:600;text-align:center;");
   const offered = element(bar, "div", ROW);
   const reasons = element(bar, "div", ROW);
-  const reasonKeys = element(reasons, "span", ROW);
+  const reasonKeys = element(reasons, "span", `${ROW}flex-shrink:0;`);
   const reason = element(reasons, "input", "font:inherit;color:inherit;background:transparent;border:0;border-bottom:1px solid #777;width:16em;");
   reason.placeholder = "reason of the next verdict";
   reason.id = "curation-review-reason";
   const past = element(bar, "div", `${ROW}gap:6px;font-size:12px;color:#c8c8d0;`);
   past.id = "curation-review-latest";
+  reasons.className = past.className = "curation-line";
   // A click leaves the focus where it was, so that the next key is heard; and the App hears nothing of it.
   for (const kind of ["mousedown", "pointerdown", "click"]) {
     bar.addEventListener(kind, (event) => {
@@ -176,8 +198,8 @@
   const help = element(
     null,
     "div",
-    `${FONT}${DARK}position:fixed;left:50%;top:50%;transform:translate(-50%,-50%);z-index:${Z};padding:18px 26px;` +
-      "display:none;max-width:560px;"
+    `${FONT}${DARK}position:fixed;inset:0;margin:auto;z-index:${Z + 1};padding:18px 26px;display:none;overflow-y:auto;` +
+      "width:min(560px,94vw);height:fit-content;max-height:94vh;box-sizing:border-box;"
   );
   help.id = "curation-review-help";
 
@@ -876,6 +898,8 @@
     say(`Nothing can be judged: this FiftyOne lacks ${absent.join(", ")}. Install curation[review], which brings one that has it.`, "wrong");
     return;
   }
+  // FiftyOne's advertisement would cover the first photos and take the first click.
+  window.localStorage.setItem("fiftyone-enterprise-tooltip-seen", "true");
   foo.registerOperator(Press, PLUGIN);
   const hasEvidence = offerEvidence();
   window.addEventListener("keydown", onKey, true);
