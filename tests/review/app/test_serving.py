@@ -120,11 +120,11 @@ class Served:
         given = {"cookie": f"curation_review_{self.port}={self.token}"} | headers
         sent = {name.replace("_", "-"): value for name, value in given.items() if value}
         body = data if isinstance(data, str | None) else json.dumps(data)
-        connection.request(method, path, body=body, headers=sent)
-        answer = connection.getresponse()
-        # A stream of events has no end.
-        said = answer.read(200) if "event-stream" in answer.getheader("content-type", "") else answer.read()
-        connection.close()
+        with contextlib.closing(connection):
+            connection.request(method, path, body=body, headers=sent)
+            answer = connection.getresponse()
+            # A stream of events has no end.
+            said = answer.read(200) if "event-stream" in answer.getheader("content-type", "") else answer.read()
         return answer.status, answer.getheader("location", ""), said.decode(errors="replace")
 
     def judge(self, dataset: str, verdict: str, ids: list[str], **more: object) -> dict[str, Any]:
@@ -224,8 +224,8 @@ def started_browser(folder: Path) -> Browser:
 
 
 @contextmanager
-def serving(environment: dict[str, str], folder: Path, *more: str) -> Iterator[Served]:
-    one = started(environment, folder, *more)
+def serving(environment: dict[str, str], folder: Path, *more: str, reviewer: str = "anna") -> Iterator[Served]:
+    one = started(environment, folder, *more, reviewer=reviewer)
     try:
         yield one
     finally:
@@ -325,7 +325,7 @@ def test_two_reviews_of_one_name_are_two_and_nobody_gets_in(
 
 OTHER_USER = """
 import json, os, socket, sys, urllib.error, urllib.request
-secrets, paths, sockets, port = json.loads(sys.stdin.read())
+secrets, paths, sockets, ports = json.loads(sys.stdin.read())
 assert os.getuid() != 0
 gained = []
 for process in filter(str.isdigit, os.listdir("/proc")):
@@ -349,13 +349,14 @@ for path in sockets:
             gained.append(path)
         except OSError:
             pass
-for path in ("/", "/datasets/private", "/fiftyone", "/assets/index.js", "/media?filepath=" + paths[-1]):
-    try:
-        urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=20)
-        gained.append(path)
-    except urllib.error.HTTPError as error:
-        if error.code != 401:
+for port in ports:
+    for path in ("/", "/datasets/private", "/fiftyone", "/assets/index.js", "/media?filepath=" + paths[-1]):
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=20)
             gained.append(path)
+        except urllib.error.HTTPError as error:
+            if error.code != 401:
+                gained.append(path)
 print(json.dumps(gained))
 """
 NOBODY = 65534
@@ -370,14 +371,17 @@ def test_no_secret_is_in_a_command_line_an_environment_or_a_file_of_others(
     psutil = pytest.importorskip("psutil")
     given = ("--source", f"coco={world.annotations}", "--photos", str(world.photos))
     environment = {**container, "BROWSER": recording_browser(tmp_path)}
-    with serving(environment, tmp_path / "private", *given) as served:
+    with (
+        serving(environment, tmp_path / "private", *given) as served,
+        serving(container, tmp_path / "private", reviewer="ben") as second,
+    ):
         browser = started_browser(tmp_path)
         (_, database) = listening_sockets(served.program.pid)
         key = Path(database).with_name("key")
-        secrets = [served.token, browser.address.partition("=")[2], key.read_text()]
-        assert len({*secrets, ""}) == 4
-        processes = [psutil.Process(served.program.pid)]
-        processes += processes[0].children(recursive=True)
+        secrets = [served.token, second.token, browser.address.partition("=")[2], key.read_text()]
+        assert len({*secrets, ""}) == 5
+        processes = [psutil.Process(each.program.pid) for each in (served, second)]
+        processes += [child for each in [*processes] for child in each.children(recursive=True)]
         assert {"mongod"} < {one.name() for one in processes}
         texts = [browser.command, *browser.environment.values()]
         texts += [word for one in processes for word in (*one.cmdline(), *one.environ().values())]
@@ -390,7 +394,7 @@ def test_no_secret_is_in_a_command_line_an_environment_or_a_file_of_others(
         assert "--noscripting" in mongod.cmdline()
         paths = [str(Path(browser.path).parent), browser.path, str(Path(database).parent), str(key)]
         paths += [str(tmp_path / "private" / "database"), str(sorted(world.photos.iterdir())[0])]
-        asked = json.dumps([secrets, paths, [database], served.port])
+        asked = json.dumps([secrets, paths, [database], [served.port, second.port]])
         if os.geteuid() == 0 and (python := shutil.which("python3", path="/usr/bin:/usr/local/bin")):
             # The photos of this test lie below a folder that no other user can enter.
             done = subprocess.run(
@@ -526,16 +530,23 @@ ATTACKS: dict[str, tuple[str, object]] = {
 def server(
     review_environment: dict[str, str], world: ReviewWorld, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Served, Path]]:
-    """Anna's server of one review, which no test ends, and the folder of the review; what a browser opens is beside."""
+    """Anna's server of a blind review, which no test ends, and its folder; what a browser opens is beside.
+
+    Cleo's server of the same review runs meanwhile.
+    """
     folder = tmp_path_factory.mktemp("served") / "closed"
-    given = ("--source", f"coco={world.annotations}", "--photos", str(world.photos))
+    given = ("--source", f"coco={world.annotations}", "--photos", str(world.photos), "--blind")
     # A class that leaves a mark where it is made, and a module that leaves one where it is imported.
     code = "from pathlib import Path\nPath(__file__).with_name('mark').touch()\nclass Run:\n    pass\n"
     folder.with_name("planted.py").write_text(code)
     path = os.pathsep.join([review_environment["PYTHONPATH"], str(folder.parent)])
     environment = {**review_environment, "BROWSER": recording_browser(folder.parent), "PYTHONPATH": path}
     with serving(environment, folder, *given) as one:
-        yield one, folder
+        cleo = started({**review_environment, "PYTHONPATH": path}, folder, reviewer="cleo")
+        try:
+            yield one, folder
+        finally:
+            ended(cleo, signal.SIGTERM)
 
 
 @pytest.mark.mongo

@@ -15,24 +15,12 @@
   // What the App has to offer
   // -------------------------------------------------------------------------------------------------------------------
 
-  function missing() {
-    const needed = {
-      "operators.Operator": foo && foo.Operator,
-      "operators.OperatorConfig": foo && foo.OperatorConfig,
-      "operators.registerOperator": foo && foo.registerOperator,
-      "operators.executeOperator": foo && foo.executeOperator,
-      "state.nullableModalSampleId": fos && fos.nullableModalSampleId,
-      "state.selectedSamples": fos && fos.selectedSamples,
-      "state.refresher": fos && fos.refresher,
-      "state.getCurrentEnvironment": fos && fos.getCurrentEnvironment,
-      "state.gridSortBy": fos && fos.gridSortBy,
-      "state.modalNavigation": fos && fos.modalNavigation && fos.modalNavigation.set,
-      "state.useSetExpandedSample": fos && fos.useSetExpandedSample,
-      "state.useClearModal": fos && fos.useClearModal,
-      "state.activeFields": fos && fos.activeFields,
-    };
-    return Object.keys(needed).filter((name) => !needed[name]);
-  }
+  const NEEDED =
+    "foo.Operator foo.OperatorConfig foo.registerOperator foo.executeOperator fos.nullableModalSampleId fos.selectedSamples " +
+    "fos.refresher fos.getCurrentEnvironment fos.gridSortBy fos.modalNavigation.set fos.useSetExpandedSample fos.useClearModal " +
+    "fos.activeFields";
+  const missing = () =>
+    NEEDED.split(" ").filter((path) => !path.split(".").reduce((part, name) => part && part[name], { foo, fos }));
 
   // -------------------------------------------------------------------------------------------------------------------
   // What is known of the review: of one dataset at a time, as Python says
@@ -163,12 +151,15 @@
     [data-cy="modal"] { padding-bottom: var(--curation-review, 0px); box-sizing: border-box; }
     [data-cy="modal-content"] { height: calc(100% - 70px) !important; }
     .curation-line { scrollbar-width: none; }
+    .curation-line > * { flex-shrink: 0; }
+    [class*="_lookerTags_"] { max-height: 34%; overflow: hidden; }
     @media (max-width: 700px) {
       [data-cy="sidebar"] { display: none !important; }
       [data-cy="dataset-page"] { max-width: 100vw; }
       .split-view-view:has(> * [data-cy^="panel-content-"]) { left: 0 !important; width: 100% !important; height: 60% !important; }
       .split-view-view:has(> * [data-cy="panel-content-review_evidence"]) { top: 60% !important; height: 40% !important; }
-      .curation-line, .curation-line > span { flex-wrap: nowrap !important; justify-content: start !important; overflow-x: auto; }
+      .curation-line, .curation-line > span { flex-wrap: nowrap !important; }
+      .curation-line { justify-content: start !important; overflow-x: auto; }
     }`;
   new ResizeObserver(() => {
     document.documentElement.style.setProperty("--curation-review", `${bar.offsetHeight}px`);
@@ -181,7 +172,8 @@
   const reason = element(reasons, "input", "font:inherit;color:inherit;background:transparent;border:0;border-bottom:1px solid #777;width:16em;");
   reason.placeholder = "reason of the next verdict";
   reason.id = "curation-review-reason";
-  const past = element(bar, "div", `${ROW}gap:6px;font-size:12px;color:#c8c8d0;`);
+  // In one line, so that the strip keeps its height, and the image its place.
+  const past = element(bar, "div", `${ROW}gap:6px;font-size:12px;color:#c8c8d0;flex-wrap:nowrap;justify-content:safe center;overflow-x:auto;`);
   past.id = "curation-review-latest";
   reasons.className = past.className = "curation-line";
   // A click leaves the focus where it was, so that the next key is heard; and the App hears nothing of it.
