@@ -1,6 +1,6 @@
 """Pictures of every state of a review, on drawn photos, to be looked at by eye.
 
-``python -m tests.review.app.pictures DIR`` takes them; ``single-1280.png`` and ``last-ten-1280.png`` are those of
+``python -m tests.review.app.pictures DIR`` takes them; ``blind-1280.png`` and ``last-ten-1280.png`` are those of
 README.md and docs/review.md.
 """
 
@@ -57,7 +57,7 @@ class Photographer:
 def thin_photos(folder: Path) -> tuple[str, ...]:
     """Draw very wide and very high photos; the options of a review of them."""
     folder.mkdir()
-    sizes = [(1600, 90), (90, 1600), (1200, 400), (40, 30)]
+    sizes = [(1500, 300), (300, 1500), (1200, 400), (40, 30)]
     for number, size in enumerate(sizes, 1):
         Image.linear_gradient("L").resize(size).convert("RGB").save(folder / f"{number:012d}.jpg")
     rows = [{"id": n, "file_name": f"{n:012d}.jpg", "width": w, "height": h} for n, (w, h) in enumerate(sizes, 1)]
