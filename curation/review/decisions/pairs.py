@@ -131,7 +131,7 @@ def pair_id(pair: PhotoPair) -> str:
 def reviewed_pairs(pairs: Iterable[PhotoPair], standing: Mapping[tuple[str, str], Standing]) -> list[PhotoPair]:
     """Return pairs with the decisions of a review; a pair on which reviewers differ is unsure."""
     words = {image: each.verdict for (_, image), each in standing.items()}
-    known = {word: word for word in DECISIONS}
+    known: dict[str, Decision] = {word: word for word in DECISIONS}
     return [
         replace(pair, decision=known.get(word, "unsure")) if (word := words.get(pair_id(pair))) else pair
         for pair in pairs

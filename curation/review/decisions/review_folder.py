@@ -350,6 +350,7 @@ def export_decisions(folder: Path, path: Path, drops: Path | None = None) -> Exp
         write_text(path, pairs_csv(pairs))
     else:
         write_decisions(path, rows)
-    for name, images in zip(DROPS, drop_lists(pairs), strict=True) if drops else ():
-        write_text(drops / name, "".join(f"{image}\n" for image in images))
+    if drops:
+        for name, images in zip(DROPS, drop_lists(pairs), strict=True):
+            write_text(drops / name, "".join(f"{image}\n" for image in images))
     return Export(path, len(rows), dict(sorted(Counter(row.action for row in rows).items())), held.file.sha256)
