@@ -15,7 +15,7 @@ from curation.extensions.audit.repair import repair_lines
 from curation.extensions.audit.report import SHOWN_EXAMPLES, Gravity, Report, Statement, by_need
 from curation.extensions.audit.rule import reading_doubts
 from curation.extensions.audit.run import audit
-from curation.extensions.leaks.pairs import judged_data, judged_lines
+from curation.review.decisions.pairs import judged_data, judged_lines
 
 
 def _check_repaired(path: Path) -> None:

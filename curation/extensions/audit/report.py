@@ -24,7 +24,7 @@ from curation.extensions.audit.repair import can_repair, repair
 from curation.extensions.audit.rule import VERDICTS, Finding, Outcome, Rule, Severity, Verdict, joined, reading_doubts
 from curation.extensions.audit.rules import RULES
 from curation.extensions.audit.target import AuditTarget
-from curation.extensions.leaks.pairs import PAIRS, PhotoPair, judged_data, pairs_csv
+from curation.review.decisions.pairs import PAIRS, PhotoPair, judged_data, pairs_csv
 from curation.sources.entries import PublishedFile
 
 if TYPE_CHECKING:

@@ -34,11 +34,11 @@ from curation.extensions.audit.target import (
     folder_target,
     manifest_target,
 )
-from curation.extensions.leaks.pairs import read_pairs
 from curation.manifest.built_from import BuiltFrom, built_from
 from curation.manifest.header import LabelView
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import HEADER_FILE, Manifest
+from curation.review.decisions.pairs import read_pairs
 from curation.sources.class_folders import class_folders, offered_parts, part_of_images, read_class_folders
 from curation.sources.datasets import is_known
 from curation.sources.opening import open_slots

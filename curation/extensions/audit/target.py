@@ -35,11 +35,11 @@ from curation.extensions.audit.roles import (
     task_roles,
     tasks_by_name,
 )
-from curation.extensions.leaks.pairs import Decision
 from curation.manifest.disjoint import DISJOINT, ImageColumns, Shared, is_on_side, part_overlaps, share_by_design
 from curation.manifest.header import ClassEntry, Header, LabelView, PartEntry, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.manifest.views import positions_of as positions_of_ids
+from curation.review.decisions.pairs import Decision
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family
 from curation.sources.entries import PublishedList
 from curation.sources.integrity import objects_at

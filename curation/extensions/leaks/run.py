@@ -30,15 +30,6 @@ from curation.core.wording import counted
 from curation.core.writing import publishing_files, write_text
 from curation.evaluation.measures import Data, Measure, Measured, Scored, Value
 from curation.evaluation.result import Column, Report, Result, Table, with_warnings
-from curation.extensions.leaks.pairs import (
-    PAIRS,
-    PhotoPair,
-    drop_lists,
-    judged_data,
-    judged_lines,
-    pairs_csv,
-    read_pairs,
-)
 from curation.extensions.leaks.step import (
     KINDS,
     LARGEST_RADIUS,
@@ -52,6 +43,15 @@ from curation.extensions.leaks.step import (
 )
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
+from curation.review.decisions.pairs import (
+    PAIRS,
+    PhotoPair,
+    drop_lists,
+    judged_data,
+    judged_lines,
+    pairs_csv,
+    read_pairs,
+)
 from curation.signals.similarity.embed import quiet
 from curation.sources.corpus import corpus_blocks
 from curation.sources.photos import FILE_NAMES, BrokenPhotoError, find_photos, read_photo

@@ -64,17 +64,18 @@ EVIDENCE_FIELDS = (
     Field("nearest", "text", "ID image that looks most like this one, where that is evidence"),
     # The server hands out files of fields whose name ends in path, and no others.
     Field("nearest_path", "text", "photo of that ID image, where it was found"),
+    Field("details", "texts", "of a pair of photos: both images with their lists, and the evidence"),
     Field("batch", "text", "batch that the image is reviewed in", indexed=True),
-    Field("assigned_to", "texts", "reviewers who judge the image; empty: all", indexed=True),
+    Field("assigned_to", "texts", "reviewers who judge the image; empty: all"),
 )
 """Written once, when the dataset is built."""
 
 VERDICT_FIELDS = (
-    Field("verdict", "text", "keep, remove, near, far, unsure; conflict where reviewers disagree", indexed=True),
+    Field("verdict", "text", "keep, remove, near, far, same, different, unsure; conflict where reviewers disagree"),
     Field("verdicts", "texts", "the standing verdict of each reviewer"),
-    Field("decided_by", "texts", "reviewers with a current verdict", indexed=True),
+    Field("decided_by", "texts", "reviewers with a current verdict"),
 )
-"""Written with each verdict, after the log."""
+"""Written with each verdict, after the log. The saved views match these: an index would sort a view by them."""
 
 FIELDS = EVIDENCE_FIELDS + VERDICT_FIELDS
 
@@ -100,6 +101,8 @@ VERDICT_COLOURS = {
     "remove": "#d55e00",
     "near": "#e69f00",
     "far": "#0072b2",
+    "same": "#d55e00",
+    "different": "#009e73",
     "unsure": "#999999",
     "conflict": "#cc79a7",
 }
@@ -109,7 +112,7 @@ PROPOSAL_COLOURS = {
     if word in get_args(Proposed)
 }
 BOX_COLOURS = {KNOWN: "#d55e00", UNKNOWN: "#56b4e9", OTHER: "#999999"}
-TAG_COLOURS = {"verdict": "#009e73", "proposal": "#e69f00", "classes": "#5c6670"}
+TAG_COLOURS = {"verdict": "#737e89", "proposal": "#737e89", "classes": "#737e89"}
 """What tiles show beside boxes, in the order of the sidebar."""
 
 
@@ -126,15 +129,21 @@ def arrange_app(fiftyone: Any, dataset: Any) -> None:
     more = fiftyone.SidebarGroupDocument(name="review, more", paths=others, expanded=False)
     config.sidebar_groups = [review, *groups, more]
     config.active_fields = fiftyone.core.odm.dataset.ActiveFields(paths=[*BOX_FIELDS, *TAG_COLOURS])
-    valued = {
-        path: {"valueColors": [{"value": value, "color": colour} for value, colour in colours.items()]}
-        for path, colours in (("verdict", VERDICT_COLOURS), ("proposal", PROPOSAL_COLOURS))
-    }
+    # Colours of values, so that a tile shows a decision in the colour of its key; boxes have one colour a field.
+    colours: dict[str, Mapping[str, str]] = {"verdict": VERDICT_COLOURS, "proposal": PROPOSAL_COLOURS}
+    for field, colour in BOX_COLOURS.items():
+        colours[field] = dict.fromkeys(dataset.distinct(f"{field}.detections.label"), colour)
+    colours["classes"] = dict.fromkeys(dataset.distinct("classes"), TAG_COLOURS["classes"])
     config.color_scheme = fiftyone.ColorScheme(
-        color_by="field",
+        color_by="value",
         color_pool=list(VERDICT_COLOURS.values()),
         fields=[
-            {"path": path, "fieldColor": colour, **valued.get(path, {})}
+            {
+                "path": path,
+                "fieldColor": colour,
+                "colorByAttribute": "label" if path in BOX_COLOURS else None,
+                "valueColors": [{"value": value, "color": shown} for value, shown in colours[path].items()],
+            }
             for path, colour in {**BOX_COLOURS, **TAG_COLOURS}.items()
         ],
     )
@@ -228,6 +237,8 @@ def _values(images: ReviewImages, row: int) -> dict[str, Any]:
     }
     if images.assigned:
         values["assigned_to"] = list(images.assigned[row])
+    if images.details:
+        values["details"] = list(images.details[row])
     proposal = images.proposals[row]
     if proposal is not None:
         values |= {

@@ -76,6 +76,8 @@ class ReviewImages:
         Id of the ID image that looks most like it, ``""`` without such evidence. Empty before `arranged`.
     nearest_paths : tuple of Path or None
         Photo of that ID image.
+    details : tuple of tuple of str
+        Of pairs of photos: the two images, and the evidence. Empty for images.
     assigned : tuple of tuple of str
         Who judges the image; empty for everybody.
     sample : tuple of Stratum
@@ -97,6 +99,7 @@ class ReviewImages:
     batches: tuple[str, ...] = ()
     nearest: tuple[str, ...] = ()
     nearest_paths: tuple[Path | None, ...] = ()
+    details: tuple[tuple[str, ...], ...] = ()
     assigned: tuple[tuple[str, ...], ...] = ()
     sample: tuple[Stratum, ...] = ()
     left_out: dict[str, int] = field(default_factory=dict)
@@ -433,7 +436,7 @@ def pick_images(images: ReviewImages, rows: Sequence[int]) -> ReviewImages:
         xywh=images.boxes.xywh[box_rows],
         **_picked(images.boxes, ("labels", "roles"), box_rows.tolist()),
     )
-    every = ("ids", "parts", "pools", "classes", "paths", "proposals", "batches", "nearest", "nearest_paths")
+    every = ("ids", "parts", "pools", "classes", "paths", "proposals", "batches", "nearest", "nearest_paths", "details")
     columns = [name for name in every if getattr(images, name)]
     sizes = images.sizes[np.asarray(rows, np.int64)]
     return replace(images, sizes=sizes, boxes=boxes, **_picked(images, columns, rows))

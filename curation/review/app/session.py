@@ -19,16 +19,18 @@ from curation.core.errors import CurationWarning, ReviewError, UsageError
 from curation.core.fiftyone_database import load_fiftyone
 from curation.core.tables import grouped
 from curation.core.wording import counted, examples
-from curation.core.writing import write_bytes
+from curation.core.writing import write_bytes, write_text
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.review.app.dataset import FIELDS, READY, build_dataset, info_of
 from curation.review.app.images import ReviewImages, arranged, known_names, part_images, source_images
 from curation.review.app.live_review import REVIEWER_VARIABLE, LiveReview, offer_own_view, open_review
+from curation.review.app.pair_images import pair_images
 from curation.review.app.serving import find_port
 from curation.review.decisions.decision import Decision, Stage
 from curation.review.decisions.files import json_lines, read_decisions
 from curation.review.decisions.guide import Guide, guide_in, read_guide
+from curation.review.decisions.pairs import PAIRS, PhotoPair, pairs_csv, read_pairs
 from curation.review.decisions.review_folder import (
     DATABASE,
     GOLD_FILE,
@@ -106,6 +108,7 @@ def review_from_files(
     id_photos: Annotated[Mapping[str, Path] | Path | None, "[NAMESPACE=]DIR"] = None,
     part: tuple[str, ...] = (),
     proposals: Path | None = None,
+    pairs: Path | None = None,
     embeddings: Annotated[Path | None, "DIR"] = None,
     stage: Stage = "manual",
     pool: Annotated[str, "NAME"] = "",
@@ -138,10 +141,13 @@ def review_from_files(
         review this part only (repeatable; default: all)
     proposals
         from `curation review propose`
+    pairs
+        pairs of photos that may be one photo, shown beside each other: the pairs.csv that `curation similarity leaks
+        --out` and `curation audit --out` write
     embeddings
         from `curation similarity embed`, to sort by similarity
     stage
-        what the verdicts are for: images of a part, candidates for one, or exceptions to the automatic stage
+        what the verdicts are for: images of a part, candidates for one, exceptions to the automatic stage, or --pairs
     pool
         what decisions apply to (default: the part)
     name
@@ -169,7 +175,7 @@ def review_from_files(
         # Said before minutes of building rather than after.
         find_port(port)
     plan = plan or ReviewPlan()
-    if not (manifest or sources or photos or part or proposals or embeddings):
+    if not (manifest or sources or photos or part or proposals or pairs or embeddings):
         if (plan.order, plan.sample, plan.colleague, plan.overlap, plan.gold) != ("evidence", None, (), 1.0, None):
             hint = "name the sources and photos again, with --rebuild: the decisions in the log are kept"
             raise UsageError("Order, sample, shares and gold are fixed when a review is built", hint=hint)
@@ -178,6 +184,14 @@ def review_from_files(
             guide = read_guide(plan.guide, record.stage) if plan.guide else record.guide
             write_record(folder, msgspec.structs.replace(record, guide=guide, blind=record.blind or plan.blind))
         return resume_review(folder, reviewer=reviewer)
+    if pairs and (manifest or sources or photos or part or proposals or embeddings or plan.sample):
+        hint = "leave out manifest, sources, photos, proposals, embeddings and sample"
+        raise UsageError(
+            "The file of pairs names its photos, and all its pairs are reviewed", where="--pairs", hint=hint
+        )
+    if stage == "pair" and not pairs:
+        raise UsageError("A review of pairs needs them", expected="--pairs pairs.csv")
+    stage = "pair" if pairs else stage
     guide = read_guide(plan.guide, stage) if plan.guide else None
     gold = read_decisions(plan.gold).decisions if plan.gold else ()
     reviewers = [checked_reviewer(name) for name in dict.fromkeys((*([reviewer] if reviewer else ()), *plan.colleague))]
@@ -186,9 +200,13 @@ def review_from_files(
     reviewed = load_manifest(manifest) if manifest else None
     proposed = read_proposals(proposals) if proposals else None
     folders = _folders(photos)
-    if not folders:
+    if not (folders or pairs):
         raise UsageError("A review needs the photos", expected="--photos NAME=DIR, or --photos DIR for all sources")
-    images = _images(reviewed, part, sources or {}, folders, pool, reading or Reading())
+    listed = read_pairs(pairs) if pairs else []
+    if pairs:
+        images = pair_images(listed, folder)
+    else:
+        images = _images(reviewed, part, sources or {}, folders, pool, reading or Reading())
     embedded = open_embeddings(embeddings) if embeddings else None
     images = arranged(
         images,
@@ -217,6 +235,7 @@ def review_from_files(
         guide=guide or (guide_in(reviewed.header, stage) if reviewed else None),
         blind=plan.blind,
         gold=gold,
+        pairs=listed,
     )
 
 
@@ -271,6 +290,7 @@ def start_review(
     guide: Guide | None = None,
     blind: bool = False,
     gold: Sequence[Decision] = (),
+    pairs: Sequence[PhotoPair] = (),
 ) -> Started:
     """Return a review whose dataset shows the images with every verdict of the folder's log.
 
@@ -296,6 +316,8 @@ def start_review(
         Show no reviewer what others decided.
     gold : sequence of Decision
         What some images are known to be.
+    pairs : sequence of PhotoPair
+        What the images show, at stage ``pair``.
 
     Raises
     ------
@@ -340,6 +362,8 @@ def start_review(
     write_record(folder, record)
     if gold:
         write_bytes(folder / GOLD_FILE, json_lines(gold), guarded=False)
+    if pairs:
+        write_text(folder / PAIRS, pairs_csv(pairs), guarded=False)
     dataset = present if present is not None else build_dataset(fiftyone, name, images, info, embeddings=embeddings)
     return _started(dataset, record, built=present is None, reviewer=reviewer)
 

@@ -13,18 +13,22 @@ from curation.core.ids import parse_image_id
 from curation.manifest.header import DIGEST, PART_NAME
 from curation.sources.datasets import namespace_of
 
-Stage = Literal["auto_override", "manual", "candidate"]
-Action = Literal["keep", "remove", "keep_near", "to_near", "to_far", "add_near", "add_far", "reject", "unsure"]
+Stage = Literal["auto_override", "manual", "candidate", "pair"]
+Action = Literal[
+    "keep", "remove", "keep_near", "to_near", "to_far", "add_near", "add_far", "reject", "unsure", "same", "different"
+]
 
 ACTIONS: dict[Stage, dict[str, Action]] = {
     "auto_override": {"keep": "keep", "remove": "remove", "near": "keep_near", "unsure": "unsure"},
     "manual": {"keep": "keep", "remove": "remove", "near": "to_near", "far": "to_far", "unsure": "unsure"},
     "candidate": {"remove": "reject", "near": "add_near", "far": "add_far", "unsure": "unsure"},
+    "pair": {"same": "same", "different": "different", "unsure": "unsure"},
 }
 """The action that each word of a reviewer means at each stage (section 1.5 of the FindMeIfYouCan protocol).
 
 A candidate is in no split yet, so there is nothing to ``keep``; an override of the automatic stage removes an image or
-moves it to near, so it has no ``far``. ``unsure`` abstains; ``keep`` and ``reject`` leave the image where it is.
+moves it to near, so it has no ``far``. ``unsure`` abstains; ``keep`` and ``reject`` leave the image where it is. A pair
+of photos is the same photo or two (`curation.review.decisions.pairs`).
 """
 IN_DISTRIBUTION: tuple[Action, ...] = ("remove", "reject")
 """The actions that say that an image shows an ID class, or is unfit."""
@@ -63,8 +67,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Namespaced: ``coco:000000013159``.
     dataset : str
         The pool that it speaks of (``coco``, ``openimages``), or a part of a manifest.
-    stage : {"auto_override", "manual", "candidate"}
-        Which step of the making it corrects (section 1.5 of the FindMeIfYouCan protocol).
+    stage : {"auto_override", "manual", "candidate", "pair"}
+        Which step of the making it corrects (section 1.5 of the FindMeIfYouCan protocol), or a pair of photos.
     action : str
         One of the actions of the stage in `ACTIONS`.
     reason, reviewer, batch : str

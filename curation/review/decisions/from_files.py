@@ -255,6 +255,9 @@ def apply_from_files(
     if torn and strict:
         raise DecisionError("A file is truncated or incomplete", where=torn[0], hint="leave out --strict")
     rows = [row for file in files for row in file.decisions]
+    if any(row.stage == "pair" for row in rows):
+        hint = "curation review export --folder DIR --out pairs.csv --drops DIR"
+        raise UsageError("Decisions on pairs change no manifest", where=str(decisions[0]), hint=hint)
     base = load_manifest(manifest)
     if variant is None and (name or version is None):
         hint = "--version MAJOR.MINOR.PATCH; or --cleaned, for a separate cleaned list, with --name"

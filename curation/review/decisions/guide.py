@@ -31,7 +31,7 @@ class Guide(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ----------
     question : str
         One line.
-    near, far, remove, keep, unsure : str
+    near, far, remove, keep, unsure, same, different : str
         What each verdict means here, one line; ``""`` leaves the general meaning.
     reasons : tuple of str
         The k-th is chosen by the key k.
@@ -43,6 +43,8 @@ class Guide(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     remove: str = ""
     keep: str = ""
     unsure: str = ""
+    same: str = ""
+    different: str = ""
     reasons: tuple[str, ...] = ()
 
     def meanings(self) -> dict[str, str]:
@@ -57,7 +59,7 @@ def read_guide(path: Path, stage: Stage = "manual") -> Guide:
     ----------
     path : Path
         Ends in ``.md`` or ``.toml``.
-    stage : {"manual", "candidate", "auto_override"}
+    stage : {"manual", "candidate", "auto_override", "pair"}
         Each of near, far and remove that it knows needs a meaning.
 
     Raises

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from curation.core.errors import CurationWarning, MissingFileError, ReviewError
+from curation.core.errors import CurationWarning, MissingFileError, ReviewError, UsageError
 from curation.core.files import read_bytes
 from curation.core.json_text import decode_json
 from curation.core.tables import grouped
@@ -22,6 +22,7 @@ from curation.core.writing import write_text
 from curation.review.decisions.decision import Decision, Stage
 from curation.review.decisions.files import DecisionFile, read_decisions, write_decisions
 from curation.review.decisions.guide import Guide
+from curation.review.decisions.pairs import PAIRS, PhotoPair, drop_lists, pairs_csv, read_pairs, reviewed_pairs
 from curation.review.decisions.resolution import settled
 from curation.review.decisions.sampling import Stratum
 from curation.review.decisions.verdicts import CONFLICT, VERDICTS, VerdictBook, standing_rows, word_of
@@ -43,7 +44,7 @@ class ReviewRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     ----------
     dataset : str
         Name of the FiftyOne dataset.
-    stage : {"manual", "candidate", "auto_override"}
+    stage : {"manual", "candidate", "auto_override", "pair"}
     manifest : str
         Digest of the manifest under review, ``""`` for none.
     inputs : str
@@ -299,20 +300,38 @@ class Export:
     log: str
 
 
-def export_decisions(folder: Path, path: Path) -> Export:
-    """Write the current decisions of a review, sorted by pool, image, stage and reviewer.
+def folder_pairs(folder: Path) -> list[PhotoPair]:
+    """Return the pairs that a review is of, with its decisions; empty for a review of images."""
+    record = read_record(folder)
+    if record.stage != "pair":
+        return []
+    book = VerdictBook(folder / LOG_FILE, stage=record.stage, adjudicators=record.adjudicators)
+    book.refresh()
+    return reviewed_pairs(read_pairs(folder / PAIRS), book.all_standing())
+
+
+DROPS = ("drop-left.txt", "drop-right.txt")
+"""What either side drops of pairs that are the same photo."""
+
+
+def export_decisions(folder: Path, path: Path, drops: Path | None = None) -> Export:
+    """Write the current decisions of a review, sorted by pool, image, stage and reviewer; of pairs, their file.
 
     History, undos, and verdicts that an adjudicator overruled stay behind, in the log.
 
     Parameters
     ----------
     path : Path
-        Ends in ``.jsonl`` or ``.csv``.
+        Ends in ``.jsonl`` or ``.csv``; of pairs in ``.csv``.
+    drops : Path, optional
+        Folder for the lists of images that either side of the pairs drops.
 
     Raises
     ------
     DecisionError
         The suffix is another.
+    UsageError
+        Pairs are written to another file than CSV, or there are none for `drops`.
     OverwriteError
         The file exists.
     MissingFileError
@@ -322,5 +341,16 @@ def export_decisions(folder: Path, path: Path) -> Export:
     for note in held.file.notes():
         warnings.warn(note, CurationWarning, stacklevel=2)
     rows = settled(held.file.decisions, held.record.adjudicators)
-    write_decisions(path, rows)
+    pairs = folder_pairs(folder)
+    if drops and not pairs:
+        raise UsageError("Only a review of pairs has drop lists", where=f"--drops {drops}", hint="leave out --drops")
+    if pairs and path.suffix.lower() != ".csv":
+        raise UsageError("Pairs are written as CSV", where=f"--out {path}", hint=f"--out {path.with_suffix('.csv')}")
+    if pairs:
+        write_text(path, pairs_csv(pairs))
+    else:
+        write_decisions(path, rows)
+    if drops:
+        for name, images in zip(DROPS, drop_lists(pairs), strict=True):
+            write_text(drops / name, "".join(f"{image}\n" for image in images))
     return Export(path, len(rows), dict(sorted(Counter(row.action for row in rows).items())), held.file.sha256)

@@ -22,7 +22,7 @@ from curation.review.decisions.decision import ACTIONS, Decision, Stage, check_d
 from curation.review.decisions.files import DecisionLog, read_decisions
 from curation.review.decisions.resolution import settled
 
-Verdict = Literal["keep", "remove", "near", "far", "unsure"]
+Verdict = Literal["keep", "remove", "near", "far", "same", "different", "unsure"]
 VERDICTS: tuple[str, ...] = get_args(Verdict)
 
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
@@ -63,7 +63,7 @@ class VerdictBook:
     ----------
     path : Path
         The log, JSON Lines; it is made with the first verdict.
-    stage : {"manual", "candidate", "auto_override"}
+    stage : {"manual", "candidate", "auto_override", "pair"}
         The stage that new verdicts are given at.
     manifest : str
         Digest of the manifest under review, ``""`` for none.

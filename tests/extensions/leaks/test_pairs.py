@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from curation.cli import main
 from curation.core.errors import UsageError
 from curation.extensions.audit.run import audit
-from curation.extensions.leaks.pairs import DECISIONS, PAIRS, PhotoPair, drop_lists, judged_data, pairs_csv, read_pairs
 from curation.extensions.leaks.run import DROPS, leaks
+from curation.review.decisions.pairs import DECISIONS, PAIRS, PhotoPair, drop_lists, judged_data, pairs_csv, read_pairs
 from tests.extensions.leaks.leak_world import copies_of, jpeg, picture, write_benchmark, write_tar
 
 image = pytest.importorskip("PIL.Image")

@@ -1,7 +1,6 @@
 """A reviewer by script: a real server on drawn images, a real browser, keys at human pace or as fast as they go."""
 
 import json
-import os
 import re
 import shutil
 import signal
@@ -28,11 +27,17 @@ QUIET = (
     # The App asks for fonts from elsewhere; tests talk to this machine only.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
-ACTIONS = {"k": "keep", "r": "remove", "n": "to_near", "f": "to_far", "u": "unsure"}
+ACTIONS = {"k": "keep", "r": "remove", "n": "to_near", "f": "to_far", "s": "same", "d": "different", "u": "unsure"}
 NAME_SHOWN = '[data-cy="modal"] [data-cy="sidebar-entry-image_id"]'
 AT_ONCE = "#curation-review-next"
 _SEEN = """
-addEventListener("keydown", () => { pressedAt = performance.now(); shownAt = ownAt = null; }, true);
+addEventListener("keydown", () => { pressedAt = performance.now(); shownAt = ownAt = answeredAt = null; }, true);
+const request = window.fetch;
+window.fetch = async (address, options) => {
+  const answer = await request(address, options);
+  if (String(address).includes("/review/judge")) window.answeredAt = performance.now();
+  return answer;
+};
 window.nameSeen = () => document.querySelector('%s')?.dataset.image || document.querySelector('%s')?.textContent;
 (function look() {
   const now = performance.now(), name = nameSeen(), own = document.querySelector('%s')?.textContent;
@@ -44,8 +49,8 @@ window.decoded = "";
 const decode = HTMLImageElement.prototype.decode;
 HTMLImageElement.prototype.decode = function () { return decode.call(this).then(() => { decoded += this.src; }); };
 """
-"""Note in the page when a key was pressed, when a reviewer saw another image, when the App's own view showed it, and
-which photos are ready to be shown."""
+"""Note in the page when a key was pressed, when its decision was on the disk, when a reviewer saw another image, when
+the App's own view showed it, and which photos are ready to be shown."""
 
 
 def draw_photos(folder: Path, count: int) -> tuple[Path, Path]:
@@ -76,9 +81,17 @@ def draw_photos(folder: Path, count: int) -> tuple[Path, Path]:
 
 
 class ReviewServer:
-    """The command ``curation review start`` in a process of its own, which can be killed and started again."""
+    """A command such as ``curation review start`` in a process of its own, which can be killed and started again."""
 
-    def __init__(self, folder: Path, environment: dict[str, str], given: Sequence[str], reviewer: str = "anna") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        environment: dict[str, str],
+        given: Sequence[str],
+        reviewer: str = "anna",
+        verb: str = "start",
+    ) -> None:
+        self._verb = verb
         self.folder = folder
         self.log = folder / "decisions.jsonl"
         self.address = self.told = ""
@@ -87,7 +100,7 @@ class ReviewServer:
 
     def start(self) -> None:
         """Start the server, on files the first time and on the folder alone later; wait until it is at work."""
-        command = [sys.executable, "-m", "curation", "review", "start", "--folder", str(self.folder), "--remote"]
+        command = [sys.executable, "-m", "curation", "review", self._verb, "--folder", str(self.folder), "--remote"]
         given, self._given = self._given, []
         self._process = subprocess.Popen(
             [*command, "--reviewer", self._reviewer, "--port", str(free_port()), *given],
@@ -132,11 +145,16 @@ def browser_page() -> Iterator[Any]:
         pytest.skip("no Chromium browser is at hand")
     with sync.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, headless=True, args=[*QUIET, "--disable-gpu"])
-        page = browser.new_page(viewport={"width": 1280, "height": 720})
-        page.set_default_timeout(30_000)
-        page.add_init_script(_SEEN % (AT_ONCE, NAME_SHOWN, NAME_SHOWN))
-        yield page
+        yield new_page(browser)
         browser.close()
+
+
+def new_page(browser: Any, width: int = 1280) -> Any:
+    """Return a page of a profile of its own."""
+    page = browser.new_page(viewport={"width": width, "height": 720})
+    page.set_default_timeout(30_000)
+    page.add_init_script(_SEEN % (AT_ONCE, NAME_SHOWN, NAME_SHOWN))
+    return page
 
 
 @dataclass
@@ -147,16 +165,11 @@ class Reviewer:
     server: ReviewServer
 
     def open(self) -> None:
-        """Open the review where its address leads; wait for tiles and the legend of keys."""
+        """Open the review where its address leads; wait for tiles and the strip."""
         self.page.goto(self.server.address)
         self.page.wait_for_url("**/datasets/**")
         self.page.locator('[data-cy="looker"]').first.wait_for()
         self.page.locator("#curation-review-bar").wait_for()
-        notice = self.page.get_by_role("button", name="Dismiss")
-        # Shown to a new profile alone, and late.
-        self.page.wait_for_timeout(500)
-        if notice.count():
-            notice.first.evaluate("button => button.click()")
 
     def tick(self, *places: int) -> None:
         """Tick tiles of the grid."""
@@ -174,7 +187,8 @@ class Reviewer:
         # The grid may be drawn anew under a click: a reviewer clicks again.
         if not view.is_visible():
             tile.click()
-        self.page.locator(NAME_SHOWN).wait_for()
+        # A narrow window hides the sidebar.
+        self.page.locator(NAME_SHOWN).wait_for(state="attached")
         return self.shown()
 
     def close(self) -> None:
@@ -199,6 +213,12 @@ class Reviewer:
             arg=before,
         )
         return before, ACTIONS[letter]
+
+    def milliseconds(self) -> tuple[float, float]:
+        """Return how long the last key took until its decision was on the disk, and until the next image was seen."""
+        self.page.wait_for_function("window.answeredAt")
+        disk, image = self.page.evaluate("[answeredAt - pressedAt, shownAt - pressedAt]")
+        return float(disk), float(image)
 
     def wait_for_rows(self, count: int, seconds: float = 90) -> None:
         """Wait until the log holds a number of rows."""
@@ -231,10 +251,3 @@ class Reviewer:
 
 def numbers(*these: int) -> list[str]:
     return [coco_id(one) for one in these]
-
-
-def keep_picture(page: Any, name: str) -> None:
-    """Keep a screenshot where the environment names a folder for them: pictures are looked at by eye."""
-    if folder := os.environ.get("CURATION_SCREENSHOTS"):
-        page.wait_for_timeout(1500)
-        page.screenshot(path=str(Path(folder) / f"{name}.png"))

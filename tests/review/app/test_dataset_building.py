@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curation.review.app.dataset import BOX_FIELDS, EMBEDDING_KEY, FIELDS, build_dataset
+from curation.review.app.dataset import BOX_COLOURS, BOX_FIELDS, EMBEDDING_KEY, FIELDS, VERDICT_COLOURS, build_dataset
 from curation.signals.similarity.embeddings import Embeddings
 from tests.review.app.review_world import HEIGHT, WIDTH, ReviewWorld, coco_id, write_world
 
@@ -90,9 +90,13 @@ def test_each_role_has_a_field_of_its_own_and_a_colour(fiftyone: Any, world: Rev
     counted = [[len(dataset.values(f"{field}.detections")[row]) for field in BOX_FIELDS] for row in range(6)]
     assert counted == [[1, 0, 0]] * 2 + [[0, 1, 0]] + [[0, 0, 1]] * 2 + [[0, 1, 0]]
     scheme = dataset.app_config.color_scheme
-    colours = {one["path"]: one["fieldColor"] for one in scheme.fields}
-    assert scheme.color_by == "field"
-    assert len({colours[field] for field in BOX_FIELDS}) == 3
+    colours = {one["path"]: {row["value"]: row["color"] for row in one["valueColors"]} for one in scheme.fields}
+    assert scheme.color_by == "value"
+    assert colours["verdict"] == VERDICT_COLOURS
+    assert colours["proposal"]["near?"] == VERDICT_COLOURS["near"]
+    labels = {field: set(dataset.distinct(f"{field}.detections.label")) for field in BOX_FIELDS}
+    assert {field: {*colours[field]} for field in BOX_FIELDS} == labels
+    assert [{*colours[field].values()} for field in BOX_FIELDS] == [{BOX_COLOURS[field]} for field in BOX_FIELDS]
     shown = dataset.app_config.active_fields.paths
     assert shown[:3] == list(BOX_FIELDS)
     assert set(shown) >= {"verdict", "proposal", "classes"}
@@ -116,7 +120,7 @@ def test_evidence_is_shown_as_a_proposal(built: Any) -> None:
 
 
 def test_ids_are_indexed_and_views_saved(built: Any) -> None:
-    indexed = {"image_id", "batch", "verdict", "reason", "rank", "evidence_kinds"}
+    indexed = {"image_id", "batch", "reason", "rank", "evidence_kinds"}
     assert indexed <= set(built.get_index_information())
     assert built.list_saved_views() == ["to decide", "conflicts"]
     assert len(built.load_saved_view("to decide")) == 12

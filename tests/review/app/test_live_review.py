@@ -82,6 +82,10 @@ def test_each_reviewer_has_a_view_of_what_waits_for_them(review: LiveReview) -> 
     assert offer_own_view(review.dataset, "a" * 100) == offer_own_view(review.dataset, "a" * 100)
     sizes = [len(review.dataset.load_saved_view(one)) for one in ("to decide", anna, ben)]
     assert sizes == [10, 10, 12]
+    # In the order of the evidence, whatever others judged.
+    order = review.dataset.values("image_id")
+    waiting = [image for image in order if image not in (coco_id(8), coco_id(9))]
+    assert [review.dataset.load_saved_view(one).values("image_id") for one in (anna, ben)] == [waiting, order]
     review.decide(samples(review, 8), "near", reviewer="ben")
     assert len(review.dataset.load_saved_view(ben)) == 11
     assert review.decided_by("ben") == samples(review, 8)

@@ -19,7 +19,6 @@ from tests.review.app.scripted_reviewer import (
     ReviewServer,
     browser_page,
     draw_photos,
-    keep_picture,
     numbers,
 )
 
@@ -73,7 +72,6 @@ def test_keys_lose_nothing_and_double_nothing(drawn: ReviewServer, page: Any, tm
     someone.wait_for_rows(3)
     page.get_by_text(f"{DRAWN - 3} samples", exact=True).first.wait_for()
     assert f"3 of {DRAWN}" in someone.bar()
-    keep_picture(page, "grid")
 
     # The enlarged view, at human pace: on to the next image. A held key is one verdict.
     assert someone.enlarge() == coco_id(4)
@@ -82,7 +80,6 @@ def test_keys_lose_nothing_and_double_nothing(drawn: ReviewServer, page: Any, tm
         assert judged == (coco_id(place), ACTIONS[letter])
         expected.append(judged)
         page.wait_for_timeout(150)
-    keep_picture(page, "enlarged")
     expected.append(_seen_at_once_as_the_app_shows_it(someone))
     page.keyboard.down("f")
     for _ in range(5):
@@ -94,7 +91,6 @@ def test_keys_lose_nothing_and_double_nothing(drawn: ReviewServer, page: Any, tm
     page.keyboard.press("Control+k")
     page.keyboard.press("?")
     page.get_by_text("Keys of the review").wait_for()
-    keep_picture(page, "help")
     page.keyboard.press("r")
     page.get_by_text("Keys of the review").wait_for(state="hidden")
     assert someone.rows() == expected
@@ -103,7 +99,6 @@ def test_keys_lose_nothing_and_double_nothing(drawn: ReviewServer, page: Any, tm
     drawn.kill()
     page.keyboard.press("k")
     someone.wait_for_message("If the review was ended, start it again")
-    keep_picture(page, "killed")
     assert someone.rows() == expected
     drawn.start()
     someone.open()
@@ -235,10 +230,9 @@ def test_the_guide_the_reasons_skip_and_the_last_decisions(
         page.locator("#curation-review-reason").fill("fog")
         page.keyboard.press("Enter")
         # Skip: the next image, and no row.
-        page.keyboard.press("s")
+        page.keyboard.press("x")
         someone.wait_for_image(coco_id(5))
         someone.judge("k")
-        keep_picture(page, "strip")
         latest = page.locator("#curation-review-latest a")
         assert [one.get_attribute("data-image") for one in latest.all()] == numbers(5, 3, 2, 1)
         assert "left" in someone.bar()

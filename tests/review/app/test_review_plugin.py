@@ -123,5 +123,6 @@ def test_the_app_is_handed_the_script(fiftyone: Any) -> None:
     listed = declared.partition("operators:")[2].replace("-", " ").split()
     assert listed == ["about", "in_order", *re.findall(r'OperatorConfig\(\{ name: "(\w+)"', script)]
     assert {*listed[:2]} <= found
-    words = re.findall(r'\b[a-z]: "(keep|remove|near|far|unsure)"', script)
-    assert sorted(words) == sorted(ACTIONS["manual"])
+    for stage, keys in (("manual", "IMAGE_KEYS"), ("pair", "PAIR_KEYS")):
+        [declared] = re.findall(rf"const {keys} = (.*);", script)
+        assert sorted(re.findall(r'\b[a-z]: "(\w+)"', declared)) == sorted(ACTIONS[stage])

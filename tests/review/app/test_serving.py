@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -119,11 +120,11 @@ class Served:
         given = {"cookie": f"curation_review_{self.port}={self.token}"} | headers
         sent = {name.replace("_", "-"): value for name, value in given.items() if value}
         body = data if isinstance(data, str | None) else json.dumps(data)
-        connection.request(method, path, body=body, headers=sent)
-        answer = connection.getresponse()
-        # A stream of events has no end.
-        said = answer.read(200) if "event-stream" in answer.getheader("content-type", "") else answer.read()
-        connection.close()
+        with contextlib.closing(connection):
+            connection.request(method, path, body=body, headers=sent)
+            answer = connection.getresponse()
+            # A stream of events has no end.
+            said = answer.read(200) if "event-stream" in answer.getheader("content-type", "") else answer.read()
         return answer.status, answer.getheader("location", ""), said.decode(errors="replace")
 
     def judge(self, dataset: str, verdict: str, ids: list[str], **more: object) -> dict[str, Any]:
@@ -133,13 +134,14 @@ class Served:
         assert status == 200, said
         return dict(json.loads(said))
 
-    def samples(self, dataset: str) -> list[str]:
-        """Return ids of some samples."""
-        found = "... on SampleItemStrConnection {edges {node {... on ImageSample {id}}}}"
-        query = f'{{samples(dataset: "{dataset}", view: [], first: 20) {{{found}}}}}'
+    def samples(self, dataset: str, first: int = 20) -> dict[str, str]:
+        """Return the image of some samples, by their id in the database."""
+        asked = "... on SampleItemStrConnection {edges {node {... on ImageSample {id sample}}}}"
+        query = f'{{samples(dataset: "{dataset}", view: [], first: {first}) {{{asked}}}}}'
         status, _, said = self.ask("/graphql", "POST", {"query": query}, content_type="application/json")
         assert status == 200, said
-        return [one["node"]["id"] for one in json.loads(said)["data"]["samples"]["edges"]]
+        nodes = [edge["node"] for edge in json.loads(said)["data"]["samples"]["edges"]]
+        return {node["id"]: node["sample"]["image_id"] for node in nodes}
 
 
 def started(environment: dict[str, str], folder: Path, *more: str, reviewer: str = "anna") -> Served:
@@ -222,8 +224,8 @@ def started_browser(folder: Path) -> Browser:
 
 
 @contextmanager
-def serving(environment: dict[str, str], folder: Path, *more: str) -> Iterator[Served]:
-    one = started(environment, folder, *more)
+def serving(environment: dict[str, str], folder: Path, *more: str, reviewer: str = "anna") -> Iterator[Served]:
+    one = started(environment, folder, *more, reviewer=reviewer)
     try:
         yield one
     finally:
@@ -308,14 +310,14 @@ def test_two_reviews_of_one_name_are_two_and_nobody_gets_in(
                 open_to_all += app, database
             attack(open_to_all, harm)
             assert not harmed.exists()
-            second.judge("same", "near", second.samples("same")[:3])
+            second.judge("same", "near", list(second.samples("same"))[:3])
             assert not (one / "decisions.jsonl").exists()
         finally:
             second.program.kill()
             second.program.communicate()
         # Its database ends with it, and nothing of it is in the way of the next start.
         with serving(container, other) as again:
-            assert again.judge("same", "near", again.samples("same")[:4])["images"] == 1
+            assert again.judge("same", "near", list(again.samples("same"))[:4])["images"] == 1
             assert listening_sockets(again.program.pid)[1] != database
         assert not Path(database).parent.exists()
     assert {path.name for path in other.iterdir()} <= {"review.json", "decisions.jsonl", "database", "plugins"}
@@ -323,7 +325,7 @@ def test_two_reviews_of_one_name_are_two_and_nobody_gets_in(
 
 OTHER_USER = """
 import json, os, socket, sys, urllib.error, urllib.request
-secrets, paths, sockets, port = json.loads(sys.stdin.read())
+secrets, paths, sockets, ports = json.loads(sys.stdin.read())
 assert os.getuid() != 0
 gained = []
 for process in filter(str.isdigit, os.listdir("/proc")):
@@ -347,13 +349,14 @@ for path in sockets:
             gained.append(path)
         except OSError:
             pass
-for path in ("/", "/datasets/private", "/fiftyone", "/assets/index.js", "/media?filepath=" + paths[-1]):
-    try:
-        urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=20)
-        gained.append(path)
-    except urllib.error.HTTPError as error:
-        if error.code != 401:
+for port in ports:
+    for path in ("/", "/datasets/private", "/fiftyone", "/assets/index.js", "/media?filepath=" + paths[-1]):
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=20)
             gained.append(path)
+        except urllib.error.HTTPError as error:
+            if error.code != 401:
+                gained.append(path)
 print(json.dumps(gained))
 """
 NOBODY = 65534
@@ -368,14 +371,17 @@ def test_no_secret_is_in_a_command_line_an_environment_or_a_file_of_others(
     psutil = pytest.importorskip("psutil")
     given = ("--source", f"coco={world.annotations}", "--photos", str(world.photos))
     environment = {**container, "BROWSER": recording_browser(tmp_path)}
-    with serving(environment, tmp_path / "private", *given) as served:
+    with (
+        serving(environment, tmp_path / "private", *given) as served,
+        serving(container, tmp_path / "private", reviewer="ben") as second,
+    ):
         browser = started_browser(tmp_path)
         (_, database) = listening_sockets(served.program.pid)
         key = Path(database).with_name("key")
-        secrets = [served.token, browser.address.partition("=")[2], key.read_text()]
-        assert len({*secrets, ""}) == 4
-        processes = [psutil.Process(served.program.pid)]
-        processes += processes[0].children(recursive=True)
+        secrets = [served.token, second.token, browser.address.partition("=")[2], key.read_text()]
+        assert len({*secrets, ""}) == 5
+        processes = [psutil.Process(each.program.pid) for each in (served, second)]
+        processes += [child for each in [*processes] for child in each.children(recursive=True)]
         assert {"mongod"} < {one.name() for one in processes}
         texts = [browser.command, *browser.environment.values()]
         texts += [word for one in processes for word in (*one.cmdline(), *one.environ().values())]
@@ -388,7 +394,7 @@ def test_no_secret_is_in_a_command_line_an_environment_or_a_file_of_others(
         assert "--noscripting" in mongod.cmdline()
         paths = [str(Path(browser.path).parent), browser.path, str(Path(database).parent), str(key)]
         paths += [str(tmp_path / "private" / "database"), str(sorted(world.photos.iterdir())[0])]
-        asked = json.dumps([secrets, paths, [database], served.port])
+        asked = json.dumps([secrets, paths, [database], [served.port, second.port]])
         if os.geteuid() == 0 and (python := shutil.which("python3", path="/usr/bin:/usr/local/bin")):
             # The photos of this test lie below a folder that no other user can enter.
             done = subprocess.run(
@@ -524,16 +530,23 @@ ATTACKS: dict[str, tuple[str, object]] = {
 def server(
     review_environment: dict[str, str], world: ReviewWorld, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Served, Path]]:
-    """Anna's server of one review, which no test ends, and the folder of the review; what a browser opens is beside."""
+    """Anna's server of a blind review, which no test ends, and its folder; what a browser opens is beside.
+
+    Cleo's server of the same review runs meanwhile.
+    """
     folder = tmp_path_factory.mktemp("served") / "closed"
-    given = ("--source", f"coco={world.annotations}", "--photos", str(world.photos))
+    given = ("--source", f"coco={world.annotations}", "--photos", str(world.photos), "--blind")
     # A class that leaves a mark where it is made, and a module that leaves one where it is imported.
     code = "from pathlib import Path\nPath(__file__).with_name('mark').touch()\nclass Run:\n    pass\n"
     folder.with_name("planted.py").write_text(code)
     path = os.pathsep.join([review_environment["PYTHONPATH"], str(folder.parent)])
     environment = {**review_environment, "BROWSER": recording_browser(folder.parent), "PYTHONPATH": path}
     with serving(environment, folder, *given) as one:
-        yield one, folder
+        cleo = started({**review_environment, "PYTHONPATH": path}, folder, reviewer="cleo")
+        try:
+            yield one, folder
+        finally:
+            ended(cleo, signal.SIGTERM)
 
 
 @pytest.mark.mongo
@@ -559,7 +572,7 @@ class TestAnAppThatIsClosed:
         assert one.ask("/events", "POST", asked, cookie="")[0] == 401
         status, _, said = one.ask("/events", "POST", asked)
         assert (status, said[:6]) == (200, "event:")
-        keep = {"verdict": "keep", "dataset_name": "closed", "ids": one.samples("closed")}
+        keep = {"verdict": "keep", "dataset_name": "closed", "ids": list(one.samples("closed"))}
         for headers in ({"cookie": ""}, {"origin": "http://evil.example"}, {"host": "evil.example"}):
             assert one.ask("/review/judge", "POST", keep, content_type="text/plain", **headers)[0] in (401, 403, 421)
         assert (log.exists() and log.read_bytes()) == before
@@ -698,7 +711,7 @@ def test_two_reviewers_are_two_servers_and_a_kill_loses_no_verdict(
     anna, folder = server
     ben = started(review_environment, folder, reviewer="ben")
     try:
-        ids = anna.samples(folder.name)
+        ids = list(anna.samples(folder.name))
         # The address in the page of the browser is good for one page.
         once = started_browser(folder.parent).address
         assert anna.token not in once
@@ -729,6 +742,38 @@ def test_two_reviewers_are_two_servers_and_a_kill_loses_no_verdict(
         *[("ben", "to_far")] * 3,
         ("anna", "unsure"),
     ]
+
+
+KILLS = int(os.environ.get("CURATION_REVIEW_KILLS", "2"))
+
+
+@pytest.mark.mongo
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_kill_at_any_moment_loses_no_acknowledged_decision(
+    review_environment: dict[str, str], world: ReviewWorld, tmp_path: Path
+) -> None:
+    folder, acknowledged = tmp_path / "killed", 0
+    more: tuple[str, ...] = ("--source", f"coco={world.annotations}", "--photos", str(world.photos))
+    for kill in range(KILLS):
+        served, more = started(review_environment, folder, *more), ()
+        ids = list(served.samples("killed"))
+        timer = threading.Timer(0.05 + 0.037 * kill, served.program.kill)
+        timer.start()
+        with suppress(OSError, http.client.HTTPException):
+            while True:
+                # Each differs from the one before, so that it is a row.
+                words = ("near", "far", "remove", "keep", "unsure")
+                served.judge("killed", words[acknowledged // len(ids) % 5], [ids[acknowledged % len(ids)]],
+                             reason=str(acknowledged))  # fmt: skip
+                acknowledged += 1
+        timer.join()
+        served.program.communicate()
+        reasons = [row.reason for row in read_decisions(folder / "decisions.jsonl").decisions]
+        # One that was written and not acknowledged is given again.
+        assert [int(reason) for reason in dict.fromkeys(reasons)][:acknowledged] == list(range(acknowledged))
+    assert acknowledged >= KILLS
 
 
 def test_a_review_needs_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,12 +7,11 @@ from hypothesis import strategies as st
 
 from curation.core.errors import CurationError
 from curation.review.decisions import verdicts
-from curation.review.decisions.decision import Decision
+from curation.review.decisions.decision import ACTIONS, Decision
 from curation.review.decisions.files import DecisionLog, read_decisions
 from curation.review.decisions.resolution import standing_verdicts
 from curation.review.decisions.verdicts import (
     CONFLICT,
-    VERDICTS,
     VerdictBook,
     checked_reason,
     checked_reviewer,
@@ -44,7 +43,9 @@ def test_undo_takes_back_call_by_call_and_gives_back_what_stood_before(tmp_path:
 
 CALLS = st.lists(
     st.tuples(
-        st.sampled_from(["anna", "ben"]), st.sampled_from([*VERDICTS, "undo"]), st.sets(st.integers(0, 3), min_size=1)
+        st.sampled_from(["anna", "ben"]),
+        st.sampled_from([*ACTIONS["manual"], "undo"]),
+        st.sets(st.integers(0, 3), min_size=1),
     ),
     max_size=12,
 )

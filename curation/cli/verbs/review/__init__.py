@@ -6,18 +6,24 @@ import os
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from curation.cli.output import Answer, Line, Table, warn
-from curation.cli.outputs import KEPT, output_file
+from curation.cli.outputs import KEPT, output_file, output_folder
 from curation.cli.verbs.review.decisions import apply, conflict_table, judgement_tables, summary
 from curation.cli.verbs.review.propose import propose
 from curation.core.wording import counted, examples
 from curation.review.app.live_review import REVIEWER_VARIABLE
 from curation.review.app.session import Started, adjudicate_folder, review_from_files
-
-if TYPE_CHECKING:
-    from curation.review.decisions.review_folder import Progress
+from curation.review.decisions.pairs import judged_data, judged_lines
+from curation.review.decisions.review_folder import (
+    DROPS,
+    LOG_FILE,
+    Progress,
+    export_decisions,
+    folder_pairs,
+    folder_progress,
+)
 
 Folder = Annotated[Path, KEPT, "DIR"]
 
@@ -79,8 +85,6 @@ def _begun(folder: Path, started: Started, port: str | None, *, no_app: bool, re
 
 
 def _start_lines(started: Started, folder: Path) -> list[str]:
-    from curation.review.decisions.review_folder import folder_progress
-
     record = started.record
     how = "built" if started.built else "continued"
     _, progress = folder_progress(folder)
@@ -120,7 +124,6 @@ def status(*, folder: Folder) -> Answer:
         folder of the review and its log
     """
     from curation.review.decisions.from_files import report_decisions
-    from curation.review.decisions.review_folder import LOG_FILE, folder_progress
 
     record, progress = folder_progress(folder)
     report = report_decisions((folder,)) if (folder / LOG_FILE).exists() else None
@@ -135,12 +138,14 @@ def status(*, folder: Folder) -> Answer:
         "open": [] if report is None else [conflict.text() for conflict in report.resolution.both],
         "left_out": record.left_out,
         "bad_photos": record.bad_photos,
+        "judged": judged_data(folder_pairs(folder)),
     }
     lines = [*_status_lines(progress), *_bad_photo_lines(record.bad_photos)]
     if report is not None:
         lines += judgement_tables(report)
         lines += [conflict_table(report.resolution.both)] if report.resolution.both else []
         lines += [report.remainder.text()] if report.remainder else []
+        lines += judged_lines(data["judged"])
     lines += [f"{counted(count, 'image')} not shown: {reason}" for reason, count in record.left_out.items()]
     return Answer(data, lines)
 
@@ -165,7 +170,12 @@ def _status_lines(progress: Progress) -> list[Line]:
     return lines
 
 
-def export(*, folder: Folder, out: Annotated[Path, output_file(".jsonl", ".csv")]) -> Answer:
+def export(
+    *,
+    folder: Folder,
+    out: Annotated[Path, output_file(".jsonl", ".csv")],
+    drops: Annotated[Path | None, output_folder(DROPS[0]), "DIR"] = None,
+) -> Answer:
     """Write the current decisions to a file.
 
     Parameters
@@ -173,11 +183,11 @@ def export(*, folder: Folder, out: Annotated[Path, output_file(".jsonl", ".csv")
     folder
         folder of the review and its log
     out
-        a .jsonl or .csv file
+        a .jsonl or .csv file; of pairs a .csv file for --judged of `similarity leaks` and `audit`
+    drops
+        of pairs: write drop-left.txt and drop-right.txt, the images that either side may drop
     """
-    from curation.review.decisions.review_folder import export_decisions
-
-    written = export_decisions(folder, out)
+    written = export_decisions(folder, out, drops)
     data = {"path": str(written.path), "rows": written.rows, "actions": written.actions, "log": written.log}
     actions = ", ".join(f"{action} {count}" for action, count in written.actions.items())
     return Answer(data, [f"{counted(written.rows, 'decision')} written to {written.path}: {actions or 'none'}"])

@@ -12,7 +12,7 @@ import numpy as np
 from curation.core.wording import counted
 from curation.extensions.audit.rule import Finding, Outcome, Verdict, missing_lists, not_applicable, undecidable
 from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditTarget
-from curation.extensions.leaks.pairs import PhotoPair
+from curation.review.decisions.pairs import PhotoPair
 from curation.signals.similarity.near_duplicates import (
     DISTANCE,
     AlikePhotos,

@@ -15,24 +15,12 @@
   // What the App has to offer
   // -------------------------------------------------------------------------------------------------------------------
 
-  function missing() {
-    const needed = {
-      "operators.Operator": foo && foo.Operator,
-      "operators.OperatorConfig": foo && foo.OperatorConfig,
-      "operators.registerOperator": foo && foo.registerOperator,
-      "operators.executeOperator": foo && foo.executeOperator,
-      "state.nullableModalSampleId": fos && fos.nullableModalSampleId,
-      "state.selectedSamples": fos && fos.selectedSamples,
-      "state.refresher": fos && fos.refresher,
-      "state.getCurrentEnvironment": fos && fos.getCurrentEnvironment,
-      "state.gridSortBy": fos && fos.gridSortBy,
-      "state.modalNavigation": fos && fos.modalNavigation && fos.modalNavigation.set,
-      "state.useSetExpandedSample": fos && fos.useSetExpandedSample,
-      "state.useClearModal": fos && fos.useClearModal,
-      "state.activeFields": fos && fos.activeFields,
-    };
-    return Object.keys(needed).filter((name) => !needed[name]);
-  }
+  const NEEDED =
+    "foo.Operator foo.OperatorConfig foo.registerOperator foo.executeOperator fos.nullableModalSampleId fos.selectedSamples " +
+    "fos.refresher fos.getCurrentEnvironment fos.gridSortBy fos.modalNavigation.set fos.useSetExpandedSample fos.useClearModal " +
+    "fos.activeFields";
+  const missing = () =>
+    NEEDED.split(" ").filter((path) => !path.split(".").reduce((part, name) => part && part[name], { foo, fos }));
 
   // -------------------------------------------------------------------------------------------------------------------
   // What is known of the review: of one dataset at a time, as Python says
@@ -112,18 +100,22 @@
   // what happened last; the help
   // -------------------------------------------------------------------------------------------------------------------
 
-  const KEYS = { k: "keep", r: "remove", n: "near", f: "far", u: "unsure" };
+  const IMAGE_KEYS = { k: "keep", r: "remove", n: "near", f: "far", u: "unsure" };
+  const PAIR_KEYS = { s: "same", d: "different", u: "unsure" };
+  const keys = () => (review.verdicts.includes("same") ? PAIR_KEYS : IMAGE_KEYS);
   const MEANING = {
     keep: "stays where it is",
     remove: "shows an in-distribution class, or is unfit otherwise",
     near: "is near out of distribution",
     far: "is far out of distribution",
+    same: "both are one photo, also cut, scaled, recoloured or mirrored",
+    different: "two photos, however alike",
     unsure: "cannot decide",
   };
   const meaningOf = (verdict) => (review.guide && review.guide[verdict]) || MEANING[verdict];
   const reasonsHere = () => (review.guide && review.guide.reasons) || [];
   // Okabe and Ito's palette, as the verdicts are coloured in the App.
-  const COLOURS = { keep: "#009e73", remove: "#d55e00", near: "#e69f00", far: "#0072b2", unsure: "#999999" };
+  const COLOURS = { keep: "#009e73", remove: "#d55e00", near: "#e69f00", far: "#0072b2", same: "#d55e00", different: "#009e73", unsure: "#999999" };
 
   function element(parent, tag, style, text) {
     const made = document.createElement(tag);
@@ -135,29 +127,55 @@
 
   const Z = 2147483000;
   const FONT = "font:13px/1.5 system-ui,sans-serif;color:#f2f2f2;";
-  const DARK = "background:rgba(22,22,26,.93);border-radius:8px;box-shadow:0 2px 10px rgba(0,0,0,.5);";
+  const DARK = "background:#16161a;border-radius:8px;box-shadow:0 2px 10px rgba(0,0,0,.5);";
   const box = element(
     null,
     "div",
-    `${FONT}position:fixed;left:0;right:0;bottom:10px;margin:auto;width:max-content;max-width:96vw;z-index:${Z};` +
+    `${FONT}position:fixed;left:0;right:0;bottom:0;z-index:${Z};` +
       "pointer-events:none;display:flex;flex-direction:column;align-items:center;gap:6px;"
   );
   box.id = "curation-review";
   const line = element(box, "div", `${DARK}padding:4px 12px;display:none;`);
   line.id = "curation-review-message";
   line.setAttribute("role", "status");
-  const bar = element(box, "div", `${DARK}padding:5px 12px;display:none;flex-direction:column;gap:3px;pointer-events:auto;`);
+  const bar = element(
+    box,
+    "div",
+    `${DARK}border-radius:0;width:100%;box-sizing:border-box;padding:5px 12px;display:none;flex-direction:column;gap:3px;pointer-events:auto;`
+  );
   bar.id = "curation-review-bar";
+  /* The page ends above the strip, so that it covers no photo. A narrow window has no room for the sidebars, and the
+   * evidence stands below the image there. */
+  element(document.head, "style", "").textContent = `
+    #root > * { max-height: calc(100vh - var(--curation-review, 0px)); }
+    [data-cy="modal"] { padding-bottom: var(--curation-review, 0px); box-sizing: border-box; }
+    [data-cy="modal-content"] { height: calc(100% - 70px) !important; }
+    .curation-line { scrollbar-width: none; }
+    .curation-line > * { flex-shrink: 0; }
+    [class*="_lookerTags_"] { max-height: 34%; overflow: hidden; }
+    @media (max-width: 700px) {
+      [data-cy="sidebar"] { display: none !important; }
+      [data-cy="dataset-page"] { max-width: 100vw; }
+      .split-view-view:has(> * [data-cy^="panel-content-"]) { left: 0 !important; width: 100% !important; height: 60% !important; }
+      .split-view-view:has(> * [data-cy="panel-content-review_evidence"]) { top: 60% !important; height: 40% !important; }
+      .curation-line, .curation-line > span { flex-wrap: nowrap !important; }
+      .curation-line { justify-content: start !important; overflow-x: auto; }
+    }`;
+  new ResizeObserver(() => {
+    document.documentElement.style.setProperty("--curation-review", `${bar.offsetHeight}px`);
+  }).observe(bar);
   const ROW = "display:flex;gap:12px;flex-wrap:wrap;justify-content:center;";
   const asked = element(bar, "div", "font-weight:600;text-align:center;");
   const offered = element(bar, "div", ROW);
   const reasons = element(bar, "div", ROW);
-  const reasonKeys = element(reasons, "span", ROW);
+  const reasonKeys = element(reasons, "span", `${ROW}flex-shrink:0;`);
   const reason = element(reasons, "input", "font:inherit;color:inherit;background:transparent;border:0;border-bottom:1px solid #777;width:16em;");
   reason.placeholder = "reason of the next verdict";
   reason.id = "curation-review-reason";
-  const past = element(bar, "div", `${ROW}gap:6px;font-size:12px;color:#c8c8d0;`);
+  // In one line, so that the strip keeps its height, and the image its place.
+  const past = element(bar, "div", `${ROW}gap:6px;font-size:12px;color:#c8c8d0;flex-wrap:nowrap;justify-content:safe center;overflow-x:auto;`);
   past.id = "curation-review-latest";
+  reasons.className = past.className = "curation-line";
   // A click leaves the focus where it was, so that the next key is heard; and the App hears nothing of it.
   for (const kind of ["mousedown", "pointerdown", "click"]) {
     bar.addEventListener(kind, (event) => {
@@ -172,8 +190,8 @@
   const help = element(
     null,
     "div",
-    `${FONT}${DARK}position:fixed;left:50%;top:50%;transform:translate(-50%,-50%);z-index:${Z};padding:18px 26px;` +
-      "display:none;max-width:560px;"
+    `${FONT}${DARK}position:fixed;inset:0;margin:auto;z-index:${Z + 1};padding:18px 26px;display:none;overflow-y:auto;` +
+      "width:min(560px,94vw);height:fit-content;max-height:94vh;box-sizing:border-box;"
   );
   help.id = "curation-review-help";
 
@@ -189,7 +207,7 @@
 
   /* Keys of verdicts that this stage knows: a candidate cannot be kept, an override has no far. */
   function keysHere() {
-    return Object.entries(KEYS).filter(([, verdict]) => review.verdicts.includes(verdict));
+    return Object.entries(keys()).filter(([, verdict]) => review.verdicts.includes(verdict));
   }
 
   function drawBar() {
@@ -200,7 +218,7 @@
     asked.textContent = (review.guide && review.guide.question) || "";
     offered.replaceChildren();
     for (const [letter, verdict] of keysHere()) button(offered, letter, verdict, COLOURS[verdict]).title = meaningOf(verdict);
-    for (const [letter, word] of [["s", "skip"], ["z", "undo"], ["?", "help"]]) button(offered, letter, word);
+    for (const [letter, word] of [["x", "skip"], ["z", "undo"], ["?", "help"]]) button(offered, letter, word);
     reasonKeys.replaceChildren();
     reasonsHere().forEach((text, place) => button(reasonKeys, String(place + 1), text));
     past.replaceChildren();
@@ -249,7 +267,7 @@
     }
     for (const [letter, text] of [
       ...reasonsHere().map((text, place) => [String(place + 1), `the reason of the next verdict: ${text}`]),
-      ["s", "skip: on to the next image; nothing is recorded, and this one comes again"],
+      ["x", "skip: on to the next image; nothing is recorded, and this one comes again"],
       ["z", "undo: your last verdict is taken back; the log keeps both"],
       ["?", "this help; any key closes it"],
     ]) {
@@ -687,7 +705,7 @@
     press(helping ? "?" : letter);
   }
 
-  const isOurs = (letter) => Boolean(KEYS[letter] || "sz?".includes(letter || " ") || reasonsHere()[letter - 1]);
+  const isOurs = (letter) => Boolean(keys()[letter] || "xz?".includes(letter || " ") || reasonsHere()[letter - 1]);
 
   /* What a key does, or a click on it in the strip: the one way to a decision. */
   function press(letter) {
@@ -695,11 +713,11 @@
     const chosen = reasonsHere()[letter - 1];
     if (chosen) return (reason.value = reason.value === chosen ? "" : chosen);
     const [enlarged, before] = [isEnlarged(), left];
-    const verdict = KEYS[letter];
+    const verdict = keys()[letter];
     if (verdict && !review.verdicts.includes(verdict)) {
       return say(`${letter}: ${verdict} is not available at this stage; choose ${review.verdicts.join(", ")}`, "wrong");
     }
-    if (letter === "s") return queue(() => withApp((ctx) => skip(ctx, enlarged, before)));
+    if (letter === "x") return queue(() => withApp((ctx) => skip(ctx, enlarged, before)));
     if (!verdict) return queue(() => withApp((ctx) => undo(ctx, enlarged)));
     const why = reason.value.trim();
     reason.value = "";
@@ -800,6 +818,7 @@
     if (loaded.state === "hasValue" && loaded.contents) before.current = loaded.contents.sample;
     const sample = facing ? facing.sample : before.current;
     if (!sample) return h("div", { padding: 16, ...MUTED }, "…");
+    const isPair = Boolean((sample.details || []).length);
     return window.React.createElement(
       "div",
       {
@@ -809,16 +828,17 @@
       },
       h("div", { fontSize: 15, fontWeight: 600 }, sample.image_id),
       h("div", MUTED, [sample.part, `batch ${sample.batch}`].join(" · ")),
+      ...(sample.details || []).map((text) => h("div", { marginTop: 6, overflowWrap: "anywhere" }, text)),
       h(
         "div",
         { display: "flex", flexWrap: "wrap", columnGap: 28 },
-        h("div", {}, heading("proposed, not decided"), proposalOf(sample)),
+        isPair ? null : h("div", {}, heading("proposed, not decided"), proposalOf(sample)),
         h("div", {}, heading("verdict"), verdictOf(sample))
       ),
       sample.evidence_rows && sample.evidence_rows.length ? heading("why it is proposed") : null,
       sample.evidence_rows && sample.evidence_rows.length ? evidenceTable(sample.evidence_rows) : null,
       nearestOf(sample),
-      boxesOf(sample)
+      isPair ? null : boxesOf(sample)
     );
   }
 
@@ -870,6 +890,8 @@
     say(`Nothing can be judged: this FiftyOne lacks ${absent.join(", ")}. Install curation[review], which brings one that has it.`, "wrong");
     return;
   }
+  // FiftyOne's advertisement would cover the first photos and take the first click.
+  window.localStorage.setItem("fiftyone-enterprise-tooltip-seen", "true");
   foo.registerOperator(Press, PLUGIN);
   const hasEvidence = offerEvidence();
   window.addEventListener("keydown", onKey, true);

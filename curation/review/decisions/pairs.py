@@ -1,14 +1,15 @@
 """Pairs of photos that may be one photo: a file for a person to judge, and what the judgements give.
 
 ``pairs.csv`` has a row per pair: the two images, their files and lists, the evidence, and an empty column ``decision``.
-A person writes ``same``, ``different`` or ``unsure`` into it. Pairs judged the same give the images that either side
-may drop; how many judged pairs are the same is the precision of their kind of evidence.
+A person writes ``same``, ``different`` or ``unsure`` into it, or a review of the file does. Pairs judged the same give
+the images that either side may drop; how many judged pairs are the same is the precision of their kind of evidence.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -16,8 +17,11 @@ from curation.core.errors import UsageError
 from curation.core.files import read_bytes
 from curation.core.tables import as_csv, cell_text, csv_rows
 from curation.core.wording import counted
+from curation.review.decisions.verdicts import Standing
 
 PAIRS = "pairs.csv"
+POOL = "pairs"
+"""What decisions on pairs apply to."""
 Decision = Literal["", "same", "different", "unsure"]
 DECISIONS: tuple[Decision, ...] = get_args(Decision)
 
@@ -117,6 +121,21 @@ def _pair(row: list[str], where: str) -> PhotoPair:
             raise UsageError("A number of bits is none", where=f"{where}: {name}", found=ascii(cells[name])[:80])
         cells[name] = int(cells[name])
     return PhotoPair(**cells)
+
+
+def pair_id(pair: PhotoPair) -> str:
+    """Return the image id under which a pair is reviewed: of its two images, whatever their order."""
+    return f"pair:{sha256(chr(10).join(sorted(pair.images)).encode()).hexdigest()[:16]}"
+
+
+def reviewed_pairs(pairs: Iterable[PhotoPair], standing: Mapping[tuple[str, str], Standing]) -> list[PhotoPair]:
+    """Return pairs with the decisions of a review; a pair on which reviewers differ is unsure."""
+    words = {image: each.verdict for (_, image), each in standing.items()}
+    known: dict[str, Decision] = {word: word for word in DECISIONS}
+    return [
+        replace(pair, decision=known.get(word, "unsure")) if (word := words.get(pair_id(pair))) else pair
+        for pair in pairs
+    ]
 
 
 def drop_lists(pairs: Iterable[PhotoPair]) -> tuple[list[str], list[str]]:
