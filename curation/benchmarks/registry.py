@@ -298,7 +298,7 @@ def evaluation_of(protocol: str) -> Callable[..., Any]:
     """
     from curation.evaluation.result import with_warnings
 
-    evaluate = with_warnings(_known(protocol).evaluate)
+    evaluate = with_warnings(_known(protocol).evaluate, states_call=True)
     return checked(evaluate, called=f"The evaluation {protocol}", hint=f"curation evaluate {protocol} --help")
 
 

@@ -406,7 +406,8 @@ class Result:
         data = {**self.data, "scored": [_record(scored) for scored in self.scored]}
         for table in self._tidy(lambda tidy: tidy.json):
             data[table.name] = table.records()
-        return {**data, "call": self.call, "schema": SCHEMA, "measures": self._measures.records()}
+        call = {"call": self.call} if self.call else {}
+        return {**data, **call, "schema": SCHEMA, "measures": self._measures.records()}
 
     def _tidy(self, is_selected: Callable[[Tidy], bool]) -> list[Table]:
         return [tidy.table(self.scored, self.report.places) for tidy in self.report.tidy if is_selected(tidy)]
@@ -511,8 +512,14 @@ class Result:
         return self.summary().html()
 
 
-def with_warnings(evaluate: Callable[Given, Evaluated]) -> Callable[Given, Evaluated]:
-    """Return an evaluation whose result holds each of its warnings, and that raises each as a Python warning, once."""
+def with_warnings(evaluate: Callable[Given, Evaluated], *, states_call: bool = False) -> Callable[Given, Evaluated]:
+    """Return an evaluation whose result holds each of its warnings, and that raises each as a Python warning, once.
+
+    Parameters
+    ----------
+    states_call : bool
+        Whether the result states how it was called (see `stated_call`).
+    """
     signature = inspect.signature(evaluate)
 
     @wraps(evaluate)
@@ -531,7 +538,8 @@ def with_warnings(evaluate: Callable[Given, Evaluated]) -> Callable[Given, Evalu
                     warnings.warn_explicit(record.message, record.category, record.filename, record.lineno)
             for text, category in texts.items():
                 warn_caller(text, category)
-        result.call = stated_call(signature, signature.bind(*args, **kwargs).arguments)
+        if states_call:
+            result.call = stated_call(signature, signature.bind(*args, **kwargs).arguments)
         result.warnings = (*texts, *(note for note in result.notes if note not in texts))
         for text in result.warnings[len(texts) :]:
             warn_caller(text, ResultWarning)
