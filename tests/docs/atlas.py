@@ -84,7 +84,7 @@ def tables() -> str:
         "",
         "## All findings",
         "",
-        f"{len(rows)} findings, each with its kind, and its command where it is not that of the kind.",
+        f"{len(rows)} findings, each with its kind, and its command where that of the kind does not show it.",
         "",
     ]
     for benchmark, group in groupby(rows, key=lambda row: row.benchmark):
