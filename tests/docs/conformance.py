@@ -32,7 +32,7 @@ package computes the same numbers. Integers must be equal, others within 1e-11 o
 
 A cell counts the numbers on which both agree: `6` on all 6, `5 of 6` on all but one. *{NONE}*: nothing here confirms the
 number. `{ABSENT}`: the variant has no such number on this world. *Other numbers* are of single classes, thresholds and groups.
-Agreement on a few dozen images is no proof: `tests/evaluation` draws many more, and checks values of the authors' files.
+Agreement on a few dozen images proves little: `tests/evaluation` draws many more, and checks values of the authors' files.
 """
 
 
