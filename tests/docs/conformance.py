@@ -26,13 +26,14 @@ HEAD = f"""\
 
 <!-- made by `python -m tests.docs.conformance --write`: edit that, not this -->
 
-Make the comparison again: `python -m tests.docs.conformance`. Each evaluator runs by its command on a small public world
+Make the comparison again: `python -m tests.docs.conformance`. Each evaluator runs by its command on a small world
 (`tests/worlds`), in every variant; a reference that was written from the specification, in plain loops, without the
 package computes the same numbers. Integers must be equal, others within 1e-11 of the larger of 1 and their size.
 
-A cell counts the numbers on which both agree: `6` on all 6, `5 of 6` on all but one. *{NONE}*: nothing here confirms the
-number. `{ABSENT}`: the variant has no such number on this world. *Other numbers* are of single classes, thresholds and groups.
-Agreement on a few dozen images proves little: `tests/evaluation` draws many more, and checks values of the authors' files.
+A cell counts the numbers on which both agree: `6` on all 6, `5 of 6` on all but one. *{NONE}*: nothing here confirms
+the number. `{ABSENT}`: the variant has no such number on this world. *Other numbers* are of single classes, thresholds
+and groups. Agreement on a few dozen images proves little: `tests/evaluation` draws many more, and checks values of the
+authors' files.
 """
 
 
@@ -184,7 +185,6 @@ def page() -> str:
         ]
     alone = ", ".join(f"`{name}`" for name in protocols() if name not in compared_names)
     return "\n".join([HEAD, f"No measure of these has an independent reference: {alone}.", "", *tables])
-
 
 
 if __name__ == "__main__":
