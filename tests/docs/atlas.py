@@ -1,4 +1,4 @@
-"""The table of docs/atlas.md: every finding that `curation/extensions/identify/lists.toml` declares.
+"""The lists of docs/atlas.md: every finding that `curation/extensions/identify/lists.toml` declares.
 
 ``python -m tests.docs.atlas`` says whether the page is as they say; ``--write`` makes it so. ``--index DATA`` makes the
 index of `identify` again from the published files below a folder.
@@ -72,19 +72,22 @@ def usual(kind: dict[str, str]) -> str:
 
 
 def tables() -> str:
-    """Return a table of what each kind of finding measures, then the findings of each benchmark."""
+    """Return what each kind of finding measures, by the command that shows it, then the findings of each benchmark."""
     rows = findings()
     kinds = tomllib.loads(DECLARATION.read_text(encoding="utf-8"))["kinds"]
     seen = {row.kind for row in rows}
-    lines = ["| kind | what is measured | what it does not show | shown by |", "|---|---|---|---|"]
+    by_command: dict[str, list[str]] = {}
     for kind in (kind for kind in kinds if kind in seen):
-        not_shown = kinds[kind].get("does_not_show", f"[{kinds[kind].get('rule')}](audit.md#published-lists)")
-        lines.append(f"| {kind} | {kinds[kind]['measured']} | {not_shown} | `{usual(kinds[kind])}` |")
+        rule, not_shown = kinds[kind].get("rule"), kinds[kind].get("does_not_show")
+        end = f". Not shown: {not_shown}." if not_shown else f" ([{rule}](audit.md#published-lists))."
+        text = f"    * **{kind}**: {kinds[kind]['measured']}{end}"
+        by_command.setdefault(usual(kinds[kind]), []).append(text)
+    lines = [line for command, texts in by_command.items() for line in (f"* `{command}`", *texts)]
     lines += [
         "",
         "## All findings",
         "",
-        f"{len(rows)} findings, each with its kind, and its command where it is not that of the kind.",
+        f"{len(rows)} findings, each with its kind, and its command where that of the kind does not show it.",
         "",
     ]
     for benchmark, group in groupby(rows, key=lambda row: row.benchmark):

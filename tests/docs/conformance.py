@@ -26,16 +26,14 @@ HEAD = f"""\
 
 <!-- made by `python -m tests.docs.conformance --write`: edit that, not this -->
 
-Each evaluator is run by its command on a small public world (`tests/worlds`), in every variant, and
-its numbers are compared with those of a reference that was written from the specification, in plain loops, and imports
-nothing of the package. Integers must be equal, other numbers within 1e-11 of the larger of 1 and their size.
+Make the comparison again: `python -m tests.docs.conformance`. Each evaluator runs by its command on a small world
+(`tests/worlds`), in every variant; a reference that was written from the specification, in plain loops, without the
+package computes the same numbers. Integers must be equal, others within 1e-11 of the larger of 1 and their size.
 
-A cell says on how many numbers program and reference agree, for the measures of the row: `6` on all 6, `5 of 6` on all
-but one. *{NONE}*: the result has the number, and nothing here confirms it. `{ABSENT}`: the variant has no such number
-on this world. *Other numbers* are of single classes and images, other thresholds and groups, and counts.
-
-Agreement on worlds of a few dozen images is no proof: `tests/evaluation` draws many more at random, and checks values
-of the authors' own programs and files.
+A cell counts the numbers on which both agree: `6` on all 6, `5 of 6` on all but one. *{NONE}*: nothing here confirms
+the number. `{ABSENT}`: the variant has no such number on this world. *Other numbers* are of single classes, thresholds
+and groups. Agreement on a few dozen images proves little: `tests/evaluation` draws many more, and checks values of the
+authors' files.
 """
 
 
@@ -162,13 +160,12 @@ def section(protocol: str, runs: list[Run]) -> str:
     """Return the table of one protocol: a line a measure, a column a variant."""
     columns: dict[str, Column] = {}
     others = columns_of(runs, columns)
-    heads = list(columns) or ["every variant"]
     lines = [f"## {protocol}", ""]
     lines += [f"World, reference: {references(world)}." for world in dict.fromkeys(run.world for run in runs)]
-    lines += ["", f"| measure | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
+    lines += ["", f"| measure | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
     rows: dict[tuple[str, ...], list[str]] = {}
     for measure in report_of(protocol).measures:
-        cells = tuple(column.cell(measure.key) for column in columns.values()) or (NONE,)
+        cells = tuple(column.cell(measure.key) for column in columns.values())
         rows.setdefault(cells, []).append(f"`{measure.key}`")
     lines += [f"| {', '.join(keys)} | {' | '.join(cells)} |" for cells, keys in rows.items()]
     if others:
@@ -180,8 +177,14 @@ def page() -> str:
     """Return the page as declarations and comparisons have it now."""
     with tempfile.TemporaryDirectory() as folder:
         runs = list(every_run(Path(folder)))
-        tables = [section(name, [run for run in runs if run.protocol == name]) for name in protocols()]
-    return "\n".join([HEAD, *tables])
+        compared_names = {run.protocol for run in runs}
+        tables = [
+            section(name, [run for run in runs if run.protocol == name])
+            for name in protocols()
+            if name in compared_names
+        ]
+    alone = ", ".join(f"`{name}`" for name in protocols() if name not in compared_names)
+    return "\n".join([HEAD, f"No measure of these has an independent reference: {alone}.", "", *tables])
 
 
 if __name__ == "__main__":
