@@ -231,13 +231,13 @@ class Benchmark:
     Attributes
     ----------
     rule : str
-        The rule that it follows: one of `curation.benchmarks.rules`, or ``""`` for a rule of its own.
+        The rule that it follows: one of `curation.benchmarks.rules`, or ``""`` for another rule.
     parts : tuple of (str, str)
         Names of the lists that it makes, words in capitals standing for a number or word, each with its meaning.
     page : str
-        Where the documentation tells of it.
+        Its page of the documentation.
     disjoint : tuple of (str, str)
-        Sides that share no image: roles or names of parts, joined by ``+``. Empty for the roles of a user's data
+        Sides that share no image: roles or names of parts, joined by ``+``. Empty for the default roles
         (`curation.manifest.disjoint.DISJOINT`).
     shared : mapping of str to mapping of str to int
         Exceptions of published lists: by name of the manifest, training parts and their images that are validated on.

@@ -119,11 +119,11 @@ def build(
                 hint="write them into [parameters] of the file",
             )
         known, settings = find_benchmark(rule), {"file": read_benchmark_file(str(benchmark))}
-        stated = stated_in(settings["file"])
-        require_own_name(stated.name, f"{benchmark}: name")
+        benchmark_file = stated_in(settings["file"])
+        require_own_name(benchmark_file.name, f"{benchmark}: name")
         if rule == "lists":
             images = {name: path for name, path in (sources or {}).items() if name.partition("@")[0] != LISTS}
-            opened: Mapping[str, Source] = open_slots(images, image_slots(stated), reading or Reading())
+            opened: Mapping[str, Source] = open_slots(images, image_slots(benchmark_file), reading or Reading())
             folder = Path(str((sources or {}).get(LISTS, toml.parent)))
             listed = build_lists(str(benchmark), folder, opened)
             return _in_words(remembering(listed, opened, images, reading), name, version, notes, source_notes or {})
@@ -177,7 +177,7 @@ def require_own_name(name: str, where: str) -> None:
 def remembering(
     made: Manifest,
     opened: Mapping[str, Source],
-    given: Mapping[str, Any],
+    paths: Mapping[str, Any],
     reading: Reading | None,
     *,
     compare: bool = True,
@@ -185,7 +185,7 @@ def remembering(
     """Return a manifest that remembers the sources it was made from; refuse one whose parts share images by mistake."""
     slots = [slot for slot in made.slots if slot.name in opened]
     contents = {slot.name: source_content(made, opened[slot.name]) for slot in slots} if made.lists else None
-    made = replace(made, built_from=built_from(given, slots, reading or Reading(), contents))
+    made = replace(made, built_from=built_from(paths, slots, reading or Reading(), contents))
     if compare:
         require_disjoint(made, opened)
     return made
@@ -419,8 +419,8 @@ def rebuild(manifest: Manifest, sources: Mapping[str, Source]) -> Manifest:
     entries = tuple(
         msgspec.structs.replace(entry, note=words.get(entry.name, entry.note)) for entry in built.header.sources
     )
-    kept = {key: getattr(header, key) for key in ("name", "version", "title", "notes", "supersedes", "completes")}
-    return Manifest(header=msgspec.structs.replace(built.header, sources=entries, **kept), lists=built.lists)
+    identity = {key: getattr(header, key) for key in ("name", "version", "title", "notes", "supersedes", "completes")}
+    return Manifest(header=msgspec.structs.replace(built.header, sources=entries, **identity), lists=built.lists)
 
 
 def _made_again(header: Header, sources: Mapping[str, Source], **recorded: str) -> Manifest:

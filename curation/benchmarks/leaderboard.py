@@ -51,7 +51,7 @@ class ComparisonKey:
     evaluator: str
 
     @classmethod
-    def of(cls, row: Row) -> ComparisonKey:
+    def from_row(cls, row: Row) -> ComparisonKey:
         """Return the key of a row."""
         lists = row.manifest
         lists_id = "" if lists is None else f"{lists.name} {lists.version} {lists.digest}"
@@ -67,7 +67,7 @@ class ComparisonKey:
 
 @dataclass(frozen=True, slots=True)
 class RankedRow:
-    """A row with its rank, None where its number is undefined, and the line of its file."""
+    """A row with its rank (None if its number is undefined) and the line of its file."""
 
     rank: int | None
     line: int
@@ -121,7 +121,7 @@ class Group:
 
     def notes(self) -> list[str]:
         """Return in words what a reader must know of this group."""
-        notes = [f"line {line} says again what line {first} says: shown once" for line, first in self.repeated]
+        notes = [f"line {line} duplicates line {first}; shown once" for line, first in self.repeated]
         if self.truths > 1:
             notes.append(f"the rows name {self.truths} different sets of ground-truth files of this manifest")
         return notes
@@ -238,7 +238,7 @@ def ranked_groups(rows: Sequence[tuple[int, Row]], metric: str | None = None) ->
     by_key: dict[ComparisonKey, list[tuple[int, Row]]] = {}
     for line, row in rows:
         check_numbers(row, measures_of(row.protocol), f"line {line}")
-        by_key.setdefault(ComparisonKey.of(row), []).append((line, row))
+        by_key.setdefault(ComparisonKey.from_row(row), []).append((line, row))
 
     groups = [_group(number, key, by_key[key], metric) for number, key in enumerate(sorted(by_key), 1)]
     if metric is None or not groups:
@@ -274,7 +274,7 @@ def _once(rows: Sequence[tuple[int, Row]]) -> tuple[list[tuple[int, Row]], list[
     first: dict[tuple[Any, ...], tuple[int, Row]] = {}
     repeated = []
     for line, row in sorted(rows, key=lambda numbered: numbered[0]):
-        # A method read at two thresholds is two evaluations of one file of predictions.
+        # A method read at two thresholds is two evaluations of the same file of predictions.
         read_at = tuple(sorted(row.operating_point.items()))
         identity = (row.name, row.score, row.predictions, read_at, tuple(sorted(row.metrics)))
         if identity not in first:
@@ -493,7 +493,7 @@ def text(board: Leaderboard) -> str:
 
 
 def hub_entries(board: Leaderboard, dataset: str, method: str | None = None) -> list[dict[str, Any]]:
-    """Return the numbers of one method as the Hugging Face Hub takes them in ``.eval_results/NAME.yaml`` of its model.
+    """Return the numbers of a method in the Hugging Face Hub's form, for ``.eval_results/NAME.yaml`` of its model.
 
     Parameters
     ----------
@@ -506,7 +506,7 @@ def hub_entries(board: Leaderboard, dataset: str, method: str | None = None) -> 
     Raises
     ------
     UsageError
-        No such method, or one of several has to be named; the dataset is no name of a repository.
+        The method is unknown or missing; the dataset is not the name of a repository.
 
     References
     ----------
@@ -515,13 +515,15 @@ def hub_entries(board: Leaderboard, dataset: str, method: str | None = None) -> 
     repository, _, revision = dataset.partition("@")
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository) or not re.fullmatch("[0-9a-f]{0,40}", revision):
         expected = "OWNER/NAME or OWNER/NAME@COMMIT of the published manifest"
-        raise UsageError("The dataset is no repository", where="--dataset", expected=expected, found=dataset[:80])
+        raise UsageError(
+            "The dataset is not the name of a repository", where="--dataset", expected=expected, found=dataset[:80]
+        )
     rows = [(group, row) for group in board.groups for row in group.rows]
     methods = dict.fromkeys(row.row.name for _, row in rows)
     chosen = method or next(iter(methods), "")
     if chosen not in methods or (method is None and len(methods) > 1):
         raise UsageError(
-            "A model's file holds the numbers of one method",
+            "A model's file holds the numbers of a single method",
             where="--method",
             expected=", ".join(methods)[:400] or "a file with rows",
             found=method,

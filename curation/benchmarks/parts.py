@@ -236,10 +236,10 @@ def unread_entry(
     )
 
 
-def compared(name: str, obtained: int | None, paper: int | None, place: str, reason: str) -> Figure:
-    """Return what was obtained beside a figure of the paper, with the reason only where the two differ."""
+def compared(name: str, obtained: int | None, paper: int | None, origin: str, reason: str) -> Figure:
+    """Return the obtained number with that of the paper, and with the reason if the two differ."""
     explanation = "" if obtained == paper else reason
-    return Figure(name=name, paper=paper, obtained=obtained, place=place, explanation=explanation)
+    return Figure(name=name, paper=paper, obtained=obtained, place=origin, explanation=explanation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +260,7 @@ class Shown:
     image: Int64s
     label: Int64s
 
-    def of(self, labels: Sequence[int]) -> Int64s:
+    def showing(self, labels: Sequence[int]) -> Int64s:
         """Return the images that show any of some classes, in order."""
         shows = np.zeros(len(self.source.images), np.bool_)
         shows[self.image[np.isin(self.label, labels)]] = True
@@ -435,7 +435,7 @@ def require_images(made: Iterable[Part], hints: Mapping[str, str] = {}) -> None:
 
 
 def manifest_of_file(
-    stated: BenchmarkFile,
+    benchmark_file: BenchmarkFile,
     made: Sequence[Part],
     sources: Mapping[str, Source],
     classes: Sequence[ClassEntry],
@@ -471,24 +471,24 @@ def manifest_of_file(
     by_name = {part.entry.name: part for part in made}
     return manifest_of(
         made,
-        name=stated.name,
-        title=stated.title or stated.name,
-        paper=stated.paper,
-        taxonomy=stated.taxonomy or taxonomy,
+        name=benchmark_file.name,
+        title=benchmark_file.title or benchmark_file.name,
+        paper=benchmark_file.paper,
+        taxonomy=benchmark_file.taxonomy or taxonomy,
         classes=tuple(classes),
         sources=tuple(
             source_entry(
                 name,
                 source,
-                exhaustive=tuple(entry.name for entry in classes) if stated.sources[name].exhaustive else (),
+                exhaustive=tuple(entry.name for entry in classes) if benchmark_file.sources[name].exhaustive else (),
             )
             for name, source in sources.items()
         ),
-        protocol=stated.rule,
+        protocol=benchmark_file.rule,
         algorithm_version=algorithm_version,
         parameters=parameters,
-        figures=(*(figure_of(name, expected, by_name) for name, expected in stated.expect.items()), *figures),
-        notes=(rule_note(stated.rule, after), *notes, *stated.notes),
+        figures=(*(figure_of(name, expected, by_name) for name, expected in benchmark_file.expect.items()), *figures),
+        notes=(rule_note(benchmark_file.rule, after), *notes, *benchmark_file.notes),
         **facts,
     )
 
@@ -504,5 +504,5 @@ def figure_of(name: str, expected: Expected, parts: Mapping[str, Part]) -> Figur
             where=f"[expect] {name}"[:200],
             expected=f"PART.COUNT of {', '.join(parts)} and {', '.join(names)}"[:300],
         )
-    place, because = expected.place or "the benchmark file", expected.because or "other data"
-    return compared(name, counts[count], expected.value, place, because)
+    origin, because = expected.place or "the benchmark file", expected.because or "other data"
+    return compared(name, counts[count], expected.value, origin, because)

@@ -75,9 +75,9 @@ class Published:
                 notes.append(f"{name}: no list is published of {', '.join(absent)}")
             for source, terms in member.terms().items():
                 if source in member.sources and terms.labels == "unstated":
-                    notes.append(f"{name}: no licence is stated for the annotations of {source}; the card says so")
+                    notes.append(f"{name}: the annotations of {source} have no stated licence; the card notes it")
             notes += [
-                f"{name}: source {entry.name} is not the very file that the manifest was made from; the card says so"
+                f"{name}: source {entry.name} differs from the file that the manifest was made from; the card notes it"
                 for entry in member.other_bytes()
             ]
             if member.evidence is not None:

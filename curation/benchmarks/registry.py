@@ -1,8 +1,8 @@
 """Every benchmark by name: those of this package, and those that other packages offer by an entry point.
 
 A file ``NAME.toml`` declares a benchmark; its rule is the module ``NAME.py`` or the package ``NAME``, if it has one.
-``rule``, ``[sources]``, ``[classes]`` and the other tables of a user's file (`curation.benchmarks.rules`) mean what
-they mean there. ``[benchmark]`` holds what else a `Benchmark` needs; its ``code`` says where the rule has the other
+``rule``, ``[sources]``, ``[classes]`` and the other tables have the meaning that `curation.benchmarks.rules` gives
+them. ``[benchmark]`` holds what else a `Benchmark` needs; its ``code`` says where the rule has the other
 fields (``NAME``, or ``MODULE:NAME`` in a package). ``[published]`` and ``[selected]`` need no code
 (`curation.benchmarks.published`).
 ``[evaluation]`` names its ``engine`` and declares variants; those of open-world detection, the engine by default, are

@@ -104,9 +104,9 @@ def verify_result(path: Path, inputs: Mapping[str, Mapping[str, Path]]) -> Resul
             hint="curation evaluate … --out DIR writes one",
         )
     evaluate = evaluation_of(record["protocol"])
-    given = {option: dict(files) for option, files in inputs.items() if files}
-    options = _arguments(call, evaluate, given, path)
-    if left := [f"{_option(option, name)}{file}" for option, files in given.items() for name, file in files.items()]:
+    files_of = {option: dict(files) for option, files in inputs.items() if files}
+    options = _arguments(call, evaluate, files_of, path)
+    if left := [f"{_option(option, name)}{file}" for option, files in files_of.items() for name, file in files.items()]:
         raise UsageError(
             "The result was not made of this file", where=left[0][:200], expected=", ".join(_files_of(call)) or "none"
         )
@@ -130,14 +130,14 @@ def _files_of(call: Mapping[str, Any]) -> list[str]:
     """Return the files that an evaluation read, as options that give them again."""
     texts = []
     for parameter, value in call.items():
-        named = {"": value} if is_file_entry(value) else value if isinstance(value, dict) else {}
-        for name, entry in named.items():
+        entries = {"": value} if is_file_entry(value) else value if isinstance(value, dict) else {}
+        for name, entry in entries.items():
             if is_file_entry(entry):
-                texts.append(f"{_option(*_named(parameter, name))}{entry['file']}")
+                texts.append(f"{_option(*_option_and_name(parameter, name))}{entry['file']}")
     return texts
 
 
-def _named(parameter: str, name: str) -> tuple[str, str]:
+def _option_and_name(parameter: str, name: str) -> tuple[str, str]:
     """Return option and name by which the command line takes a file of a parameter."""
     known = name_of("evaluate", parameter)
     return (parameter, name) if known is None else (known.option, name or known.key)
@@ -150,8 +150,10 @@ def _option(option: str, name: str) -> str:
     return f"--input {option}{f'.{name}' if name else ''}="
 
 
-def _arguments(call: Mapping[str, Any], evaluate: Any, given: dict[str, dict[str, Path]], path: Path) -> dict[str, Any]:
-    """Return the arguments of an evaluation: files from `given`, which are taken out there, and all else as stated."""
+def _arguments(
+    call: Mapping[str, Any], evaluate: Any, files_of: dict[str, dict[str, Path]], path: Path
+) -> dict[str, Any]:
+    """Return the arguments of an evaluation: files are removed from `files_of`, all else is taken from the call."""
     parameters, kinds = inspect.signature(evaluate).parameters, annotations_of(evaluate)
 
     def require(name: str, known: Collection[str]) -> None:
@@ -170,7 +172,7 @@ def _arguments(call: Mapping[str, Any], evaluate: Any, given: dict[str, dict[str
             return record(**{name: argument(name, each, fields[name]) for name, each in value.items()})
         if isinstance(value, dict):
             return {name: _file(parameter, name, each) if is_file_entry(each) else each for name, each in value.items()}
-        # A file of somebody else names no path on this machine.
+        # A file from another machine names no path on this one.
         if isinstance(value, str) and (
             Path in alternatives(kind) or (parameter == "manifest" and Path(value).exists())
         ):
@@ -178,8 +180,8 @@ def _arguments(call: Mapping[str, Any], evaluate: Any, given: dict[str, dict[str
         return tuple(value) if isinstance(value, list) else value
 
     def _file(parameter: str, name: str, entry: Mapping[str, str]) -> Path | str:
-        option, name = _named(parameter, name)
-        files = given.get(option, {})
+        option, name = _option_and_name(parameter, name)
+        files = files_of.get(option, {})
         if name not in files:
             missing = _files_of(call)
             raise UsageError(
@@ -212,8 +214,8 @@ def _differences(before: Any, now: Any, where: str) -> Iterator[tuple[str, str, 
 def _name_of(row: Any, number: int) -> str:
     """Return the measure that a row is of, with its place, or the number of the entry."""
     if isinstance(row, dict) and "measure" in row:
-        places = (row.get(name) for name in ("part", "task", "split", "case", "method", "score", "variant"))
-        return "/".join(str(each) for each in (*places, row["measure"], row.get("parameters")) if each)
+        parts = (row.get(name) for name in ("part", "task", "split", "case", "method", "score", "variant"))
+        return "/".join(str(each) for each in (*parts, row["measure"], row.get("parameters")) if each)
     return str(number)
 
 

@@ -82,7 +82,7 @@ def _refuse(overlap: Overlap, slots: Sequence[str], sources: Mapping[str, Source
     if all(_list_of(source) == CLASS_FOLDERS for source in opened):
         hint = "remove one of the two photos of each pair"
         if overlap.images.evidence == "id":
-            hint += "; if they are different photos under equal names, give each of the [sources] a dataset of its own"
+            hint += "; if they are different photos under equal names, give each of the [sources] a different dataset"
     elif overlap.images.evidence == "id":
         hint = "remove the shared ids from one of the two lists"
     elif len(slots) == 1:

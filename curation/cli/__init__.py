@@ -74,8 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from curation.cli.verbs.evaluate import SUMMARIES, evaluator_of
 
             if command not in SUMMARIES:
-                place = words.index(command)
-                command, words[place : place + 1] = (
+                position = words.index(command)
+                command, words[position : position + 1] = (
                     evaluator_of(command),
                     [evaluator_of(command), "--manifest", command],
                 )
@@ -244,8 +244,8 @@ def _declare(parser: argparse.ArgumentParser, module: Any, command: str, *, ever
     from curation.cli.signature import add_arguments, summary_of
 
     if not (hasattr(module, "COMMANDS") or hasattr(module, "SUMMARIES")):
-        named = f"run_{parser.prog.removeprefix('curation ')}"
-        add_arguments(parser, getattr(module, named, None) or module.run)
+        function_name = f"run_{parser.prog.removeprefix('curation ')}"
+        add_arguments(parser, getattr(module, function_name, None) or module.run)
         return
     if hasattr(module, "SUMMARIES"):
         summaries, function_of = module.SUMMARIES, module.command_of

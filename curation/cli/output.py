@@ -113,11 +113,11 @@ def warnings_shown() -> Iterator[None]:
 
 
 def first_rows(
-    title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]], count: int, shown: int, rest: str
+    title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]], count: int, limit: int, rest: str
 ) -> list[Line]:
     """Return a table of the first of so many rows, and where there are more, how many and what prints them."""
-    more = [f"… and {count - shown:,} more: {rest}"] if count > shown else []
-    return [Table(title, columns, tuple(islice(rows, shown))), *more]
+    more = [f"… and {count - limit:,} more: {rest}"] if count > limit else []
+    return [Table(title, columns, tuple(islice(rows, limit))), *more]
 
 
 def next_command(*words: str | Path) -> str:
@@ -154,6 +154,6 @@ def source_words(names: Iterable[str]) -> list[str]:
     return [word for name in names for word in ("--source", f"{name}=PATH")]
 
 
-def counted_examples(ids: Sequence[str], shown: int = 3) -> str:
+def counted_examples(ids: Sequence[str], limit: int = 3) -> str:
     """Return ``12 (a, b, c, …)``: a number and its first ids."""
-    return f"{len(ids)} ({examples(ids, shown)})" if ids else "0"
+    return f"{len(ids)} ({examples(ids, limit)})" if ids else "0"

@@ -72,7 +72,7 @@ _METAVARS: Mapping[Any, str] = {Path: "FILE", int: "N", float: "X"}
 _EMPTY = inspect.Parameter.empty
 _BARE = object()
 _INPUTS = ("MANIFEST", "FILE")
-"""What stands in the help for a text that may be the path of an input."""
+"""Placeholders in the help for a text that may be the path of an input."""
 _KEY = re.compile(r"[\w.@-]+")
 
 
@@ -372,7 +372,7 @@ def value_of(option: Option, options: argparse.Namespace) -> Any:
     if option.kind in ("one", "flag"):
         if len(texts) > 1:
             rest = ", ".join(map(str, texts[1:]))
-            refuse_value(prog, f"{option.title} is given twice", expected="one value", found=rest)
+            refuse_value(prog, f"{option.title} is given twice", expected="one value", value=rest)
         if option.choices and texts[0] not in option.choices:
             _unfit(option, prog, texts[0])
         if option.kind == "flag":
@@ -417,12 +417,12 @@ def _by_key(option: Option, texts: Sequence[str]) -> dict[str, str]:
 
 def _unfit(option: Option, prog: str, text: str) -> NoReturn:
     expected = ", ".join(option.choices) or (kind_in_words(option.hint) if text else option.value_text)
-    refuse_value(prog, f"{option.title} cannot use this value", expected=expected, found=repr(text))
+    refuse_value(prog, f"{option.title} cannot use this value", expected=expected, value=repr(text))
 
 
-def refuse_value(prog: str, what: str, *, expected: str, found: str | None = None) -> NoReturn:
+def refuse_value(prog: str, message: str, *, expected: str, value: str | None = None) -> NoReturn:
     """Raise a refusal of the value of an option."""
-    raise UsageError(what, where=prog, expected=expected[:400], found=found and found[:200], hint=f"{prog} --help")
+    raise UsageError(message, where=prog, expected=expected[:400], found=value and value[:200], hint=f"{prog} --help")
 
 
 def _require_keys(members: Sequence[Option], options: argparse.Namespace) -> None:
@@ -433,7 +433,7 @@ def _require_keys(members: Sequence[Option], options: argparse.Namespace) -> Non
         values = [(option, value) for option in keyed if (value := option.after_key(str(text))) is not None]
         if not values and len(keyed) == len(members):
             expected = f"KEY=VALUE with a key of {', '.join(option.key for option in keyed)}"
-            refuse_value(options.prog, f"{title} cannot use this value", expected=expected, found=repr(text))
+            refuse_value(options.prog, f"{title} cannot use this value", expected=expected, value=repr(text))
         for option, value in values:
             if not value:
                 _unfit(option, options.prog, value)

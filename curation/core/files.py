@@ -98,7 +98,7 @@ def files_below(folder: str, suffixes: Collection[str]) -> Iterator[tuple[str, s
 
     A link is followed only to a file of the same folder tree. One that leads elsewhere, to nothing or in a circle is
     skipped, and a `CurationWarning` counts them; links to folders of the tree are skipped, since the walk reaches those
-    folders directly. The list of one folder at a time is in memory.
+    folders directly. Only the list of the current folder is in memory.
 
     Raises
     ------
@@ -144,10 +144,10 @@ def stays_below(path: str, root: str) -> bool:
 
 
 def missing_path(
-    what: str, path: Path | str, *, expected: str | None = None, found: str | None = None
+    message: str, path: Path | str, *, expected: str | None = None, found: str | None = None
 ) -> MissingFileError:
-    """Return the error for a path where nothing is, with the question whether another was meant."""
-    return MissingFileError(what, where=str(path), expected=expected, found=found, hint=path_meant(Path(path)))
+    """Return the error for a path that does not exist, with a similar existing path as a hint."""
+    return MissingFileError(message, where=str(path), expected=expected, found=found, hint=path_meant(Path(path)))
 
 
 def path_meant(path: Path) -> str | None:

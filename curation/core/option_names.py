@@ -124,7 +124,14 @@ def option_names_of(signature: inspect.Signature, annotations: Mapping[str, Any]
     forms: dict[tuple[str, str], str] = {}
     for name, parameter in signature.parameters.items():
         kind = annotations.get(name, parameter.annotation)
-        record = next((one for one in (kind, *typing.get_args(kind)) if dataclasses.is_dataclass(one)), None)
+        record = next(
+            (
+                kind_or_member
+                for kind_or_member in (kind, *typing.get_args(kind))
+                if dataclasses.is_dataclass(kind_or_member)
+            ),
+            None,
+        )
         fields = [(field.name, field.type) for field in dataclasses.fields(record) if field.kw_only] if record else []
         record_form = f"{name}={getattr(record, '__name__', '')}({{}})"
         for member, member_kind in fields or [(name, kind)]:
@@ -132,9 +139,9 @@ def option_names_of(signature: inspect.Signature, annotations: Mapping[str, Any]
             form = record_form.format(argument) if fields else argument
             flags = [extra for extra in typing.get_args(kind)[1:] if isinstance(extra, str) and extra.startswith("--")]
             plain = flags[0].partition(" ")[0][2:] if flags else member.replace("_", "-")
-            named = [option for key, option in NAMES.items() if option and key.rpartition(".")[2] == member]
+            options = [option for key, option in NAMES.items() if option and key.rpartition(".")[2] == member]
             usual = [OptionName(plain), *([OptionName(plain[:-1])] if member in ("variants", "sources") else [])]
-            for option in (*named, *usual):
+            for option in (*options, *usual):
                 forms.setdefault((option.option, option.key), form)
     return forms
 

@@ -165,21 +165,21 @@ def odd_names(counts: Mapping[str, int]) -> dict[str, str]:
     first: dict[str, str] = {}
     for name in sorted(counts, key=lambda name: -counts[name]):
         first.setdefault(plain[name], name)
-    meant = dict(first)
+    likely_name = dict(first)
     for key, name in first.items() if len(counts) <= _MOST_COMPARED else ():
         # A name that is a few letters from another is another class where it is as frequent: mouse and house.
         others = [other for other, usual in first.items() if counts[usual] >= _RARE * max(counts[name], 1)]
-        meant[key] = next((first[near] for near in difflib.get_close_matches(key, others, 1, _ALIKE)), name)
-    found: dict[str, str] = {}
+        likely_name[key] = next((first[near] for near in difflib.get_close_matches(key, others, 1, _ALIKE)), name)
+    doubts: dict[str, str] = {}
     for name, number in counts.items():
-        likely = meant[plain[name]]
+        likely = likely_name[plain[name]]
         if not any(map(str.isalnum, name)):
-            found[name] = "no letter or digit"
+            doubts[name] = "no letter or digit"
         elif likely != name:
-            found[name] = f"like {cut(likely, _LONGEST_TEXT)!r} ({counts[likely]:,})"
+            doubts[name] = f"like {cut(likely, _LONGEST_TEXT)!r} ({counts[likely]:,})"
         elif number == 1:
-            found[name] = "one box"
-    return found
+            doubts[name] = "one box"
+    return doubts
 
 
 def odd_names_text(counts: Mapping[str, int]) -> str:

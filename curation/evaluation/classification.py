@@ -76,7 +76,7 @@ MEASURES = (
         "gamma",
         "confidence against unknown samples",
         "mean of gamma_plus and gamma_minus",
-        undefined="there are no unknown samples, or the scores are no probabilities",
+        undefined="there are no unknown samples, or the scores are not probabilities",
         ranked=True,
     ),
     _share(
@@ -107,13 +107,13 @@ MEASURES = (
         "gamma_plus",
         "confidence of known samples",
         "mean probability of the true class over known samples, also misclassified ones",
-        undefined="there are no known samples, or the scores are no probabilities",
+        undefined="there are no known samples, or the scores are not probabilities",
     ),
     _confidence(
         "gamma_minus",
         "confidence of unknown samples",
         "mean over the group of 1 - highest known probability + 1/K (without 1/K where there is a background class)",
-        undefined="there are no unknown samples, or the scores are no probabilities",
+        undefined="there are no unknown samples, or the scores are not probabilities",
     ),
     _share(
         "iosa",

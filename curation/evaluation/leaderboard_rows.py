@@ -183,7 +183,7 @@ def _plain(text: str) -> str:
 
 
 def _checked(fields: Any, where: str) -> Row:
-    """Return the row that a line of a file holds; a field that is not what it should be is a `LeaderboardError`."""
+    """Return the row of a line; a field with an invalid value is a `LeaderboardError`."""
     for text in _texts(fields):
         if len(text) > MAX_TEXT or not text.isprintable():
             raise LeaderboardError(

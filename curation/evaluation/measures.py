@@ -173,7 +173,7 @@ def definitions(measures: Iterable[Measure], **rules: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """One method on one part under one variant: its numbers, and what tells whether another one is comparable.
+    """Numbers of a method on a part under a variant, and the facts that decide whether other numbers are comparable.
 
     Attributes
     ----------
@@ -220,7 +220,7 @@ class Scored:
 
     @property
     def label(self) -> str:
-        """Return what tells this one apart in its result, ``t1/clean``."""
+        """Return the label that identifies this entry in its result, such as ``t1/clean``."""
         method = self.method if self.of_several else ""
         return "/".join(filter(None, (self.task, self.split, self.case, method, self.score, self.variant)))
 

@@ -168,7 +168,7 @@ class RecallPoints:
     rank : ndarray of int64, shape (p,)
         Position of the detection in the class's order, from 0.
     score, recall : ndarray of float64, shape (p,)
-    kept : ndarray of int64, shape (p,)
+    retained : ndarray of int64, shape (p,)
         True and false positives up to and with it: the code's denominator.
     kept_closed : ndarray of int64, shape (p,)
         The same without false positives on unknown objects: the closed-set denominator.
@@ -181,7 +181,7 @@ class RecallPoints:
     rank: Int64s
     score: Floats
     recall: Floats
-    kept: Int64s
+    retained: Int64s
     kept_closed: Int64s
     on_unknown: Int64s
     tp: int
@@ -222,7 +222,7 @@ def recall_points(
             rank=at,
             score=outcomes.scores[rows][at],
             recall=tp[at] / (n + added) if n else np.full(len(at), np.nan),
-            kept=np.cumsum(counted, dtype=np.int64)[at],
+            retained=np.cumsum(counted, dtype=np.int64)[at],
             kept_closed=np.cumsum(counted & (correct | ~hit), dtype=np.int64)[at],
             on_unknown=np.cumsum(hit, dtype=np.int64)[at],
             tp=int(tp[-1]),
@@ -240,7 +240,7 @@ def impact_at_recalls(by_class: dict[int, RecallPoints], classes: Sequence[str])
     Returns
     -------
     dict
-        Lists over ``recall`` (decimal texts): ``WI`` = sum of ``on_unknown`` / sum of ``kept`` over classes,
+        Lists over ``recall`` (decimal texts): ``WI`` = sum of ``on_unknown`` / sum of ``retained`` over classes,
         ``WI_closed_set_denominator`` (sum of ``kept_closed`` instead), None if a sum is 0; these three sums;
         ``classes``, ``classes_reaching``, and ``never_reached_by``: names of the others.
     """
@@ -249,7 +249,7 @@ def impact_at_recalls(by_class: dict[int, RecallPoints], classes: Sequence[str])
     recalls = np.array(HUNDREDTHS) / 100
     for number, points in by_class.items():
         at = points.nearest(recalls)
-        sums += np.stack([points.on_unknown[at], points.kept[at], points.kept_closed[at]])
+        sums += np.stack([points.on_unknown[at], points.retained[at], points.kept_closed[at]])
         for level, names in zip(HUNDREDTHS, never, strict=True):
             if not points.n_positive or 100 * points.tp < level * points.n_positive:
                 names.append(classes[number])
@@ -540,21 +540,21 @@ def _open_false_positives(points: OperatingPoints, wilderness: Detections, level
     return table[:, :, :-1].cumsum(axis=2)
 
 
-def readings(tp: Int64s, kept: Int64s, opened: Int64s) -> dict[str, Floats]:
+def readings(tp: Int64s, counted: Int64s, opened: Int64s) -> dict[str, Floats]:
     """Return the three averages over classes by level, shapes (L,).
 
     Parameters
     ----------
-    tp, kept : ndarray of int64, shape (C,)
+    tp, counted : ndarray of int64, shape (C,)
         True positives, and true and false positives, of each class that has a threshold.
     opened : ndarray of int64, shape (C, L)
         FP_o at each level.
     """
-    tp, kept = tp[:, None], kept[:, None]
-    closed_precision, open_precision = (tp / kept).mean(axis=0), (tp / (kept + opened)).mean(axis=0)
+    tp, counted = tp[:, None], counted[:, None]
+    closed_precision, open_precision = (tp / counted).mean(axis=0), (tp / (counted + opened)).mean(axis=0)
     return {
-        "macro": (opened / kept).mean(axis=0),
-        "pooled": opened.sum(axis=0) / kept.sum(),
+        "macro": (opened / counted).mean(axis=0),
+        "pooled": opened.sum(axis=0) / counted.sum(),
         "ratio_of_mean_precision": closed_precision / open_precision - 1,
     }
 

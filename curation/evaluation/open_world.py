@@ -222,21 +222,21 @@ class TaskScene:
     """
 
     truth: TaskTruth
-    given: Detections
+    all_detections: Detections
     rules: Rules
 
     @cached_property
     def detections(self) -> Detections:
         """The scored detections; a variant may set a minimum score for those of known classes."""
         if self.rules.known_score_min < 0:
-            return self.given
-        return self.given.take(
-            (self.given.label == self.truth.unknown) | (self.given.scores > self.rules.known_score_min)
+            return self.all_detections
+        return self.all_detections.take(
+            (self.all_detections.label == self.truth.unknown) | (self.given.scores > self.rules.known_score_min)
         )
 
     @cached_property
     def compared(self) -> tuple[GroundTruth, Detections]:
-        """Both with the boxes that are compared: as given, or as the official evaluator reads them.
+        """Truth and detections with the boxes that are compared: unchanged, or as the official evaluator reads them.
 
         That one reads tenths of a pixel: whole numbers here, so that IoU is exact. Ground truth:
         ``int(x + 1), int(y + 1), int(x + w + 1), int(y + h + 1)``, inclusive; as `int` truncates. Boxes that were such
@@ -279,7 +279,7 @@ class TaskScene:
     def single_outcomes(self) -> SingleOutcomes:
         """Return the outcome of each detection and object."""
         outcomes, objects = self.outcomes, self.truth.truth
-        return SingleOutcomes.of(
+        return SingleOutcomes.from_matches(
             objects,
             self.detections,
             self.rules,
@@ -556,7 +556,7 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         Parameters
         ----------
         truth : Path or Source, or mapping of str to such
-            COCO JSON, or a dataset root; of one task, or of all (default: the test source that the manifest remembers)
+            COCO JSON, or a dataset root, for one task or for all (default: the test source that the manifest remembers)
         detections : Path, or mapping of str to Path
             COCO results (a JSON list, or one record a line), a table (.csv), or a folder of label files of YOLO
             (data.yaml, labels/STEM.txt) or of VOC results (comp4_det_test_CLASS.txt); may be compressed by gzip
@@ -604,8 +604,8 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         tasks = _tasks(truth, task, opened, classes, opening)
         names = [entry.name for entry in tasks]
         hint = f"one plain --detections FILE goes with --task {(task or names)[0]}"
-        files: dict[str, Path] = by_name(detections, "--detections", "task", names, wanted=task, hint=hint)
-        truths: dict[str, Truth] = by_name(truth, "--truth", "task", names, wanted=list(files), shared=True)
+        files: dict[str, Path] = by_name(detections, "--detections", "task", names, requested=task, hint=hint)
+        truths: dict[str, Truth] = by_name(truth, "--truth", "task", names, requested=list(files), shared=True)
         inputs: dict[str, tuple[TaskTruth, ReadDetections]] = {}
         all_notes = list(notes)
         for chosen in steps([entry for entry in tasks if entry.name in files], "reading tasks"):

@@ -262,7 +262,9 @@ def auroc_of(data: ClassScores, group: str) -> dict[str, float | None]:
     other = data.group(group)
     readings = {"AUROC": data.known, "AUROC_rest_as_known": ~other}
     return {
-        name: auroc(RankedScores.of(data.highest[known], data.highest[other])) if known.any() and other.any() else None
+        name: auroc(RankedScores.from_scores(data.highest[known], data.highest[other]))
+        if known.any() and other.any()
+        else None
         for name, known in readings.items()
     }
 
@@ -392,7 +394,7 @@ def confidence(data: ClassScores, group: str) -> dict[str, Any]:
         "gamma_table2": None if plus is None or official is None else (plus + official) / 2,
     }
     if is_real:
-        result["reason"] = "the scores are no probabilities"
+        result["reason"] = "the scores are not probabilities"
     elif beyond is None or plus is None:
         result["reason"] = f"no {group} sample" if beyond is None else "no sample of a known class"
     return result

@@ -261,7 +261,7 @@ def _labels(records: Records, columns: RawColumns, truth: GroundTruth, accepted:
     if accepted.folded or (accepted.other_classes and truth.federated is not None and (label >= 0).any()):
         others: dict[str, int] = {}
         label[strange] = [
-            DISAGREEING - 1 - others.setdefault(records.named(row), len(others)) for row in strange.tolist()
+            DISAGREEING - 1 - others.setdefault(records.class_text(row), len(others)) for row in strange.tolist()
         ]
     _require_classes(
         records,
@@ -317,7 +317,7 @@ def _require_classes(
         message,
         where=columns.at(row),
         expected=expected,
-        found=f"{records.named(row)}{f' ({name})' if name else ''}; such detections: {int(refused.sum())}",
+        found=f"{records.class_text(row)}{f' ({name})' if name else ''}; such detections: {int(refused.sum())}",
         hint=advice,
     )
 
@@ -331,7 +331,7 @@ def _refuse_numbers(records: Records, columns: RawColumns, truth: GroundTruth) -
             "The detections number their classes, and the truth states no category ids",
             where=columns.at(row),
             expected="names of classes, " + _list(truth),
-            found=f"{records.named(row)}; such detections: {numbered.count(True)}",
+            found=f"{records.class_text(row)}; such detections: {numbered.count(True)}",
             hint="write names into the detections (category, labels), or the ids of the detector into the truth: "
             "category_id of each row, dataset.info['categories'] of FiftyOne, a COCO JSON file",
         )
@@ -384,17 +384,19 @@ def check_values(columns: RawColumns, policy: Policy, *, scoreless: bool = False
     return int(negative.sum())
 
 
-def stray_error(columns: RawColumns, found: Bools, image: str, truth: GroundTruth, hint: str = "") -> PredictionError:
+def stray_error(
+    columns: RawColumns, is_listed: Bools, image: str, truth: GroundTruth, hint: str = ""
+) -> PredictionError:
     """Return the error about the first detection on no image of the truth; `image` names its image.
 
     Its `hint` is made by `curation.extensions.diagnosis.diagnosis.stray_hint`.
     """
     return PredictionError(
         "A detection lies on an image that is not in the ground truth",
-        where=columns.at(int(np.argmin(found))),
+        where=columns.at(int(np.argmin(is_listed))),
         expected=f"one of its {truth.n_images} images",
-        found=f"{image}; {int((~found).sum())} such detections of {len(found)}",
-        hint=hint or (_LEAVE_OUT if 2 * int(found.sum()) >= len(found) else _OTHER_TRUTH),
+        found=f"{image}; {int((~is_listed).sum())} such detections of {len(is_listed)}",
+        hint=hint or (_LEAVE_OUT if 2 * int(is_listed.sum()) >= len(is_listed) else _OTHER_TRUTH),
     )
 
 

@@ -52,11 +52,10 @@ from curation.core.wording import examples
 from curation.evaluation.measures import Data as Data
 from curation.evaluation.measures import Measure, Number, ranked, values_of
 from curation.evaluation.measures import Scored as Scored
-from curation.evaluation.tables import ARROWS, in_unit, shown_unit, sign_of
+from curation.evaluation.tables import ARROWS, formatted, in_unit, shown_unit, sign_of
 from curation.evaluation.tables import Column as Column
 from curation.evaluation.tables import Table as Table
 from curation.evaluation.tables import Tidy as Tidy
-from curation.evaluation.tables import shown as shown
 from curation.version import __version__
 
 if TYPE_CHECKING:
@@ -135,7 +134,7 @@ class Report:
 
 
 class Result:
-    """What one evaluation found.
+    """Result of an evaluation: its numbers, tables, and facts about its inputs.
 
     Parameters
     ----------
@@ -382,10 +381,10 @@ class Result:
             "summary", (Column("scored", head=""), *columns), rows, title=self.report.protocol, printed=in_words
         )
 
-    def lines(self, width: int | None = None, *, whole: bool = True) -> list[str]:
-        """Return the tables for a terminal; unless `whole`, of a report without own tables the ranked measures."""
+    def lines(self, width: int | None = None, *, with_tables: bool = True) -> list[str]:
+        """Return the lines for a terminal: all tables, or only the ranked measures if `with_tables` is false."""
         chosen, is_wide = ranked(self.report.measures), _is_wide(self)
-        if whole or not chosen or self.report.tables is not None:
+        if with_tables or not chosen or self.report.tables is not None:
             every = (*self.tables, *_undefined_table(self, self.report.measures))
             return [
                 line for table in every if table.title
@@ -553,24 +552,26 @@ def stated_call(signature: inspect.Signature, arguments: Mapping[str, Any]) -> d
     """
     defaults = {name: parameter.default for name, parameter in signature.parameters.items()}
     return {
-        name: _stated(Path(value) if name == "manifest" and isinstance(value, str) and Path(value).exists() else value)
+        name: _recorded_argument(
+            Path(value) if name == "manifest" and isinstance(value, str) and Path(value).exists() else value
+        )
         for name, value in arguments.items()
         if value is not defaults[name] and value not in ((), {}) and value != defaults[name]
     }
 
 
-def _stated(value: Any) -> Any:
-    """Return an argument as JSON states it; of an object in memory its class."""
+def _recorded_argument(value: Any) -> Any:
+    """Return an argument as recorded in JSON; an object in memory is recorded by its class."""
     if isinstance(value, Path):
         return {"file": value.name}
     if isinstance(value, Mapping):
-        return {str(key): _stated(each) for key, each in value.items()}
+        return {str(key): _recorded_argument(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_stated(each) for each in value]
+        return [_recorded_argument(each) for each in value]
     if is_options(type(value)):
         usual = {each.name: each.default for each in fields(value)}
-        stated = {name: getattr(value, name) for name in usual if getattr(value, name) != usual[name]}
-        return {name: _stated(each) for name, each in stated.items()}
+        options = {name: getattr(value, name) for name in usual if getattr(value, name) != usual[name]}
+        return {name: _recorded_argument(each) for name, each in options.items()}
     if isinstance(value, bool | int | float | str | None):
         return value
     header = getattr(value, "header", None)
@@ -615,7 +616,7 @@ def _measures_table(result: Result, measures: Sequence[Measure]) -> Table:
         for measure, row in values_of(scored, measures):
             meaning = f"{measure.name} {ARROWS[measure.better]}" if measure.better else measure.name
             line = measure.key_of(row.parameters), _SIGNS.get(measure.unit, measure.unit), meaning
-            numbers.setdefault(line, {})[scored.label] = shown(row.value, measure.unit)
+            numbers.setdefault(line, {})[scored.label] = formatted(row.value, measure.unit)
     rows = [
         (key, unit, *(row.get(label, "") for label in labels), meaning) for (key, unit, meaning), row in numbers.items()
     ]
@@ -630,24 +631,26 @@ def _is_wide(result: Result) -> bool:
 
 
 def _has_several_methods(result: Result) -> bool:
-    return any(len({_method(scored) for scored in entries}) > 1 for entries in grouped(result.scored, _place).values())
+    return any(
+        len({_method(scored) for scored in entries}) > 1 for entries in grouped(result.scored, _row_title).values()
+    )
 
 
 def _method(scored: Scored) -> tuple[str, str]:
     return scored.method if scored.of_several else "", scored.score
 
 
-def _place(scored: Scored) -> str:
+def _row_title(scored: Scored) -> str:
     return " · ".join(filter(None, (scored.task, scored.split, scored.case, scored.variant)))
 
 
 def _method_lines(result: Result, measures: Sequence[Measure], width: int | None) -> list[str]:
-    """Return a table a part and variant for a terminal: methods are its rows and measures its columns.
+    """Return a table for each part and variant, for a terminal: methods are its rows and measures its columns.
 
-    Where one method was scored, its parts and variants are the rows of one table.
+    If only one method was scored, its parts and variants are the rows of a single table.
     """
     several, lines = _has_several_methods(result), list[str]()
-    for title, entries in grouped(result.scored, _place if several else lambda _: "").items():
+    for title, entries in grouped(result.scored, _row_title if several else lambda _: "").items():
         keys: dict[str, Measure] = {}
         numbers: dict[str, dict[str, Number | None]] = {}
         for scored in entries:
@@ -662,7 +665,7 @@ def _method_lines(result: Result, measures: Sequence[Measure], width: int | None
             (
                 name,
                 *(
-                    shown(in_unit(values[key], measure.unit, units[key]), units[key]) if key in values else ""
+                    formatted(in_unit(values[key], measure.unit, units[key]), units[key]) if key in values else ""
                     for key, measure in keys.items()
                 ),
             )

@@ -436,10 +436,10 @@ def _score_columns(
         return (array,), array
     if requested is None and classes and set(classes) <= set(names):
         return tuple(classes), ""
-    if requested is None and classes and (named := [name for name in classes if name in names]):
+    if requested is None and classes and (class_columns := [name for name in classes if name in names]):
         lacking = [name for name in classes if name not in names]
         raise _no_column(
-            f"The file has columns of {len(named)} of {len(classes)} known classes", columns, path, lacking
+            f"The file has columns of {len(class_columns)} of {len(classes)} known classes", columns, path, lacking
         )
     for prefix in (requested,) if requested is not None else PREFIXES:
         pattern = re.compile(re.escape(prefix) + r"(0|[1-9][0-9]{0,5})", re.ASCII)
@@ -576,7 +576,7 @@ def _labels(
             expected="a column or array of labels, or a part of a manifest with known classes",
             hint="--labels FILE.npy; or "
             + ("--manifest MANIFEST " if classes is None else "")
-            + "--part PART, with --truth PATH where the sources are no longer where the manifest was built",
+            + "--part PART, with --truth PATH if the sources were moved since the manifest was built",
         )
     return numbers, "file"
 

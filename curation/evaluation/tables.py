@@ -83,7 +83,7 @@ class Table:
         """Return the rows for the eye, as texts."""
         columns = [(number, column) for number, column in enumerate(self.columns) if column.text]
         rows = self.all_rows() if self.printed is None else self.printed
-        return [tuple(shown(row[number], column.unit, column.show) for number, column in columns) for row in rows]
+        return [tuple(formatted(row[number], column.unit, column.show) for number, column in columns) for row in rows]
 
     @property
     def heads(self) -> tuple[str, ...]:
@@ -160,7 +160,7 @@ class Tidy:
         return Table(self.name, columns, rows, title, printed=shown_rows, file=there)
 
 
-def shown(value: Any, unit: str = "", show: str = "") -> str:
+def formatted(value: Any, unit: str = "", show: str = "") -> str:
     """Return a value for the eye: ``-`` for None, a number with the decimals of its unit."""
     if value is None:
         return "-"

@@ -315,7 +315,7 @@ def _positions_of(source: Source, ids: Sequence[str]) -> list[int | None]:
             "File names and image ids of the truth both fit the manifest's list, and mean other images",
             where=files_of(source),
             expected="a truth that states the manifest's ids, as an export does",
-            found=f"{first}, the id of one image and the file name of another"[:200],
+            found=f"{first}, an image's id and another image's file name"[:200],
             hint="curation export MANIFEST --part PART --format coco --out TRUTH.json",
         )
     return min(by_name, by_number, key=lambda positions: positions.count(None))

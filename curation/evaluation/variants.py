@@ -117,15 +117,15 @@ class Rules:
         return iou > IOU if self.strict else iou >= IOU
 
 
-def select(variants: Mapping[str, Chosen], asked: str | Iterable[str]) -> tuple[Chosen, ...]:
-    """Return the variants asked for, in that order: one or several by name, or every one for ``all``.
+def select(variants: Mapping[str, Chosen], requested: str | Iterable[str]) -> tuple[Chosen, ...]:
+    """Return the requested variants in that order: one or several by name, or every variant for ``all``.
 
     Raises
     ------
     UsageError
-        Nothing is asked for, or a variant that there is not.
+        No variant is requested, or an unknown one.
     """
-    names = [asked] if isinstance(asked, str) else list(asked)
+    names = [requested] if isinstance(requested, str) else list(requested)
     names = list(variants) if names == ["all"] else list(dict.fromkeys(names))
     unknown = [name for name in names if name not in variants]
     if unknown or not names:

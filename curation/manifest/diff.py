@@ -36,12 +36,12 @@ _STEPS: tuple[Verdict, ...] = ("none", "patch", "minor", "major")
 
 @dataclass(frozen=True, slots=True)
 class ManifestChange:
-    """One difference: what it is, and the version step it deserves.
+    """A difference between two manifests, and the version step it requires.
 
     Attributes
     ----------
     ids : PartChange or None
-        Where the ids of a part differ, how.
+        How the ids of a part differ, if they do.
     """
 
     __repr__ = short_repr

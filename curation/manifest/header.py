@@ -96,7 +96,7 @@ class ClassEntry(_Record, frozen=True):
     Attributes
     ----------
     index : int
-        Category id in exports and predictions; -1 where the class has none of its own (it becomes ``unknown``).
+        Category id in exports and predictions; -1 for a class that becomes ``unknown``.
     aliases : tuple of str
         Names of the same class in the sources (``airplane`` for ``aeroplane``).
     """
@@ -187,7 +187,7 @@ class Figure(_Record, frozen=True):
     name : str
         ``wilderness.images``, ``wr1.non_crowd_boxes``, …
     paper, obtained : int or None
-        None where the paper states none, or where it is not computed yet.
+        None if the paper states no number, or if it is not computed yet.
     place : str
         Where the paper or its code states it.
     explanation : str
@@ -229,7 +229,7 @@ class Header(_Record, frozen=True):
     version : str
         Semantic version ``MAJOR.MINOR.PATCH``.
     paper : Paper or None
-        The publication whose benchmark this is; None for a benchmark of the user's own, whose `notes` name the rule.
+        The publication whose benchmark this is; None for a user's benchmark, whose `notes` name the rule.
     taxonomy : str
         ``closed-set``, ``OSOD-I``, ``OSOD-II``, ``OSOD-III``, ``OWOD``, ``OVD`` or ``OSC``.
     origin : str

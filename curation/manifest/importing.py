@@ -109,8 +109,8 @@ def complete_lists(header: Header, folder: Path) -> Manifest:
     """Return the manifest of a header with its lists, read from the authors' files below a folder.
 
     The digest is that of the header alone: nothing in it changes. File order and repeats are kept. A list is known by
-    its digest: of several files with one name, as in a repository that holds two benchmarks, the one with the stated
-    digest is read, and where none has it, a file of another name that does.
+    its digest: of several files with the same name, as in a repository that holds two benchmarks, the one with the
+    stated digest is read; if no file of that name has it, a file of another name with this digest is.
 
     Parameters
     ----------
@@ -130,9 +130,9 @@ def complete_lists(header: Header, folder: Path) -> Manifest:
     ManifestError
         The header does not say which file a part is, or a file is not a list of ids.
     """
-    slices, stated = list_slices(header), [file.name for file in _lists_source(header).files]
-    if unpinned := sorted({piece.file for piece in slices.values()} - {*stated}):
-        where, names = f"{_title(header)}: sources[{LISTS}].files", ", ".join(stated) or "none"
+    slices, pinned_names = list_slices(header), [file.name for file in _lists_source(header).files]
+    if unpinned := sorted({piece.file for piece in slices.values()} - {*pinned_names}):
+        where, names = f"{_title(header)}: sources[{LISTS}].files", ", ".join(pinned_names) or "none"
         message = "The header states no digest of a published list"
         raise ManifestError(message, where=where, expected=", ".join(unpinned), found=names)
     files = _read_files(header, slices, folder)
@@ -240,7 +240,7 @@ def _read_files(header: Header, slices: Mapping[str, ListSlice], folder: Path) -
         if entry is not None and all(file.sha256 != entry.sha256 for file in files_of[name]):
             same_size = (AuthorsList.read(path) for path in others if path.stat().st_size == entry.size)
             files_of[name] += [file for file in same_size if file.sha256 == entry.sha256][:1]
-    if missing := [name for name, found in files_of.items() if not found]:
+    if missing := [name for name, candidates in files_of.items() if not candidates]:
         raise MissingFileError(
             f"{len(missing)} of the {len(files_of)} published lists are missing",
             where=str(folder),
@@ -251,7 +251,7 @@ def _read_files(header: Header, slices: Mapping[str, ListSlice], folder: Path) -
             if (note := _lists_source(header).note)
             else f"--source {LISTS}=FOLDER names the folder of the lists",
         )
-    return {name: _chosen(header, pinned[name], found, folder) for name, found in files_of.items()}
+    return {name: _chosen(header, pinned[name], candidates, folder) for name, candidates in files_of.items()}
 
 
 def _chosen(header: Header, entry: FileEntry | None, files: Sequence[AuthorsList], folder: Path) -> AuthorsList:

@@ -129,7 +129,7 @@ class Manifest:
         slots: Sequence[SourceSlot] | None = None,
         allow_changed: bool = False,
     ) -> dict[str, Source]:
-        """Return the sources that are given, and of the others those that the build remembered.
+        """Return the given sources, and for all others those that the build remembered.
 
         Parameters
         ----------
@@ -149,8 +149,8 @@ class Manifest:
         """
         needed, how = self.slots if slots is None else slots, reading or Reading()
         idle, used = ({name for slot in some for name in (slot.name, slot.dataset)} for some in (self.slots, needed))
-        given = {key: value for key, value in given.items() if key.partition("@")[0] not in idle - used}
-        return open_remembered(self.built_from, self.header, needed, given, how, allow_changed=allow_changed)
+        values = {key: value for key, value in given.items() if key.partition("@")[0] not in idle - used}
+        return open_remembered(self.built_from, self.header, needed, values, how, allow_changed=allow_changed)
 
     @checked
     def part(self, name: str) -> PartEntry:
@@ -516,11 +516,11 @@ def _read_header(path: Path) -> Header:
     return header
 
 
-def _require_bytes(data: bytes, digest: str | None, where: str, what: str) -> None:
-    if (found := sha256_of_bytes(data)) != digest:
+def _require_bytes(data: bytes, digest: str | None, where: str, message: str) -> None:
+    if (computed := sha256_of_bytes(data)) != digest:
         ends = " (it has CRLF line ends)" if b"\r\n" in data else ""
         hint = "fetch the file again; a changed one needs a new version"
-        raise DigestMismatchError(what, where=where, expected=digest, found=found + ends, hint=hint)
+        raise DigestMismatchError(message, where=where, expected=digest, found=computed + ends, hint=hint)
 
 
 def _lists_at_hand(header: Header, folder: Path) -> set[str]:

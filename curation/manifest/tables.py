@@ -144,7 +144,7 @@ def _rule(header: Header) -> Table:
 
 @dataclass(frozen=True, slots=True)
 class PartComposition:
-    """The images and objects of one part, as its label view leaves them.
+    """Images and objects of a part after its label view is applied.
 
     Attributes
     ----------
@@ -254,8 +254,8 @@ def _class_rows(classes: Sequence[ClassEntry], objects: pd.DataFrame, *, boxed: 
     )
     rows = counts.reindex(range(len(classes)), fill_value=0).astype(int).to_dict("records")
     for entry, row in zip(classes, rows, strict=True):
-        shown = {str(name): number if boxed or name == "images" else None for name, number in row.items()}
-        yield {"name": entry.name, "index": entry.index, "role": entry.role, **shown}
+        numbers = {str(name): number if boxed or name == "images" else None for name, number in row.items()}
+        yield {"name": entry.name, "index": entry.index, "role": entry.role, **numbers}
 
 
 def composition_data(manifest: Manifest, parts: Sequence[PartComposition]) -> dict[str, Any]:

@@ -50,7 +50,7 @@ _LONGEST_BIBTEX = 20_000
 _LONGEST_VALUE = 160
 _ROLES = ("known", "previous", "negative", "unknown", "ignored")
 _NOT_FOR = (
-    "Not for training or tuning on the parts for testing, for telling who or where somebody is, or for a claim on "
+    "Not for training or tuning on the parts for testing, for identifying or locating people, or for a claim on "
     "classes and images other than these. A score belongs to the manifest's digest, and to no other list of its name."
 )
 

@@ -92,8 +92,8 @@ def terms_of(entry: SourceEntry, licences: Mapping[str, str] | None = None) -> T
     proved = next((dataset for file in entry.files if (dataset := packaged_files().get(file.sha256))), "")
     by_name = [TERMS[family(name)] for name in (entry.dataset, entry.namespace) if family(name) in TERMS]
     # A build states no licence of data that it does not recognise; what may not be passed on stays so by name.
-    stated = (terms for terms in by_name if entry.licence != NOT_STATED or terms.labels == "no")
-    known = TERMS.get(family(proved)) or next(stated, None)
+    terms_by_name = (terms for terms in by_name if entry.licence != NOT_STATED or terms.labels == "no")
+    known = TERMS.get(family(proved)) or next(terms_by_name, None)
     # A benchmark file may state the licence too.
     licence = (licences or {}).get(entry.name) or (entry.licence if entry.licence in STATED else None)
     if licence is None or (known is not None and licence == known.annotations):
@@ -105,7 +105,7 @@ def terms_of(entry: SourceEntry, licences: Mapping[str, str] | None = None) -> T
             where=f"--licence {entry.name}={licence[:60]}",
             expected=f"annotations {known.annotations}, photos {known.media} ({known.url})",
             hint=f"drop --licence {entry.name}={licence[:60]}"
-            + ("" if proved else "; data of your own need a name of their own"),
+            + ("" if proved else "; your own data need another name"),
         )
     if licence not in STATED:
         raise PublishError(
@@ -197,7 +197,7 @@ def decisions_behind(manifest: Manifest, decisions: Iterable[Decision]) -> tuple
     header = manifest.header
     where = f"{header.name} {header.version}"
     if header.decisions is None:
-        raise PublishError("The manifest was not reviewed, so there is no evidence to publish", where=where)
+        raise PublishError("The manifest was not reviewed, so it has no evidence to publish", where=where)
     rows = tuple(decisions)
     digest, candidates = decisions_digest(rows), [rows]
     # Where the rule needs what is not known here (who is senior), the decisions have to be resolved ones.
@@ -256,7 +256,7 @@ class Member:
         return tuple(part.name for part in parts if set(part.sources) <= set(self.sources))
 
     def sources_of(self, part: str) -> Mapping[str, Source] | None:
-        """Return the sources of a part, None where one is missing."""
+        """Return the sources of a part, or None if a source is missing."""
         return self.sources if part in self.labelled else None
 
     def terms(self) -> dict[str, Terms]:

@@ -123,7 +123,7 @@ def _configs(tables: Sequence[PlannedTable]) -> dict[str, dict[str, str]]:
             raise PublishError(
                 "Two tables would share a config and split",
                 where=f"{table.config}/{table.split}",
-                hint="publish these manifests in repositories of their own",
+                hint="publish these manifests in separate repositories",
             )
         splits[table.split] = table.path
     return configs

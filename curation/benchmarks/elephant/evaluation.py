@@ -170,7 +170,7 @@ def evaluate(
     loaded = load_manifest(manifest) if isinstance(manifest, str) else manifest
     part_of = _parts_by_name(loaded, wilderness_part)
     names = tuple(part_of)
-    files: dict[str, Path] = inputs.by_name(detections, "--detections", "part", names, wanted=names)
+    files: dict[str, Path] = inputs.by_name(detections, "--detections", "part", names, requested=names)
     sources = _sources(truth, loaded, part_of, reading)
     known = inputs.known_classes(sources["closed"], classes=classes, manifest=loaded, category_ids=category_ids)
     lists = _lists(loaded, part_of, sources)
@@ -251,7 +251,7 @@ def _sources(
 ) -> dict[str, Source]:
     """Return the truth: the files that are given, else the sources that the manifest remembers."""
     needed = PARTS if manifest is None else ()
-    files: dict[str, Any] = inputs.by_name(truth, "--truth", "part", tuple(part_of), wanted=needed)
+    files: dict[str, Any] = inputs.by_name(truth, "--truth", "part", tuple(part_of), requested=needed)
     sources = {}
     if manifest is not None and len(part_of) > len(PARTS):
         # Ids are those of the manifest's own datasets.

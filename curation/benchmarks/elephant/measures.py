@@ -265,7 +265,7 @@ def official(
     first_level = np.where(wild, levels.first_level(np.cumsum(wild) - 1), 0)
     entered = np.append(first_level[inside.image], levels.first_level(outside.image + n_wild))
     matches = assign(closed, inside, OFFICIAL)
-    pool = Pool.of(inside, matches, outside)
+    pool = Pool.from_parts(inside, matches, outside)
     recalls = matching.tenth_names(recalls_tenths)
     # By level; of all images; and of the closed ones with those of each list.
     groups = [(entered, len(levels)), (np.zeros_like(entered), 1)]
@@ -520,7 +520,7 @@ def fbeta_operating_points(
             )
     levels = sorted({*sizes.values()})
     enters = np.append(np.zeros(len(inside), np.int64), np.searchsorted(levels, outside.image, side="right"))
-    rankings = Pool.of(inside, matches, outside).rankings(enters, len(levels), empty=True)
+    rankings = Pool.from_parts(inside, matches, outside).rankings(enters, len(levels), empty=True)
     return [
         {"class": closed.classes[number], "ratio": ratio, **point}
         for number, ranking in rankings
@@ -540,15 +540,17 @@ def _best_points(
         nothing = dict.fromkeys(("F", "precision", "recall", "threshold"))
         yield from ({"beta": beta, **nothing, "TP": 0, "FP": 0, "n": n, "undefined": reason} for beta in betas)
         return
-    tps, kept, scores = curve.tp[level], curve.kept[level], ranking.scores[ranking.correct]
+    tps, retained, scores = curve.tp[level], curve.retained[level], ranking.scores[ranking.correct]
     scores = scores[np.diff(scores, prepend=np.inf) != 0]
     if not len(scores):
-        scores, tps, kept = (array[:1] for array in distinct_points(ranking.scores[entered], ranking.correct[entered]))
+        scores, tps, retained = (
+            array[:1] for array in distinct_points(ranking.scores[entered], ranking.correct[entered])
+        )
     for beta in betas:
         p, q = (Fraction(beta) ** 2).as_integer_ratio()
         # Integers below 2^53 make numerator and denominator exact, so equal F are equal floats.
-        best = int(np.argmax(((p + q) * tps) / (q * kept + p * n)))
-        tp, tp_fp = int(tps[best]), int(kept[best])
+        best = int(np.argmax(((p + q) * tps) / (q * retained + p * n)))
+        tp, tp_fp = int(tps[best]), int(retained[best])
         yield {
             "beta": beta,
             "F": f_beta(tp, tp_fp, n, beta, formula=formula),
@@ -589,9 +591,9 @@ def error_kinds(
         these images), each class and `ALL_CLASSES`: counts by the keys of `KINDS`, None for a class without threshold,
         which ``left_out`` says.
     """
-    scene, kept = _kept_at_any(scene, points, added)
+    scene, is_kept = _kept_at_any(scene, points, added)
     kinds = (
-        _closed_kinds(scene.closed, scene.inside, matches.outcome[kept], similar),
+        _closed_kinds(scene.closed, scene.inside, matches.outcome[is_kept], similar),
         np.where(_objects_under(scene.wilderness, scene.outside) >= 0, UNKNOWN_UNKNOWN, MIXED_UNKNOWN),
     )
     rows = []

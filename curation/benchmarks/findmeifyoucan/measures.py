@@ -53,7 +53,7 @@ def separability(id_scores: Floats, ood_scores: Floats) -> dict[str, float | Non
     """
     if not len(id_scores) or not len(ood_scores):
         return dict.fromkeys(SEPARABILITY)
-    ranked = RankedScores.of(id_scores, ood_scores)
+    ranked = RankedScores.from_scores(id_scores, ood_scores)
     return {name: function(ranked) for name, function in SEPARABILITY.items()}
 
 
@@ -147,13 +147,13 @@ class OpenSetOutcomes:
     confidence: Floats
     n_objects: int
 
-    def found(self) -> Bools:
-        """Return which objects an unknown detection found, shape (N_U,)."""
+    def found_objects(self) -> Bools:
+        """Return which objects an unknown detection matches, shape (N_U,)."""
         return _marked(self.target[self.correct], self.n_objects)
 
     def misclassified(self) -> Bools:
         """Return which objects no unknown detection found and a known one lies on, shape (N_U,)."""
-        return _marked(self.target[self.on_object], self.n_objects) & ~self.found()
+        return _marked(self.target[self.on_object], self.n_objects) & ~self.found_objects()
 
 
 def unknown_detections(detections: OodDetections, method: str, threshold: float) -> Bools:
@@ -276,7 +276,7 @@ class ImageSample:
     counts: dict[str, dict[str, Int64s]]
 
     @classmethod
-    def of(
+    def from_matches(
         cls,
         truth: GroundTruth,
         detections: OodDetections,
@@ -315,7 +315,7 @@ class ImageSample:
         ids, oods = np.repeat(self.id_scores, id_weights[self.id_image]), np.repeat(self.scores, weights[self.image])
         values = dict.fromkeys(("AUROC", "FPR95_first"), np.nan)
         if len(ids) and len(oods):
-            ranked = RankedScores.of(ids, oods)
+            ranked = RankedScores.from_scores(ids, oods)
             values = {"AUROC": auroc(ranked), "FPR95_first": fpr95_first(ranked)}
         for variant, by_image in self.counts.items():
             total = {name: int(counts @ weights) for name, counts in by_image.items()}

@@ -210,7 +210,7 @@ def _figures(
         catalog = show_classes(sources[split.test], split.classes)
         added = [
             len(sources[split.first_test].images),
-            *(len(catalog.of(split.labels(task))) for task in split.tasks[1:]),
+            *(len(catalog.showing(split.labels(task))) for task in split.tasks[1:]),
         ]
         obtained |= {f"{task.name}-test-selection": size for task, size in zip(split.tasks, added, strict=True)}
     obtained |= {f"{task}-selection": size for task, size in (selected or {}).items()}

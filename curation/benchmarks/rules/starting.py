@@ -115,7 +115,7 @@ def source_tables(
     name: str,
     roles: Mapping[str, str] = {},
     *,
-    beside: Sequence[str] = (),
+    later_sources: Sequence[str] = (),
     exhaustive: bool | None = None,
 ) -> list[str]:
     """Return the lines of ``[sources]``; sources that number their images alike get a namespace each.
@@ -124,17 +124,17 @@ def source_tables(
     ----------
     sources : mapping of str to Source
     name : str
-        Of the benchmark: its last word is the namespace of the image ids.
+        Name of the benchmark; its last word is the namespace of the image ids.
     roles : mapping of str to str
         Key ``as`` of the sources whose name is not their role.
-    beside : sequence of str
-        Names of sources that the file needs, given or not.
+    later_sources : sequence of str
+        Names of sources that the file needs even if they are not in `sources`.
     exhaustive : bool, optional
         Whether every object of every class is annotated; None where the rule does not ask.
     """
     word = namespace_word(name)
     seen: set[Any] = set()
-    later = [key for key in beside if key not in sources]
+    later = [key for key in later_sources if key not in sources]
     is_shared = bool(later)
     for source in sources.values():
         natives = set(source.images.native.tolist())
@@ -142,9 +142,9 @@ def source_tables(
         seen |= natives
     lines = ["# The sources of `--source NAME=PATH`; dataset is the first word of their image ids."]
     if later:
-        lines.append("# Each has a name of its own, since images of the one may be numbered as those of the other.")
+        lines.append("# Their names differ, because their images may have the same numbers.")
     elif is_shared:
-        lines.append("# They number their images alike: each has a name of its own, which keeps the images apart.")
+        lines.append("# Their images have the same numbers: different names keep the images apart.")
     if exhaustive is not None:
         lines.append("# exhaustive: whether every object of every class is annotated: the audit cannot know.")
     lines.append("[sources]")
@@ -277,13 +277,13 @@ def is_usable(name: str) -> bool:
 
 
 def require_usable(labels: Iterable[str], files: str) -> None:
-    """Raise `ProtocolError` for a class whose name cannot stand in a file, and for two that differ in case alone."""
+    """Raise `ProtocolError` for a class whose name a file cannot hold, and for two that differ only in case."""
     first: dict[str, str] = {}
     for label in labels:
         other = "" if (earlier := first.setdefault(label.casefold(), label)) == label else earlier
         if other or not is_usable(label):
             raise ProtocolError(
-                "A class of the annotation file cannot stand in a benchmark file under its name",
+                "A benchmark file cannot hold the name of a class of the annotation file",
                 where=files,
                 expected=f"{NAMES_ARE}, each once, whatever its case",
                 found=repr(label[:80]) + (f" beside {other[:80]!r}" if other else ""),

@@ -247,13 +247,13 @@ def _training(split: TaskSplit) -> tuple[dict[str, list[Part]], dict[str, int]]:
     catalogs = [*map(split.show, split.first_train), catalog]
     ranks = hash_ranks(catalogs, split.salt("finetune"))
     later_tasks = split.tasks[1:] if split.first_train else split.tasks
-    selections = [catalog.of(split.labels(task)) for task in later_tasks]
+    selections = [catalog.showing(split.labels(task)) for task in later_tasks]
     for task, selection in zip(later_tasks, selections, strict=True):
         if not len(selection):
             raise ProtocolError(
                 "A task selects no training image",
                 where=f"source {split.train}: task {task.name}",
-                expected=f"an annotation of one of {', '.join(task.introduced)[:200]}",
+                expected=f"an annotation of {' or '.join(task.introduced)[:200]}",
                 found="none",
             )
     validation = _validation(split, catalog, selections, later_tasks)
@@ -352,7 +352,7 @@ def tested_parts(split: TaskSplit) -> list[Part]:
         return []
     catalog = split.show(split.test)
     keep = split.settings.repeats == "keep"
-    later = np.concatenate([catalog.of(split.labels(task)) for task in split.tasks[1:]])
+    later = np.concatenate([catalog.showing(split.labels(task)) for task in split.tasks[1:]])
     if not keep:
         later = later[np.sort(np.unique(later, return_index=True)[1])]
     mixed = [split.all_of(split.first_test), Selection(split.test, source, later)]

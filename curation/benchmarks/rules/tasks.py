@@ -195,7 +195,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     groups: list[list[str]] = [group.tolist() for group in np.array_split(np.array(names, object), n_tasks)]
     lines = [
         *beginning("tasks", options.name),
-        *source_tables(sources, options.name, beside=USUAL_SOURCES, exhaustive=options.exhaustive),
+        *source_tables(sources, options.name, later_sources=USUAL_SOURCES, exhaustive=options.exhaustive),
         "",
         "[parameters]",
         *_sizes(groups, train, trained),
@@ -210,7 +210,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         *(["# Other names of a class in the sources.", "[classes.aliases]"] if aliases else []),
         *(f"{quoted_key(name)} = [{', '.join(map(quoted, others))}]" for name, others in aliases.items()),
         "",
-        "# Tasks in their order, each with the classes that become known in it. Here the classes stand in the order",
+        "# Tasks in their order, each with the classes that become known in it. Here the classes are in the order",
         f"# of the files, cut into {n_tasks} groups: move them to where you want them.",
     ]
     for number, group in enumerate(groups, start=1):

@@ -121,7 +121,7 @@ def command_of(protocol: str) -> Callable[..., Answer]:
             with stage("writing"):
                 written = result.save(report.out, figures=report.figures)
         lines = [
-            *result.lines(whole=report.all or has_tables),
+            *result.lines(with_tables=report.all or has_tables),
             *(f"wrote {path}" for path in written),
             *rows.add(result),
         ]

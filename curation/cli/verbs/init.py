@@ -48,12 +48,14 @@ def run(
     usual = rule_module(rule).USUAL_SOURCES[0]
     data = source or folder
     paths = {usual: data} if isinstance(data, Path) else {use or usual: path for use, path in (data or {}).items()}
-    given = {use.partition("@")[0]: f"{use}={path}" for use, path in paths.items()}
-    # The lists of the rule lists are no source of images: their file does not name them.
-    given = {name: text for name, text in given.items() if name in written["sources"] or folder}
-    words = [word for text in given.values() for word in ("--source", text)]
+    source_words_of = {use.partition("@")[0]: f"{use}={path}" for use, path in paths.items()}
+    # The lists of the rule `lists` are not a source of images: their file does not name them.
+    source_words_of = {name: text for name, text in source_words_of.items() if name in written["sources"] or folder}
+    words = [word for text in source_words_of.values() for word in ("--source", text)]
     words += source_words(
-        name for name, table in written["sources"].items() if name not in given and table.get("required", True)
+        name
+        for name, table in written["sources"].items()
+        if name not in source_words_of and table.get("required", True)
     )
     words += ["--on-error", "boxes=drop"] if bad_boxes == "drop" else []
     made = written["name"].rpartition("/")[2]

@@ -76,9 +76,9 @@ def run_step(
         A new folder, or that of an earlier call; on a cluster, one that every machine sees.
     engine : {"local", "ray"}
         ``local``: processes of this machine; one block, or one worker, in this process. ``ray``: tasks of Ray, on the
-        cluster that ``RAY_ADDRESS`` names, or that is connected already, else on this machine until the work ends.
+        cluster of ``RAY_ADDRESS`` or the connected one, else on this machine until the work ends.
     workers : int, optional
-        Blocks run at a time; by default one a core, on a cluster as many as it has room for.
+        Number of blocks that run at a time; by default one a core, on a cluster its capacity.
     shard : str, optional
         ``I/N``: run every N-th block from the I-th on, for one task of an array of N; the result holds these blocks
         alone and the folder is not finished. After all tasks, a call without `shard` finishes the folder.

@@ -142,7 +142,7 @@ def _of_group(truth: GroundTruth, detections: Detections, group: Int64s) -> tupl
         group,
     )
     images = distinct(np.concatenate([truth.image, detections.image]))
-    image, detected = (np.searchsorted(images, one.image).astype(np.int32) for one in (truth, detections))
+    image, detected = (np.searchsorted(images, side.image).astype(np.int32) for side in (truth, detections))
     truth = replace(truth, image_numbers=truth.image_numbers[images], image=image)
     return truth, replace(detections, image=detected)
 

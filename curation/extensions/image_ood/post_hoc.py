@@ -565,7 +565,7 @@ class ScoredImages:
 
     Attributes
     ----------
-    asked : tuple of str
+    requested : tuple of str
         Methods that were requested by name.
     scores : mapping of str to list of float
         By method; one score a row.
@@ -573,7 +573,7 @@ class ScoredImages:
         Version, settings, methods, those that were impossible and why, doubts, and digests of the inputs.
     """
 
-    asked: tuple[str, ...]
+    requested: tuple[str, ...]
     scores: Mapping[str, list[float]]
     about: Mapping[str, Any]
 
@@ -586,7 +586,7 @@ class ScoredImages:
     @property
     def complete(self) -> bool:
         """Whether all requested methods were possible."""
-        return not any(name in self.asked for name in self.about["impossible"])
+        return not any(name in self.requested for name in self.about["impossible"])
 
 
 @checked

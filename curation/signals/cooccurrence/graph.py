@@ -69,7 +69,7 @@ def count_cooccurrence(
     Raises
     ------
     CutError
-        A class is named twice or unknown to the source, or the source has two categories of one name.
+        A class is named twice or unknown to the source, or two categories of the source have the same name.
     """
     spelled = [aliases.get(name, name) for name in source.categories.names]
     names = _counted_names(source, spelled, classes)
@@ -432,7 +432,7 @@ class _State:
     sizes: Int64s
 
     @classmethod
-    def of(cls, weights: Int64s, labels: Int64s, k: int) -> _State:
+    def from_labels(cls, weights: Int64s, labels: Int64s, k: int) -> _State:
         links = np.stack([weights[labels == c].sum(axis=0) for c in range(k)])
         degrees = weights.sum(axis=1)
         inner = links[labels, np.arange(len(labels))]
@@ -489,7 +489,7 @@ def refine(weights: Int64s, labels: Int64s, k: int) -> Int64s:
     labels : ndarray of int64, shape (n,)
         0..k-1; every cluster has a positive volume.
     """
-    state = _State.of(weights, labels, k)
+    state = _State.from_labels(weights, labels, k)
     if (state.volumes <= 0).any():
         return labels
     for _ in range(_MOST_PASSES):

@@ -186,9 +186,9 @@ def wordnet_groups(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     >>> wordnet_groups(["dog", "cat", "horse", "zebra", "bird", "truck", "bolt"])
     {'vertebrate': ('bird', 'placental'), 'placental': ('cat', 'dog', 'horse', 'zebra')}
     """
-    graph, (found,) = placed(open_wordnet(), [names], DATASETS)
+    graph, (placement,) = placed(open_wordnet(), [names], DATASETS)
     names_of: dict[str, list[str]] = {}
-    for name, node in found.nodes.items():
+    for name, node in placement.nodes.items():
         names_of.setdefault(node, []).append(name)
     tree = above(graph, names_of)
     leaves = {node for node in names_of if not (descendants(tree, [node]) - {node}) & names_of.keys()}
@@ -208,8 +208,8 @@ def wordnet_groups(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
         inner = [other for other in nodes if other < classes]
         inner = [other for other in inner if not any(other < between for between in inner)]
         alone = classes.difference(*inner)
-        own = [name for leaf in alone for name in names_of[leaf]]
-        groups[labels[classes]] = (*sorted(own), *sorted(labels[other] for other in inner))
+        direct = [name for leaf in alone for name in names_of[leaf]]
+        groups[labels[classes]] = (*sorted(direct), *sorted(labels[other] for other in inner))
     return groups
 
 

@@ -223,7 +223,7 @@ def node_of(graph: Graph, text: str) -> str:
     raise HierarchyError(
         "The name is ambiguous" if matches else "The hierarchy has no such node",
         where=repr(text[:60]),
-        expected="an id such as n02084071, a unique name such as dog.n.01, or a lemma of one node",
+        expected="an id such as n02084071, a unique name such as dog.n.01, or a lemma that belongs to a single node",
         found=", ".join(f"{node} {graph.nodes[node].get('name', '')}".strip() for node in sorted(matches)[:8]) or None,
         hint=f"curation hierarchy find {key[:40]}",
     )

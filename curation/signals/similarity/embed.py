@@ -500,7 +500,7 @@ def photos_of_folder(folder: PhotoFolder, namespace: str) -> list[Photo]:
     DuplicateIdError
         Two photos differ in their suffix only.
     EmbeddingError
-        There is no photo.
+        The folder has no photos.
     """
     root = folder.folder.absolute()
     photos = []
@@ -521,7 +521,7 @@ def _require_unique(ids: Iterable[str]) -> None:
             "Two photos have the same id",
             where=repeated[0],
             found=f"{len(repeated)} ids more than once",
-            hint="give each dataset once, under a name of its own",
+            hint="give each dataset once, under a different name",
         )
 
 

@@ -40,7 +40,7 @@ DISTANCE = 4
 LARGEST_DISTANCE = 12
 """Beyond this, hashes of unrelated photos begin to meet by chance."""
 UNEXPLAINED = 0.04
-"""Copies stay below 0.03 down to JPEG of quality 10; two shapes of one size on a plain background begin at 0.06."""
+"""Copies stay below 0.03 down to JPEG of quality 10; two shapes of equal size on a plain background begin at 0.06."""
 _SIDE, _BOX = 32, 4
 """Pixels of a side, and Pillow's number of the filter that averages."""
 MOST_PAIRS = 5_000_000
@@ -204,7 +204,7 @@ def show_the_same(first: Path, second: Path) -> bool:
     """Return whether the pixels of two photos differ by size, compression, brightness and contrast alone.
 
     A perceptual hash has 64 bits: two drawn shapes on a plain background may differ in none. Here 32 x 32 colours of
-    one photo must explain those of the other but for `UNEXPLAINED` of their variance. Photos of one colour never do.
+    a photo must explain those of the other but for `UNEXPLAINED` of their variance. Plain-coloured photos never do.
     """
     try:
         sides = [decode_photo(read_photo(path)).convert("RGB").resize((_SIDE, _SIDE), _BOX) for path in (first, second)]

@@ -201,7 +201,7 @@ def _take_off_projection(model: Any, name: str) -> None:
     plain = getattr(visual, "pool_type", "") == "tok" and getattr(visual, "attn_pool", None) is None
     if not plain or not hasattr(visual, "ln_post") or not hasattr(visual, "proj"):
         raise EncoderError(
-            "The model has no pooled embedding: its image tower has no class token of its own",
+            "The model has no pooled embedding: its image tower has no class token",
             where=name,
             expected="a vision transformer such as ViT-B-32",
             hint="--set embedding=projected",
@@ -473,8 +473,8 @@ def _require_known(
             where=f"{where}: {'.'.join(path)[:200]}",
             expected=expected[:400],
             found=value_text and value_text[:80],
-            hint="remove the field, in a copy of the folder that --model local-dir:DIR names; a model that needs code "
-            "of its own is not loaded",
+            hint="remove the field, in a copy of the folder that --model local-dir:DIR names; a model that needs "
+            "extra code is not loaded",
         )
 
 
