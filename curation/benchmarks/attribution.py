@@ -88,7 +88,7 @@ def with_attribution_of(manifest: Manifest, header: Header) -> Manifest:
 
 
 def is_proved(header: Header, entry: SourceEntry) -> bool:
-    """Return whether a source of a manifest holds the data of the dataset whose name it bears.
+    """Return whether a source of a manifest holds the data of the dataset that its name claims.
 
     All of its files are known by digest; or a list with its images is that of a packaged manifest; or the source, or
     such a list, has a large count that the paper states.

@@ -80,7 +80,7 @@ def declared_slots(room: str) -> tuple[SourceSlot, ...]:
 
 
 def within(room: str, name: str) -> str:
-    """Return ``MODULE:NAME`` of what a benchmark's file calls ``NAME``, or ``MODULE:NAME`` in a package."""
+    """Return ``MODULE:NAME`` for a ``NAME``, or a ``MODULE:NAME`` in a package, of a benchmark's file."""
     return f"{room}.{name}" if ":" in name else f"{room}:{name}"
 
 
@@ -226,7 +226,7 @@ class Deferred(Generic[Kind]):
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A paper, its rule and what the rule needs, as a TOML file declares them (`curation.benchmarks.registry`).
+    """A paper, its rule and what the rule needs, declared by a TOML file (`curation.benchmarks.registry`).
 
     Attributes
     ----------

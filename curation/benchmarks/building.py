@@ -193,7 +193,7 @@ def remembering(
 
 @checked
 def import_lists(header: str | Path, lists: Annotated[Path, "--lists DIR"], *, header_only: bool = False) -> Manifest:
-    """Complete a manifest of published lists from the authors' files, each held against the digest that is pinned.
+    """Complete a manifest of published lists with the authors' files, each checked against its pinned digest.
 
     Parameters
     ----------
@@ -342,7 +342,7 @@ def _opened(
 
 
 def _in_words(manifest: Manifest, name: str, version: str, notes: Sequence[str], words: Mapping[str, str]) -> Manifest:
-    """Return the manifest with the name, version and notes that were asked for."""
+    """Return the manifest with the requested name, version and notes."""
     header = manifest.header
     if unknown := sorted(set(words) - {entry.name for entry in header.sources}):
         raise UsageError(
@@ -409,7 +409,7 @@ def parameters_of(header: Header) -> dict[str, Any]:
 
 
 def rebuild(manifest: Manifest, sources: Mapping[str, Source]) -> Manifest:
-    """Return what the manifest's own protocol and parameters give from these sources now.
+    """Return the manifest that its protocol and parameters make from these sources now.
 
     What people added in words (name, version, title, notes, what it supersedes or completes) is taken over, so that the
     digests are equal exactly when lists, counts, figures and source files are.
@@ -485,7 +485,7 @@ def _unmet(declared: Header, built: Header) -> Iterator[Figure]:
 
 
 def _with_sources(figure: Figure, declared: Header, sources: Mapping[str, Source]) -> Figure:
-    """Return an unmet figure that says which source it waits for, or from which file it came out otherwise."""
+    """Return an unmet figure with the source that is missing, or the file that gave another number."""
     needed = _sources_behind(figure.name, declared)
     if missing := [name for name in needed if name not in sources]:
         reason = f"needs {', '.join(missing)}, not given: {' '.join(f'--source {name}=PATH' for name in missing)}"

@@ -1,4 +1,4 @@
-"""What rules select images by, and the parts and source records of a manifest that they make of them."""
+"""Selection of images by rules, and the parts and source records of the manifests made from selections."""
 
 from __future__ import annotations
 
@@ -261,13 +261,13 @@ class Shown:
     label: Int64s
 
     def showing(self, labels: Sequence[int]) -> Int64s:
-        """Return the images that show any of some classes, in order."""
+        """Return the images that show any of the classes, in order."""
         shows = np.zeros(len(self.source.images), np.bool_)
         shows[self.image[np.isin(self.label, labels)]] = True
         return self.order[shows[self.order]]
 
     def by_label(self, usable: Bools) -> dict[int, Int64s]:
-        """Return the images that show each class, of those that are usable, shape (n,); classes without any apart."""
+        """Return the usable images of each class; classes without such images are left out. `usable` has shape (n,)."""
         is_usable = usable[self.image]
         # Numbers of 16 bits are sorted digit by digit, larger ones by comparison.
         small = self.label.max(initial=0) < 1 << 15
@@ -278,7 +278,7 @@ class Shown:
 
 
 def show_classes(source: Source, classes: Sequence[ClassEntry], *, crowd: bool = True) -> Shown:
-    """Return what the images of a source show.
+    """Return the classes that the images of a source show.
 
     Parameters
     ----------
@@ -305,7 +305,7 @@ def show_classes(source: Source, classes: Sequence[ClassEntry], *, crowd: bool =
 
 
 def images_with(source: Source, names: Collection[str]) -> Bools:
-    """Return whether each image has an annotation, crowd included, in any of some categories, named as in the source.
+    """Return whether each image has an annotation, crowd included, in any of the categories, named as in the source.
 
     Where only presence is known, what it says.
     """
@@ -313,7 +313,7 @@ def images_with(source: Source, names: Collection[str]) -> Bools:
 
 
 def images_with_roles(source: Source, classes: Sequence[ClassEntry], *roles: str) -> Bools:
-    """Return whether each image has an annotation, crowd included, of a class in one of some roles."""
+    """Return whether each image has an annotation, crowd included, of a class in any of the roles."""
     return images_showing(source, in_roles(source, classes, *roles))
 
 
@@ -330,13 +330,13 @@ def showing(source: Source, classes: Sequence[ClassEntry], shows: Sequence[str],
 
 
 def in_roles(source: Source, classes: Sequence[ClassEntry], *roles: str) -> Bools:
-    """Return which categories of a source have one of some roles."""
+    """Return which categories of a source have any of the roles."""
     has_role = np.array([*(entry.role in roles for entry in classes), False], np.bool_)
     return has_role[class_positions(classes, source)]
 
 
 def images_showing(source: Source, categories: Bools) -> Bools:
-    """Return whether each image of a source has an annotation in any of some of its categories."""
+    """Return whether each image of a source has an annotation in any of the categories."""
     image, category = source.class_pairs()
     shows = np.zeros(len(source.images), np.bool_)
     shows[image[categories[category]]] = True
@@ -494,7 +494,7 @@ def manifest_of_file(
 
 
 def figure_of(name: str, expected: Expected, parts: Mapping[str, Part]) -> Figure:
-    """Return what was obtained beside a figure that a benchmark file expects; refuse one that there is not."""
+    """Return the obtained number with a figure that a benchmark file expects; raise for an unknown figure."""
     part, _, count = name.rpartition(".")
     counts = parts[part].counts if part in parts else {}
     if count not in counts:

@@ -1,4 +1,4 @@
-"""Score again what a ``results.json`` states, and compare every number and digest with it."""
+"""Score the inputs of a ``results.json`` again, and compare every number and digest."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NOT_COMPARED = ("written", "curation", "call")
 
 @dataclass(frozen=True)
 class ResultVerification:
-    """A result beside what its files give now.
+    """A stored result compared with the result that its files give now.
 
     Attributes
     ----------
@@ -50,12 +50,12 @@ class ResultVerification:
 
     @property
     def ok(self) -> bool:
-        """Whether every number, and whatever it rests on, is equal."""
+        """Whether every number and every fact about the inputs is equal."""
         return not self.differences
 
     @property
     def verdict(self) -> str:
-        """The outcome in words."""
+        """Description of the outcome."""
         version = f" (the file is of curation {self.version}, this is {__version__})"
         other = "" if self.version == __version__ else version
         if self.ok:

@@ -103,7 +103,7 @@ class Verification:
 
     @property
     def verdict(self) -> str:
-        """The outcome in words."""
+        """Description of the outcome."""
         unchecked = sum(finding.found.startswith("not checked") for finding in self.findings)
         if not self.ok:
             return "the check failed"
@@ -231,12 +231,12 @@ def _by_name(files: Mapping[str, Path] | Path | None) -> dict[str, Path]:
 def _disjoint(
     manifest: Manifest, sources: Mapping[str, Source], paths: BuiltFrom | None
 ) -> tuple[list[Finding], tuple[str, ...]]:
-    """Return the images that parts of two roles share, a failure if proven and not published, and what was compared."""
+    """Return the images shared by parts of two roles (a failure if proven and not published), and what was compared."""
     header, findings = manifest.header, []
     published, is_note = is_published(header), is_told_only(header)
     overlaps, compared = overlaps_of(manifest, sources, paths)
     for overlap in overlaps:
-        outcome: Outcome = "failure" if overlap.proven and not (is_note or overlap.stated) else "note"
+        outcome: Outcome = "failure" if overlap.proven and not (is_note or overlap.is_declared) else "note"
         text = overlap.summary(5) + (published_text(header) if published else "")
         findings.append(Finding("disjoint", overlap.subject, outcome, "no shared image", text))
     return findings, compared

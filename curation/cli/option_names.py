@@ -54,7 +54,7 @@ RETIRED: Mapping[str, str] = {
 
 
 def refuse_retired(option: str, prog: str) -> None:
-    """Refuse an option, or ``OPTION KEY``, of an earlier version that has no equivalent."""
+    """Raise for an option, or ``OPTION KEY``, of an earlier version that has no equivalent."""
     if advice := RETIRED.get(option):
         raise UsageError(f"--{option} of `{prog}` is gone: {advice}")
 

@@ -91,7 +91,7 @@ def note(text: str) -> None:
 
 @contextmanager
 def warnings_shown() -> Iterator[None]:
-    """Print the warnings of the package as they come; those of others as Python does."""
+    """Print the warnings of the package when they occur; other warnings are left to Python."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", CurationWarning)
         usual = warnings.showwarning
@@ -115,7 +115,7 @@ def warnings_shown() -> Iterator[None]:
 def first_rows(
     title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]], count: int, limit: int, rest: str
 ) -> list[Line]:
-    """Return a table of the first of so many rows, and where there are more, how many and what prints them."""
+    """Return a table of the first rows and, if there are more, their number and the option that prints them."""
     more = [f"… and {count - limit:,} more: {rest}"] if count > limit else []
     return [Table(title, columns, tuple(islice(rows, limit))), *more]
 

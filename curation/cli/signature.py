@@ -109,7 +109,7 @@ class Option:
 
     @property
     def title(self) -> str:
-        """Return what messages call it."""
+        """Return the name of the option in messages."""
         return self.dest.upper() if self.positional else f"{self.flag} {self.key}".rstrip()
 
     @property
@@ -119,7 +119,7 @@ class Option:
 
     @property
     def value_text(self) -> str:
-        """Return what stands for the value of a key in the help."""
+        """Return the placeholder for the value of a key in the help."""
         return "|".join(self.choices) or self.metavar.replace("[", "").replace("]", "").rpartition("=")[2]
 
     @property
@@ -216,13 +216,13 @@ def _takes_paths(hint: Any) -> bool:
 
 
 def _values_in(text: str) -> Iterator[str]:
-    """Yield a text, and what follows each ``=`` of ``NAME=PATH``."""
+    """Yield a text, and the text after each ``=`` of ``NAME=PATH``."""
     pieces = text.split("=")
     yield from ("=".join(pieces[start:]) for start in range(len(pieces)))
 
 
 def call(function: Callable[..., Any], options: argparse.Namespace) -> Any:
-    """Call a function with what its parameters were given on the command line.
+    """Call a function with the arguments of the command line.
 
     Raises
     ------
@@ -240,7 +240,7 @@ def option_values(function: Callable[..., Any], options: argparse.Namespace) -> 
 
 
 def _values(function: Callable[..., Any], options: argparse.Namespace) -> dict[str, Any]:
-    """Return arguments of a function: those of functions that make one of them, records and values."""
+    """Return arguments of a function: plain values, records, and results of functions that make an argument."""
     values: dict[str, Any] = {}
     for parameter, hint in _parameters(function):
         group = _group_in(hint)
@@ -273,7 +273,7 @@ def summary_of(function: Callable[..., Any]) -> str:
 
 
 def options_of(function: Callable[..., Any]) -> Iterator[Option]:
-    """Yield the options of a function, those of the records and functions that it is annotated with included."""
+    """Yield the options of a function, including those of the records and functions in its annotations."""
     texts = parameter_texts(function)
     for parameter, hint in _parameters(function):
         if group := _group_in(hint):
@@ -291,7 +291,7 @@ def _parameters(function: Callable[..., Any]) -> Iterator[tuple[inspect.Paramete
 
 
 def _group_in(hint: Any) -> Callable[..., Any] | None:
-    """Return what stands for several options: a dataclass, or the function whose result is meant."""
+    """Return the object behind a group of options: a dataclass, or the function that makes the argument."""
     extras = get_args(hint)[1:] if get_origin(hint) is typing.Annotated else ()
     if made := next((extra for extra in extras if inspect.isfunction(extra)), None):
         return made

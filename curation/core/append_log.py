@@ -130,7 +130,7 @@ def _locked(path: Path, kind: str) -> Iterator[int]:
 
 
 def _mend(handle: int, path: Path) -> int:
-    """End the last line: complete it with a line feed, or take away what a kill left of it."""
+    """Complete the last line with a line feed, or remove the rest of a line whose writer was killed."""
     size = os.fstat(handle).st_size
     if not size or os.pread(handle, 1, size - 1) == b"\n":
         return 0

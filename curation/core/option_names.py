@@ -101,7 +101,7 @@ NAMES: Mapping[str, OptionName | None] = {
 
 
 def name_of(function: str, parameter: str) -> OptionName | None:
-    """Return what a parameter of a function is called on the command line; None where it is none of its options."""
+    """Return the command line's name of a function's parameter, or None if it is not an option."""
     return NAMES.get(f"{function}.{parameter}", NAMES.get(parameter, OptionName(parameter.replace("_", "-"))))
 
 
@@ -176,5 +176,5 @@ def in_python(text: str | None, forms: Mapping[tuple[str, str], str]) -> str | N
 
 
 def _literal(value: str) -> str:
-    """Return a value as Python has it: a number, a placeholder, or a text in quotes."""
+    """Return a value in Python's notation: a number, a placeholder, or a quoted text."""
     return value if re.fullmatch(r"[\d.]+|[A-Z][A-Z_.]*", value) else repr(value)

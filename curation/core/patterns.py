@@ -58,7 +58,7 @@ def matches(texts: Any, pattern: str) -> npt.NDArray[np.bool_]:
 
 
 def captured(texts: Any, pattern: str, captures: int = 1) -> Any:
-    """Return what the first groups of a pattern capture, joined, in each of some texts that it matches: Arrow too."""
+    """Return the first groups of a pattern, joined, for each text that matches; Arrow input gives Arrow output."""
     from pyarrow import compute
 
     replacement = "".join(f"\\{number + 1}" for number in range(captures))

@@ -137,7 +137,7 @@ def _of_machine() -> int | None:
 
 
 def _of_groups() -> Iterator[int]:
-    """Yield what is free in each control group that the process belongs to, from its own to the outermost."""
+    """Yield the free memory of each control group of the process, from the innermost to the outermost."""
     with suppress(OSError, ValueError, StopIteration):
         lines = _GROUP.read_text(encoding="utf-8").splitlines()
         innermost = PurePosixPath(next(line[3:] for line in lines if line.startswith("0::")).lstrip("/"))

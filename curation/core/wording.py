@@ -17,7 +17,7 @@ from curation.core.errors import CurationWarning
 
 
 def examples(values: Iterable[str], shown: int = 3, joint: str = ", ") -> str:
-    """Return the first few of some texts: ``a, b, c, …``."""
+    """Return the first few texts: ``a, b, c, …``."""
     listed = list(values)
     return joint.join(listed[:shown]) + (f"{joint}…" if len(listed) > shown else "")
 
@@ -30,7 +30,7 @@ def slug(text: str, joint: str = "_") -> str:
 def did_you_mean(
     name: str, names: Iterable[str], otherwise: str | None = None, form: str = "did you mean {}?"
 ) -> str | None:
-    """Return a hint with the nearest of some names, or another hint where none is near."""
+    """Return a hint with the most similar name, or another hint if no name is similar."""
     by_plain_name = {plain_name(each): each for each in names}
     near = get_close_matches(plain_name(name), by_plain_name, 1)
     return form.replace("{}", by_plain_name[near[0]]) if near else otherwise
@@ -46,7 +46,7 @@ _LONGEST_TEXT = 60
 
 
 def short_repr(record: Any) -> str:
-    """Return one line for a dataclass or msgspec struct: short fields as they are, of others how much they hold.
+    """Return a one-line repr: short fields in full, long ones as their length.
 
     Fields that hold nothing are left out, and those beyond a line's length. Serves as ``__repr__``.
 

@@ -1,4 +1,4 @@
-"""Labels and class scores of an open-set classifier: checked once, held against the samples of a manifest's part."""
+"""Labels and class scores of an open-set classifier: checked, and matched with the samples of a manifest's part."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def _checked_labels(labels: npt.NDArray[Any], n_classes: int, background: Backgr
 def _faults(
     table: Table, columns: dict[str, Floats], kind: Kind, background: Background
 ) -> Iterator[tuple[str, Bools, str, Any, str | None]]:
-    """Yield what may be wrong with scores, the rows where it is, what is expected and found in each, and a hint."""
+    """Yield each possible problem of scores, its rows, the expected and actual values, and a hint."""
     highest = columns["highest"]
     last = columns.get("background", highest)
     # argmax stops at the first NaN of a row: the highest score is NaN wherever the row holds one.
@@ -433,7 +433,7 @@ def rows_by_name(
 def require_same_labels(
     file_labels: npt.NDArray[Any], list_labels: Int64s, images: Sequence[str], where: str, n_known: int | None = None
 ) -> None:
-    """Raise `PredictionError` where the labels of a file are not those of its images; the number of classes is -1."""
+    """Raise `PredictionError` if labels of a file differ from those of its images; the number of classes means -1."""
     wrong: Bools = np.asarray((file_labels != list_labels) & ~((file_labels == n_known) & (list_labels == NEGATIVE)))
     if wrong.any():
         row = int(np.argmax(wrong))

@@ -338,7 +338,7 @@ def evaluate_classifiers(
     variants: Sequence[Variant] = ("exact",),
     queries: tuple[str, ...] = QUERIES,
 ) -> dict[str, dict[str, Measured]]:
-    """Return what each variant measures of each classifier.
+    """Return the measurements of each classifier under each variant.
 
     Parameters
     ----------
@@ -385,7 +385,7 @@ def evaluate_classifiers(
 def _measured(
     test: ClassScores, validation: ClassScores | None, variant: Variant, queries: tuple[str, ...]
 ) -> Measured:
-    """Return what a variant measures of a classifier: against unknown samples as values, all else as tables."""
+    """Return the measurements of a classifier under a variant: values against unknown samples, and tables."""
     groups, rates = _by_group("test", test, variant, queries)
     accuracies = [
         {"group": group, "rule": rule, "reason": "", **openset_accuracy(test, group, validation, rule=rule)}

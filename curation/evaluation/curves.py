@@ -186,7 +186,7 @@ class Pool:
 
     @classmethod
     def from_parts(cls, inside: Detections, matches: Matches, outside: Detections) -> Pool:
-        """Return the detections of both parts, those of the closed part with their matches."""
+        """Build the pool from the detections of both parts, and the matches of the closed part."""
         outcome = np.append(matches.outcome, np.zeros(len(outside), np.int8))
         return cls(Detections.joined([inside, outside]), outcome, matches.n_positive)
 

@@ -142,7 +142,7 @@ def open_detections(path: Path) -> DetectionFiles:
 
 
 def _form_of(path: Path) -> tuple[Form, dict[str, Path]]:
-    """Return the form of detections at a path, and its files by what `DetectionFiles.files` calls them."""
+    """Return the form of detections at a path, and its files by the names of `DetectionFiles.files`."""
     if not path.is_dir():
         suffix = Path(path.name.lower().removesuffix(".gz")).suffix
         match = _VOC_FILE.match(path.name)
@@ -232,7 +232,7 @@ class Row(msgspec.Struct, gc=False):
 
 
 class _NumbersRow(msgspec.Struct, gc=False):
-    """A record of numbers alone, as most files have them: its columns take a quarter less time than those of `Row`."""
+    """A record of numbers only, the usual case: decoding its columns takes a quarter less time than those of `Row`."""
 
     image_id: Int64
     category_id: Int64
@@ -326,7 +326,7 @@ class Records:
         ids = self.category_ids
         if isinstance(ids, np.ndarray):
             numbers = np.array(sorted(key for key in table if isinstance(key, int)), np.int64)
-            position, is_listed = find(ids, numbers)
+            position, is_listed = positions_in(ids, numbers)
             labels = np.array([table[number] for number in numbers.tolist()] or [STRANGE], np.int32)
             return np.where(is_listed, labels[position], STRANGE).astype(np.int32)
 
@@ -364,7 +364,7 @@ def _integers(values: list[Any]) -> Any:
 
 
 def _joined(parts: Sequence[Any]) -> Any:
-    """Return the parts of a column as one: an array, where all of them are arrays, else a list."""
+    """Return the pieces of a column joined: an array if all of them are arrays, else a list."""
     if all(isinstance(part, np.ndarray) for part in parts):
         return np.concatenate(parts)
     return [*chain.from_iterable(part.tolist() if isinstance(part, np.ndarray) else part for part in parts)]
@@ -533,7 +533,7 @@ def _voc_lines(file: InputFile) -> Iterator[tuple[int, str, list[float]]]:
 
 
 def _in_pixels(shares: Floats, position: Int32s, truth: GroundTruth, where: Callable[[int], str]) -> Floats:
-    """Return ``cx, cy, w, h`` in shares of images as ``x, y, w, h`` in pixels; on images that the truth lacks, of 1."""
+    """Convert ``cx, cy, w, h`` from shares of images to ``x, y, w, h`` in pixels; an unknown image has size 1."""
     beyond = ~((shares >= -_BEYOND) & (shares <= 1 + _BEYOND)).all(axis=1)
     if beyond.any():
         row = int(np.argmax(beyond))
@@ -670,7 +670,7 @@ def _renamed(table: pd.DataFrame, header: str) -> pd.DataFrame:
 
 
 def _unfolded(table: pd.DataFrame, where: Callable[[int], str]) -> tuple[pd.DataFrame, list[int]]:
-    """Return a row a detection of a table whose rows hold those of an image, and the row that each comes from."""
+    """Unfold rows that hold all detections of an image: return a row for each detection, and its source row."""
     images = next((name for name in _IMAGES if name in table), None)
     cells: list[list[str]] = []
     rows: list[int] = []
@@ -712,7 +712,7 @@ def _lacks(table: pd.DataFrame, header: str) -> PredictionError:
 
 
 def _boxes(table: pd.DataFrame, header: str, where: Callable[[int], str]) -> Floats:
-    """Return ``x, y, w, h`` by the one set of columns that states boxes."""
+    """Return ``x, y, w, h`` from the columns that describe boxes; the table must have exactly one such set."""
     matches = [names for names in (*_BOXES, ("bbox",)) if all(name in table for name in names)]
     # A width beside w is that of the image.
     matches = [names for names in matches if names != _SIDES or _BOX not in matches]
@@ -760,7 +760,7 @@ def _no_number(column: str, expected: str, text: str, where: str) -> PredictionE
     )
 
 
-def find(numbers: Int64s, known: Int64s) -> tuple[Int32s, Bools]:
+def positions_in(numbers: Int64s, known: Int64s) -> tuple[Int32s, Bools]:
     """Return the position of each number in ascending numbers, and whether they contain it."""
     if not len(known):
         return np.zeros(len(numbers), np.int32), np.zeros(len(numbers), bool)

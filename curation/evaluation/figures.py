@@ -1,4 +1,4 @@
-"""Figures of average precision and of open-world evaluations, each as PNG and SVG with the CSV of what it shows."""
+"""Figures of average precision and of open-world evaluations, each as PNG and SVG with a CSV of its values."""
 
 from __future__ import annotations
 

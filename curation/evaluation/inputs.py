@@ -1,4 +1,4 @@
-"""What an evaluation is given: ground truth, classes, images and detections, read by one set of rules."""
+"""Inputs of an evaluation: ground truth, classes, images and detections, read by one set of rules."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Reading:
     bad_boxes: BadBoxes = "error"
 
     def open(self, truth: Truth, part: str = "test", dataset: str = "coco") -> Source:
-        """Return the source of a ground truth; `part` and `dataset` are what to call those that a file holds."""
+        """Return the source of a ground truth; `part` and `dataset` select or name its content."""
         from curation.sources.object_rows import row_files
         from curation.sources.opening import as_source, coco_file
 
@@ -87,7 +87,7 @@ class Reading:
 
 
 def remembered_truth(manifest: Manifest | None, parts: Sequence[str], source: str = "") -> Source:
-    """Return the one source of some parts of a manifest, where its build remembers it: what they are scored against.
+    """Return the source of some parts that the build of a manifest remembers, as their ground truth.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def known_classes(
     part: str = "",
     category_ids: CategoryIds | None = None,
 ) -> KnownClasses:
-    """Return the known classes: those of a class file, else of a manifest, else the categories of the closed truth.
+    """Return the known classes: from a class file, else from a manifest, else the categories of the closed truth.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ def detections_of(
 
 @dataclass(frozen=True, slots=True)
 class OnePart:
-    """Truth and detections of an evaluation without parts, and what the numbers rest on.
+    """Truth and detections of an evaluation without parts, and the facts about its inputs.
 
     Attributes
     ----------
@@ -337,7 +337,7 @@ def about(
     manifest: Mapping[str, Any] | None = None,
     option_files: Mapping[str, Path | None],
 ) -> dict[str, Any]:
-    """Return what the numbers rest on: classes, digests of all inputs, and what was left out of them.
+    """Return the facts about the inputs of an evaluation: classes, digests, and the numbers of records left out.
 
     Parameters
     ----------
@@ -358,7 +358,7 @@ def about(
 
 
 def manifest_record(manifest: Manifest | None, **more: Any) -> dict[str, Any] | None:
-    """Return name, version and digest of a manifest, and what was taken of it."""
+    """Return name, version and digest of a manifest, and which of its content was used."""
     if manifest is None:
         return None
     header = manifest.header

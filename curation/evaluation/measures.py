@@ -161,7 +161,7 @@ def place_of(measures: Sequence[Measure], key: str) -> tuple[int, str]:
 
 
 def formulas(measures: Sequence[Measure], *keys: str) -> dict[str, str]:
-    """Return the formula of some measures by key, for the definitions of a result."""
+    """Return the formulas of measures by key, for the definitions of a result."""
     by_key = {measure.base: measure.formula for measure in measures}
     return {key: by_key[key] for key in keys}
 
@@ -225,8 +225,8 @@ class Scored:
         return "/".join(filter(None, (self.task, self.split, self.case, method, self.score, self.variant)))
 
 
-def values_of(scored: Scored, measures: Iterable[Measure]) -> Iterator[tuple[Measure, Value]]:
-    """Yield the declared numbers of what was scored, each with its declaration, in the order of the declarations."""
+def declared_values(scored: Scored, measures: Iterable[Measure]) -> Iterator[tuple[Measure, Value]]:
+    """Yield each declared measure with its number, in the order of the declarations."""
     rows: dict[str, list[Value]] = {}
     for row in scored.found.values:
         rows.setdefault(row.measure, []).append(row)

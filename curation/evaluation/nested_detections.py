@@ -133,7 +133,7 @@ def _holds_boxes(record: Any) -> bool:
 
 
 def _of_image(record: Mapping[str, Any], record_at: str, image: int | str) -> Iterator[NestedBox]:
-    """Yield the detections of an image, or the one that a result of Ultralytics holds."""
+    """Yield the detections of an image, or the single detection of an Ultralytics result."""
     if isinstance(corners := record.get("box"), dict):
         boxes: Any = [[corners.get(name) for name in _CORNERS]]
         scores: Any = [record.get("confidence", record.get("score"))]

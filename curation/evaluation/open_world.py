@@ -31,10 +31,10 @@ from curation.evaluation.inputs import (
     remembered_truth,
     require_manifest_for_ids,
 )
-from curation.evaluation.matching import assign, positives
+from curation.evaluation.matching import match_detections, positives
 from curation.evaluation.measures import Better, Measure, Measured, Unit, Value, sum_in_order
 from curation.evaluation.open_set import (
-    Outcomes,
+    DetectionOutcomes,
     Targets,
     impact_at_recalls,
     operating_curve,
@@ -44,7 +44,7 @@ from curation.evaluation.open_set import (
     unknown_by_class,
     unknown_counts,
 )
-from curation.evaluation.outcomes import Outcomes as SingleOutcomes
+from curation.evaluation.outcomes import Outcomes
 from curation.evaluation.problem import (
     UNKNOWN,
     ClassRoles,
@@ -211,7 +211,7 @@ TABLES = (
 
 @dataclass(frozen=True)
 class TaskScene:
-    """One task under one variant: truth and detections as the variant reads them, and what it makes of them, once.
+    """Truth and detections of a task under a variant, with cached intermediate results.
 
     Attributes
     ----------
@@ -255,18 +255,18 @@ class TaskScene:
         return replace(objects, boxes=corners * 10), replace(text, boxes=np.rint(text.boxes * 10))
 
     @cached_property
-    def outcomes(self) -> Outcomes:
+    def outcomes(self) -> DetectionOutcomes:
         """The outcome of each detection, and the unknown objects that detections of known classes overlap."""
         rules, unknown_label = self.rules, self.truth.unknown
         objects, detections = self.compared
-        matches = assign(objects, detections, rules)
+        matches = match_detections(objects, detections, rules)
         positive = positives(objects, rules)
         unknown = objects.label == unknown_label
         known_rows = np.flatnonzero(detections.label < unknown_label)
         # The official A-OSE and WI count an overlap with a difficult unknown object too.
         pairs = pairs_on(objects, detections, unknown if rules.text else unknown & positive, rules, known_rows)
         lines = self.truth.lines[objects.image[positive]]
-        return Outcomes(
+        return DetectionOutcomes(
             label=detections.label,
             scores=detections.scores,
             outcome=matches.outcome,
@@ -276,10 +276,10 @@ class TaskScene:
             pairs=pairs,
         )
 
-    def single_outcomes(self) -> SingleOutcomes:
+    def single_outcomes(self) -> Outcomes:
         """Return the outcome of each detection and object."""
         outcomes, objects = self.outcomes, self.truth.truth
-        return SingleOutcomes.from_matches(
+        return Outcomes.from_matches(
             objects,
             self.detections,
             self.rules,
@@ -295,7 +295,7 @@ class TaskScene:
 def evaluate_task(
     truth: TaskTruth, detections: Detections, variants: Sequence[Rules] = (CLEAN,)
 ) -> dict[str, Measured]:
-    """Return what each variant measures of a task, by its name: `MEASURES` as rows, and `TABLES`.
+    """Return the measurements of a task by variant: `MEASURES` as rows, and `TABLES`.
 
     Parameters
     ----------
@@ -363,7 +363,7 @@ def _measured(scene: TaskScene, rules: Rules) -> Measured:
     return Measured(values, retained, list(notes))
 
 
-def _classes(truth: TaskTruth, outcomes: Outcomes, rules: Rules) -> dict[str, list[Any]]:
+def _classes(truth: TaskTruth, outcomes: DetectionOutcomes, rules: Rules) -> dict[str, list[Any]]:
     """Return a row a class, unknown last: AP in percent, None without objects."""
     names, n = truth.truth.classes, outcomes.n_positive.tolist()
     precisions: list[float | None] = []
@@ -408,7 +408,7 @@ def _means(classes: Mapping[str, Sequence[Any]]) -> Iterator[Value]:
 
 
 def _unknown(
-    outcomes: Outcomes, unknowns: Targets, classes: Mapping[str, Any], nothing: float | None
+    outcomes: DetectionOutcomes, unknowns: Targets, classes: Mapping[str, Any], nothing: float | None
 ) -> Iterator[Value]:
     """Yield the counts and rates of unknown objects."""
     defined = bool(outcomes.target.any())
@@ -422,7 +422,7 @@ def _unknown(
     yield Value("P_unknown", 100 * counts["TP_u"] / called if called else nothing)
 
 
-def _impact_values(impact: Mapping[str, Any], outcomes: Outcomes) -> Iterator[Value]:
+def _impact_values(impact: Mapping[str, Any], outcomes: DetectionOutcomes) -> Iterator[Value]:
     undefined = "the denominator is 0" if outcomes.target.any() else _NO_UNKNOWN
     index_of = {f"0.{tenths}": 10 * tenths - 1 for tenths in range(1, 10)}
     for name in ("WI", "WI_closed_set_denominator"):
@@ -431,7 +431,7 @@ def _impact_values(impact: Mapping[str, Any], outcomes: Outcomes) -> Iterator[Va
         yield Value("WI_at_recall", impact["WI"][at], {"recall": recall}, undefined=undefined)
 
 
-def _counts(truth: TaskTruth, outcomes: Outcomes) -> dict[str, Any]:
+def _counts(truth: TaskTruth, outcomes: DetectionOutcomes) -> dict[str, Any]:
     objects, lines = truth.truth, int(truth.lines.sum())
     is_unknown = outcomes.label == truth.unknown
     per_image = {"all": len(is_unknown), "known": int((~is_unknown).sum()), "unknown": int(is_unknown.sum())}
@@ -472,7 +472,7 @@ def _notes(
 
 
 def _settings_of(rules: Rules) -> dict[str, str]:
-    """Return what a variant does, in words."""
+    """Return a description of the rules of a variant."""
     in_floats = rules.average_precision == "eleven_point_in_floats"
     return {
         "meaning": rules.meaning,
@@ -702,7 +702,7 @@ def _about(
     repeats: str,
     option_files: Mapping[str, Path | None],
 ) -> dict[str, Any]:
-    """Return what the numbers rest on: digests of all inputs, classes by task, and what was left out."""
+    """Return the facts about the inputs: digests, classes by task, and the numbers of records left out."""
     first = next(iter(inputs.values()))[0].task
     files = {
         task: {"truth": truth.file, "detections": {**read.file, "repeated_images": read.copies or None}}

@@ -636,7 +636,7 @@ def task_of_truth(source: Source, name: str = "test") -> ClassRoles:
     return ClassRoles(name, (), known, (), "categories of the truth")
 
 
-def known_classes(task: ClassRoles, source: Source) -> KnownClasses:
+def known_classes_of_task(task: ClassRoles, source: Source) -> KnownClasses:
     """Return the known classes of a task as `curation.evaluation.truth.ground_truth` wants them.
 
     Raises

@@ -1,4 +1,4 @@
-"""Detections of files, whatever their form, and one policy for what does not belong."""
+"""Detections from files of any form, with one policy for detections that do not belong to the part."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class ReadDetections:
 
     @property
     def file(self) -> dict[str, Any]:
-        """What a result says about this input."""
+        """Record of this input in a result."""
         doubt = {"doubt": self.doubt} if self.doubt else {}
         return {"name": self.name, "sha256": self.sha256, "rows": self.rows, "reported": self.reported, **doubt}
 
@@ -289,7 +289,7 @@ def _require_classes(
     of_unknown: str = "",
     names: Mapping[int, str] | None = None,
 ) -> None:
-    """Refuse detections whose label is below `least`: of no class that is known here, or unknown in the task.
+    """Raise if a detection has a label below `least`: its class is unknown here, or unknown in the task.
 
     Left-out detections of classes that the truth lacks raise no error, unless all detections are of such classes.
     """
@@ -401,7 +401,7 @@ def stray_error(
 
 
 def report(*, stray: int, negative: int, outside: int = 0, unknown: int = 0, disagreeing: int = 0) -> dict[str, int]:
-    """Return the counts above zero, by what they count."""
+    """Return the counts above zero by their descriptions."""
     counts = {
         CALLED_UNKNOWN: unknown,
         "left out: detections on images or of classes that are not in the ground truth": stray,
@@ -424,7 +424,7 @@ def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth)
 
 
 def stray_hint(ids: Sequence[int | str], truth: GroundTruth) -> str:
-    """Return what image ids may be that a truth lacks; else ``""``."""
+    """Return a hint on image ids that the truth lacks, or ``""``."""
     module = diagnosis()
     return "" if module is None else str(module.stray_hint(ids, truth))
 
@@ -496,7 +496,7 @@ def locate(
 
 
 def take_rows(columns: RawColumns, position: Int32s, label: Int32s, rows: Bools) -> Detections:
-    """Return the detections of some rows, given the image and class positions of all."""
+    """Return the detections of selected rows; `image` and class positions are those of all rows."""
     index, background = slice(None) if rows.all() else rows, columns.background
     return Detections(
         position[index],

@@ -143,7 +143,7 @@ def auroc(ranked: RankedScores | ScoreSteps) -> float:
 
 
 def sign_doubt(areas: Mapping[str, float | None]) -> tuple[str, ...]:
-    """Return what is to be said where every AUROC, by OOD set, is far below 0.5."""
+    """Return a warning if every AUROC, by OOD set, is far below 0.5."""
     known = [area for area in areas.values() if area is not None]
     if not known or max(known) >= 0.45:
         return ()

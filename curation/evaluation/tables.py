@@ -95,7 +95,7 @@ class Table:
         return table_lines(TextTable(self.title, self.heads, tuple(self.cells())), width=width)
 
     def csv(self) -> str:
-        """Return the table as CSV: every digit, an empty cell for what is undefined."""
+        """Return the table as CSV with all digits; undefined values are empty cells."""
         return as_csv([column.name for column in self.columns], self.all_rows())
 
     def records(self) -> list[dict[str, Any]]:

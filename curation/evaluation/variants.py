@@ -1,4 +1,4 @@
-"""A variant of an evaluation as one row of rules: what a paper says, what its code does, what other code does."""
+"""A variant of an evaluation as a row of rules: those of a paper, of its code, or of other code."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ IOU = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """How one variant assigns detections to objects, and what it makes of the outcome.
+    """How a variant assigns detections to objects, and how it counts the outcome.
 
-    A room declares its variants as such rows; `curation.evaluation.matching.assign` applies them.
+    A room declares its variants as such rows; `curation.evaluation.matching.match_detections` applies them.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class Rules:
         return self.overlap == ">"
 
     def reached(self, iou: Any) -> Any:
-        """Return which overlaps suffice for a match, of the shape of `iou`."""
+        """Return which overlaps suffice for a match; the shape is that of `iou`."""
         return iou > IOU if self.strict else iou >= IOU
 
 

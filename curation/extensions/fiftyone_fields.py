@@ -64,7 +64,7 @@ def write_fields(
     missing: str = "error",
     about: Mapping[str, str] | None = None,
 ) -> dict[str, int]:
-    """Write outcomes into fields, and return what was written, summed over samples.
+    """Write outcomes into fields, and return the sums over samples.
 
     Field `key` holds the detections, with ``outcome`` (one of `curation.evaluation.outcomes.KINDS`), ``iou``,
     ``matched`` (id of the object in the next field), ``matched_class``, ``on_unknown`` and ``kept_at``; ``KEY_objects``

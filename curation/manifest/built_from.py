@@ -1,4 +1,4 @@
-"""The files that a manifest was built from, and what they held: beside its header, outside digest and publication."""
+"""The files that a manifest was built from, and their content: beside the header, not part of its digest."""
 
 from __future__ import annotations
 

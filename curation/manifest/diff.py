@@ -96,7 +96,7 @@ class ManifestDiff:
 
     @property
     def reason(self) -> str:
-        """The first change that led to the verdict, in words."""
+        """Description of the first change that led to the verdict."""
         return next((f"{row.subject}: {row.what}" for row in self.changes if row.step == self.verdict), "equal digests")
 
 
@@ -194,7 +194,7 @@ def _compare_classes(old: Header, new: Header) -> Iterator[ManifestChange]:
 
 
 def _compare_header(old: Header, new: Header) -> Iterator[ManifestChange]:
-    """Yield the differences other than those of parts and classes."""
+    """Yield the differences between headers, except those of parts and classes."""
     if old.tasks != new.tasks:
         yield ManifestChange("major", "tasks", "the classes that a task introduces, or their order, are others")
     before, after = _header_values(old), _header_values(new)

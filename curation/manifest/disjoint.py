@@ -134,7 +134,7 @@ class Overlap:
         return [left if left == right else f"{left} = {right}" for left, right in names]
 
     def summary(self, limit: int = SHOWN) -> str:
-        """Return the number of shared images, the evidence, and the first of them."""
+        """Return the number of shared images, the evidence, and examples."""
         sides = f"in {examples(self.left)} and in {examples(self.right)}"
         verb = ("is" if len(self) == 1 else "are") if self.proven else "may be"
         names = self.pairs
@@ -186,7 +186,7 @@ class ImageColumns:
         return cls(names, sources, home, position)
 
     def located(self, paths: Mapping[int, Path]) -> ImageColumns:
-        """Return the columns with the folders of the annotations and the bytes of the photos that lie beside them.
+        """Return the columns with the folders of annotations, and the bytes of photos beside them.
 
         Parameters
         ----------
@@ -223,7 +223,7 @@ class ImageColumns:
         return differ
 
     def label(self, row: int) -> str:
-        """Return how messages name an image: its id, and its file name where the id does not tell it."""
+        """Return the name of an image in messages: its id, and its file name if the id does not contain it."""
         text = str(self.labels[row])
         if self.home[row] < 0:
             return text
@@ -421,7 +421,7 @@ def _same_record(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[
 
 
 def _same_name(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Shared]:
-    """Yield images of equal path, else of equal file name; boxes that differ tell counters apart."""
+    """Yield images of equal path, else of equal file name; different boxes prove that a name is only a counter."""
     for names in (images.paths, images.stems):
         first, second = _meet(names, left, right)
         common, smaller = _common_boxes(images, first, second)
@@ -480,7 +480,7 @@ def _sizes_agree(images: ImageColumns, first: Int64s, second: Int64s) -> Bools:
 
 
 def _pair_boxes(images: ImageColumns, rows: Int64s) -> tuple[Int64s, Hashes]:
-    """Return the boxes of some rows: for each box the place of its row, and its hash."""
+    """Return the boxes of some rows: the position of each box's row, and its hash."""
     bounds, hashes = images.boxes_of
     sizes = bounds[rows + 1] - bounds[rows]
     pair = np.repeat(np.arange(len(rows)), sizes)
@@ -489,7 +489,7 @@ def _pair_boxes(images: ImageColumns, rows: Int64s) -> tuple[Int64s, Hashes]:
 
 
 def _common_boxes(images: ImageColumns, first: Int64s, second: Int64s) -> tuple[Int64s, Int64s]:
-    """Return for each pair of images the boxes of the one with fewer that the other has too, and how many it has."""
+    """Return for each pair of images the boxes that both have, and how many boxes the image with fewer has."""
     keys = []
     for rows in (first, second):
         pair, hashes = _pair_boxes(images, rows)
@@ -536,7 +536,7 @@ def _coded(column: pa.LargeStringArray) -> Int64s:
 
 
 def source_overlaps(sources: Mapping[str, Source], paths: Mapping[str, Path] | None = None) -> list[Overlap]:
-    """Return the images that each two of some sources share.
+    """Return the images shared by each pair of sources.
 
     Parameters
     ----------
@@ -555,7 +555,7 @@ def manifest_overlaps(
     disjoint: Sequence[tuple[str, str]] = DISJOINT,
     paths: Mapping[str, Path] | None = None,
 ) -> tuple[list[Overlap], tuple[str, ...]]:
-    """Return the images that the parts of a manifest share and should not share, and by what they were compared.
+    """Return the images that parts of a manifest share but should not, and the facts that were compared.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The header of a manifest: what a protocol is, which images it lists, how that came about, and what makes it sound.
+"""The header of a manifest: its protocol, images, origin, and the rules that make it valid.
 
 The header is plain data without floats (a threshold is a decimal string), so that its canonical form, and with it
 the manifest's digest, is the same on every machine.
@@ -180,7 +180,7 @@ class Rule(_Record, frozen=True):
 
 
 class Figure(_Record, frozen=True):
-    """One figure of the paper beside the one obtained; a difference carries its explanation.
+    """A figure of the paper and the obtained number; a difference has an explanation.
 
     Attributes
     ----------

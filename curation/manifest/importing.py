@@ -1,4 +1,4 @@
-"""Authors' lists as a manifest: every file and every id list held against the digests that a header states.
+"""Authors' lists as a manifest: every file and every id list is checked against the digests of a header.
 
 A header of origin ``as_published`` names the authors' files in its source ``published-lists`` and says in its rule
 which part is which file, or which lines of it. The lists themselves are not passed on: who has them completes it.
@@ -188,7 +188,7 @@ def pin_lists(draft: Header, folder: Path, sources: Mapping[str, Source] = Mappi
 
 
 def list_slices(header: Header) -> dict[str, ListSlice]:
-    """Return for each part the file, or the lines of it, that the header's rule says it is.
+    """Return the file, or the lines of a file, of each part, as the header's rule declares them.
 
     Raises
     ------
@@ -221,7 +221,7 @@ def list_slices(header: Header) -> dict[str, ListSlice]:
 
 
 def _read_files(header: Header, slices: Mapping[str, ListSlice], folder: Path) -> dict[str, AuthorsList]:
-    """Return each list below a folder: the file with the digest that the header states, else the one of its name."""
+    """Return each list below a folder: the file with the header's digest, else the file with its name."""
     pinned: dict[str, FileEntry | None] = {piece.file: None for piece in slices.values()}
     pinned |= {file.name: file for file in _lists_source(header).files}
     root, files_of, others = os.path.realpath(folder), {name: list[AuthorsList]() for name in pinned}, list[Path]()
@@ -329,7 +329,7 @@ def _looked_up(
 
 
 def _any_form(namespaces: Sequence[str]) -> bool:
-    """Return whether lists of a name space may be of any published form: those of COCO and VOC are ids alone."""
+    """Return whether lists of a namespace may have any published form: those of COCO and VOC are ids alone."""
     return len(namespaces) == 1 and namespaces[0] not in NATIVE_FORMS
 
 
@@ -382,7 +382,7 @@ def _title(header: Header) -> str:
 
 
 def namespaced_by_form(text: str, namespaces: Iterable[str]) -> str | None:
-    """Return ``namespace:text`` under the one of some name spaces in whose form an id is written; None without one.
+    """Return ``namespace:text`` with the namespace whose form the id has, or None.
 
     Twelve digits are COCO's, six VOC2007's, year and number VOC2012's; another name space takes any text.
 

@@ -155,7 +155,7 @@ def _folders_below(root: Path, depth: int = _DEPTH) -> Iterator[Path]:
 
 
 def available_manifests(folders: Sequence[Path] = ()) -> list[dict[str, Any]]:
-    """Return what the header of every available manifest states; one that cannot be read is warned of and left out.
+    """Return the header of every available manifest; unreadable ones cause a warning and are left out.
 
     Digests are the stated ones: `read_manifest` holds header and lists against them.
 

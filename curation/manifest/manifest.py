@@ -76,7 +76,7 @@ class Manifest:
     built_from: BuiltFrom | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse what is not a header or not lists by part, and a name that cannot be that of a folder.
+        """Raise for an invalid header, invalid lists, or a name that cannot be a folder's.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class Manifest:
 
     @property
     def slots(self) -> tuple[SourceSlot, ...]:
-        """The sources that it was made from, none of them required: what `open_slots` takes."""
+        """The sources that the manifest was made from, none of them required, as `open_slots` expects them."""
         entries = self.header.sources
         return tuple(SourceSlot(entry.name, entry.dataset, entry.part, False, entry.note) for entry in entries)
 
@@ -463,7 +463,7 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def read_stated(folder: Path) -> StoredHeader:
-    """Return what the header of a manifest states, its own digest included: nothing is held against it.
+    """Return the content of a manifest's header with its stated digest, without checking it.
 
     Raises
     ------
@@ -552,7 +552,7 @@ def _read_list(folder: Path, part: PartEntry) -> tuple[str, ...]:
 
 
 def packaged_manifests() -> Path:
-    """Return the folder of manifests that come with this package: inside it once installed, beside it in a checkout."""
+    """Return the folder of the packaged manifests: inside the installed package, or beside it in a checkout."""
     package = Path(__file__).resolve().parents[1]
     installed = package / "manifests"
     return installed if installed.is_dir() else package.parent / "manifests"

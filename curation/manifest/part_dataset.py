@@ -13,7 +13,15 @@ import numpy as np
 from curation.core.errors import CurationWarning, ManifestError, MissingExtraError, MissingFileError, install_command
 from curation.core.wording import counted
 from curation.manifest.header import UNKNOWN_ID, ClassEntry, PartEntry, classes_in
-from curation.manifest.views import Listed, PartImages, locate_images, picked, raw_column, stated_pairs, view_objects
+from curation.manifest.views import (
+    ListedManifest,
+    PartImages,
+    locate_images,
+    picked,
+    raw_column,
+    stated_pairs,
+    view_objects,
+)
 from curation.sources.photos import BrokenPhotoError, decode_photo, photos_of_ids, read_photo
 from curation.sources.source import Int32s, Int64s, Source
 
@@ -65,7 +73,7 @@ class PartDataset:
         return len(self.ids)
 
     def __getitem__(self, index: int) -> Any:
-        """Return picture and target of an item, or what the transforms make of them.
+        """Return picture and target of an item, after the transforms.
 
         Raises
         ------
@@ -122,7 +130,7 @@ class PartDataset:
 
 
 def part_dataset(
-    manifest: Listed,
+    manifest: ListedManifest,
     part: str,
     root: Path | str | Mapping[str, Path],
     sources: Mapping[str, Source],
@@ -170,7 +178,7 @@ def part_dataset(
 
 
 def _class_labels(classes: Sequence[ClassEntry], entry: PartEntry, ids: Sequence[str], located: PartImages) -> Int64s:
-    """Return the index of the one class that each image shows under the view, -1 for unknown."""
+    """Return the index of the class that each image shows under the view, -1 for unknown."""
     treatments = [getattr(entry.view, cls.role) for cls in classes]
     index = [UNKNOWN_ID if how == "rename:unknown" else cls.index for how, cls in zip(treatments, classes, strict=True)]
     indices_of: dict[str, dict[int, str]] = {image: {} for image in ids}

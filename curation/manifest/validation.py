@@ -107,7 +107,7 @@ def _contradictions(header: Header) -> Iterator[tuple[str, str, object]]:
 
 
 def check_lists(header: Header, lists: Lists, *, where: str) -> None:
-    """Raise `ManifestError` unless every part has its list, and each list is well formed and as its entry says.
+    """Raise `ManifestError` unless every part has its list, and each list is well formed and agrees with its entry.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def check_lists(header: Header, lists: Lists, *, where: str) -> None:
 
 
 def needs_every_list(header: Header, present: Iterable[str]) -> set[str]:
-    """Return the parts whose lists must lie beside a header, given the lists that do.
+    """Return the parts whose lists must be beside a header, for the set of lists that are.
 
     A declared manifest may lack any list; an authors' one, whose lists are not passed on, has all of them or none.
     """

@@ -168,7 +168,7 @@ def same_bytes(entry: SourceEntry, source: Source) -> bool:
 
 
 def source_content(manifest: Manifest, source: Source) -> SourceContent:
-    """Return what a source holds of the classes of a manifest, on the images that its lists name."""
+    """Return the content of a source for the classes and images of a manifest."""
     listed = set[str]().union(*manifest.lists.values())
     is_listed = np.fromiter(map(listed.__contains__, source.image_ids.tolist()), np.bool_, len(source.images))
     rows = np.flatnonzero(is_listed)

@@ -154,7 +154,7 @@ def _agent(kind: str, name: str) -> dict[str, str]:
 
 
 def _activities(member: Member, date: str) -> Iterator[dict[str, Any]]:
-    """Yield what made a manifest: its rule, and its review where people corrected it."""
+    """Yield the activities that made a manifest: its rule, and its review if people corrected it."""
     header = member.manifest.header
     moment = {"prov:atTime": date} if date else {}
     author = f"The rule of {header.paper.authors}: {header.paper.title}. " if header.paper else ""
@@ -236,7 +236,7 @@ def _use_case(header: Header) -> str:
 
 
 def read_statements(path: Path) -> dict[str, Statement]:
-    """Return what a publisher states, from a TOML file of `PROPERTIES`.
+    """Return the statements of a publisher from a TOML file of `PROPERTIES`.
 
     Raises
     ------

@@ -18,8 +18,8 @@ from curation.manifest.header import Header, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.coco import plan_coco
 from curation.publishing.formats.content import gather_images, slots_of_parts
+from curation.publishing.formats.plan import ExportedFile, Plan, PlannedFile, joined_plans, lines, write_plan
 from curation.publishing.formats.plan import FormatOptions as FormatOptions
-from curation.publishing.formats.plan import Plan, PlannedFile, WrittenFile, joined_plans, lines, write_plan
 from curation.publishing.formats.voc import plan_voc
 from curation.publishing.formats.yolo import plan_yolo
 from curation.sources.photos import size_of_photo
@@ -80,7 +80,7 @@ class Format:
 def photo_sizes(
     manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source], roots: Mapping[str, Path]
 ) -> Int32s:
-    """Return width and height of each image of some parts, shape (n, 2): the source's, or else the photo's.
+    """Return width and height of each image of some parts, shape (n, 2): from the source, else from the photo.
 
     Only the head of a photo is read. Its orientation tag is applied: trainers turn a photo before they read its labels.
 
@@ -167,7 +167,7 @@ class Exported:
     out : Path
     plan : Plan
         What the files hold, what was changed and what was left out.
-    files : tuple of WrittenFile
+    files : tuple of ExportedFile
     summary : dict
         As in ``_export.json``: what the files were made from.
     notes : tuple of str
@@ -176,7 +176,7 @@ class Exported:
 
     out: Path
     plan: Plan
-    files: tuple[WrittenFile, ...]
+    files: tuple[ExportedFile, ...]
     summary: Mapping[str, Any]
     notes: tuple[str, ...] = ()
 
@@ -288,7 +288,7 @@ def find_format(name: str, formats: Mapping[str, Format]) -> Format:
 
 
 def chosen_parts(header: Header, texts: Sequence[str]) -> list[str]:
-    """Return the parts that some names and patterns select; those of a pattern in the order of the manifest.
+    """Return the parts that names and patterns select; those of a pattern are in the order of the manifest.
 
     ``all`` selects every part. A pattern adds the parts that are not chosen yet.
 
@@ -368,7 +368,7 @@ def _sources(
 
 
 def _differences(entry: SourceEntry, sources: Mapping[str, Source]) -> list[str]:
-    """Return how a source differs from what the manifest was made from, and what its reader left out."""
+    """Return how a source differs from that of the build, and the records that its reader left out."""
     if entry.name not in sources:
         return []
     source, notes = sources[entry.name], []

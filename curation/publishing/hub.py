@@ -87,7 +87,7 @@ class HubRepository:
             )
 
     def ask(self, doing: str, request: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Return what the hub answers to a request about this repository; errors are those of `translate_errors`."""
+        """Return the hub's answer to a request about this repository; errors are those of `translate_errors`."""
         with translate_errors(doing, self.where):
             return request(self.name, *arguments, repo_type=KIND, **options)
 
@@ -177,7 +177,7 @@ _SHORTEST_TOKEN = 8
 
 @contextmanager
 def translate_errors(doing: str, where: str) -> Iterator[None]:
-    """Turn what the client raises into a `PublishError` that names what was done and where.
+    """Turn errors of the client into a `PublishError` that names the action and the repository.
 
     Errors of this program pass through, and so does what neither the hub nor the network caused.
     """
@@ -236,7 +236,7 @@ _STATUS = {
 
 
 def _translated(error: Exception, doing: str, where: str) -> PublishError | None:
-    """Return what an error of the client is reported as, None where neither the hub nor the network caused it."""
+    """Return the error to report for a client's error, or None if neither the hub nor the network caused it."""
     chain = list(_chain(error))
     homes = {type(cause).__module__.partition(".")[0] for cause in chain}
     broken = [cause for cause in chain if isinstance(cause, OSError)]

@@ -76,7 +76,7 @@ _UNKNOWN = Terms("not stated", "not stated", "unstated", url="")
 
 
 def terms_of(entry: SourceEntry, licences: Mapping[str, str] | None = None) -> Terms:
-    """Return the terms of a source: those of the table for a dataset that it knows by digest, exact name or namespace.
+    """Return the terms of a source: from the table if its dataset is known by digest, exact name or namespace.
 
     Parameters
     ----------
@@ -314,7 +314,7 @@ class PlannedTable:
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be published, and as what.
+    """A request to publish manifests: their content, and the name and terms to publish under.
 
     Attributes
     ----------
@@ -346,12 +346,12 @@ class Request:
 
 
 def published_lists(manifest: Manifest) -> Manifest:
-    """Return a manifest with the lists that may be published: those of authors are digest-locked, not passed on."""
+    """Return a manifest with the lists that may be published; authors' lists are left out and locked by digest."""
     return replace(manifest, lists={}) if manifest.header.origin == "as_published" else manifest
 
 
 def check_member(member: Member) -> None:
-    """Raise `PublishError` unless what is published of a manifest may be, and is what the manifest states.
+    """Raise `PublishError` unless the content of a manifest may be published and agrees with the manifest.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""`Publication`: what a dataset repository holds, as ``publication.json`` with a digest, and its check on disk."""
+"""`Publication`: content of a dataset repository, as ``publication.json`` with a digest, and its check on disk."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class RepositoryFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class PublishedPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One part: its split and table where its list is available, else what the manifest states."""
+    """A published part: its split and table if its list is available, else the statements of the manifest."""
 
     name: str
     split: str = ""

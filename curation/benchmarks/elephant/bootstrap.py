@@ -41,7 +41,7 @@ def wilderness_intervals(
     difficult: Difficult = "ignore",
     listed: tuple[str, Bools] | None = None,
 ) -> dict[str, Any]:
-    """Return confidence intervals of WI, AWI and mAP over levels; `WILDERNESS_DEFINITION` says what is drawn.
+    """Return confidence intervals of WI, AWI and mAP over levels; `WILDERNESS_DEFINITION` describes the draws.
 
     The same seed gives the same intervals on every machine, for every number of threads and every NumPy version;
     replicate i is the same whatever the number of replicates.

@@ -34,7 +34,14 @@ from curation.evaluation import inputs, open_set
 from curation.evaluation.curves import precision_recall
 from curation.evaluation.figures import precision_recall_curves
 from curation.evaluation.inputs import POLICY, READING, CategoryIds, Policy, Reading, Truth
-from curation.evaluation.matching import Matches, OperatingPoints, assign, recall_names, tenth_names, thresholds
+from curation.evaluation.matching import (
+    Matches,
+    OperatingPoints,
+    match_detections,
+    recall_names,
+    tenth_names,
+    thresholds,
+)
 from curation.evaluation.measures import Measured
 from curation.evaluation.open_set import LEVEL_COUNTS, LevelCounts
 from curation.evaluation.outcomes import Outcomes, outcomes_by_class
@@ -225,14 +232,14 @@ def evaluate(
         },
         scored=scored,
         columns=lambda: precision_recall(
-            closed.classes, inside, assign(closed, inside, replace(PAPER, difficult=options.difficult))
+            closed.classes, inside, match_detections(closed, inside, replace(PAPER, difficult=options.difficult))
         ),
         outcomes=lambda: {PAPER.name: elephant_outcomes(scene, options, part=wilderness_part)},
     )
 
 
 def _parts_by_name(manifest: Manifest | None, wilderness_part: str) -> dict[str, str]:
-    """Return what truth and detections are given for, ``closed`` first, and the part of the manifest that each is of.
+    """Return the names of truth and detections, ``closed`` first, with the part of the manifest for each.
 
     The wilderness of a manifest of several sources is given source by source.
     """
@@ -267,7 +274,7 @@ def _sources(
 def _lists(
     manifest: Manifest | None, part_of: Mapping[str, str], sources: Mapping[str, Source]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the ids of a manifest by what they are given for."""
+    """Return the ids of a manifest by the name of truth and detections."""
     if manifest is None:
         return {}
     _, *names = part_of
@@ -291,7 +298,7 @@ def _lists(
 def _wilderness(
     manifest: Manifest | None, parts: Sequence[tuple[GroundTruth, Detections]]
 ) -> tuple[str, GroundTruth, Detections]:
-    """Return the order of the wilderness images, in words, and truth and detections in this order."""
+    """Return a description of the order of the wilderness images, and truth and detections in this order."""
     if manifest is None or manifest.header.rule.protocol != RULE:
         [(truth, detections)] = parts
         return "ascending image id", truth, detections
@@ -318,7 +325,7 @@ def _ratio_parts(manifest: Manifest | None, part: str, wilderness: GroundTruth) 
 
 
 class Evaluated(NamedTuple):
-    """What `evaluate_elephant` finds: of each variant, and what is the same under all of them."""
+    """Output of `evaluate_elephant`: measurements of each variant, and facts that all variants share."""
 
     variants: dict[str, Measured]
     shared: dict[str, Any]
@@ -361,7 +368,7 @@ def evaluate_elephant(
 
     @cache
     def matched(difficult: Difficult) -> tuple[Matches, OperatingPoints]:
-        matches = assign(closed, scene.inside, replace(PAPER, difficult=difficult))
+        matches = match_detections(closed, scene.inside, replace(PAPER, difficult=difficult))
         return matches, thresholds(matches, scene.inside, options.tenths)
 
     matches, points = matched(options.difficult)
@@ -448,13 +455,13 @@ def evaluate_elephant(
 def elephant_outcomes(
     scene: Scene, options: ElephantOptions = OPTIONS, *, part: str = "wilderness"
 ) -> tuple[Outcomes, ...]:
-    """Return the outcome of each detection of both parts: matched as the paper says, with our count of A-OSE.
+    """Return the outcomes of the detections of both parts, matched by the paper's rules, with our count of A-OSE.
 
     ``kept_at`` marks the detections at or above the closed set's threshold of a recall; on the wilderness these
     are the FP_o of wilderness impact.
     """
     rules = replace(PAPER, difficult=options.difficult)
-    points = thresholds(assign(scene.closed, scene.inside, rules), scene.inside, options.tenths)
+    points = thresholds(match_detections(scene.closed, scene.inside, rules), scene.inside, options.tenths)
     limits = dict(zip(recall_names(points), points.threshold, strict=True))
     outcomes = []
     for name, (truth, detections) in zip(("closed", part), scene.parts, strict=True):
@@ -464,7 +471,7 @@ def elephant_outcomes(
 
 
 def _variants(options: ElephantOptions) -> Iterator[tuple[str, str, Difficult, LevelCounts]]:
-    """Yield name, variant, treatment of difficult objects and rule for level counts of each one asked for."""
+    """Yield name, rules, treatment of difficult objects and rule for level counts of each requested variant."""
     difficult_rule, counted = options.difficult, options.level_counts
     variants: list[tuple[str, Difficult, LevelCounts]] = [(options.variant, difficult_rule, counted)]
     if options.variant == "all":

@@ -228,7 +228,7 @@ def _draw_error_bars(axis: Axes, bars: Sequence[Record]) -> float:
 def confusion_figure(
     overlaps: Sequence[Record], detected: Sequence[str], true: Sequence[str], stem: Path, *, note: str = ""
 ) -> list[Path]:
-    """Draw what the detections of each known class lie on (Elephant paper, Fig. 4): log colour, zero white.
+    """Draw the objects under the detections of each known class (Elephant paper, Fig. 4): log colour, zero white.
 
     Parameters
     ----------

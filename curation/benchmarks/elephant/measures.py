@@ -33,7 +33,7 @@ from curation.evaluation.curves import (
     eleven_point,
     precision_at_recall,
 )
-from curation.evaluation.matching import Matches, OperatingPoints, assign, best_overlap, recall_names
+from curation.evaluation.matching import Matches, OperatingPoints, best_overlap, match_detections, recall_names
 from curation.evaluation.measures import Measure, Measured, Value, formulas, percent
 from curation.evaluation.open_set import Levels
 from curation.evaluation.problem import UNKNOWN, Bools, Detections, Floats, GroundTruth, Int64s, Scene
@@ -177,7 +177,7 @@ def by_part(measured: Measured) -> tuple[Measured, Measured]:
 def paper(
     scene: Scene, matches: Matches, points: OperatingPoints, levels: Levels, listed: Sequence[Added] = ()
 ) -> Measured:
-    """Return mAP and wilderness impact at each level, and on lists of wilderness images, as the paper's text says.
+    """Return mAP and wilderness impact at each level, and on lists of wilderness images, by the paper's text.
 
     AP is of all images of a level (`curation.evaluation.curves.average_precision_by_level`), in %; wilderness impact
     of the threshold of the closed set (`curation.evaluation.open_set.wilderness_impact`).
@@ -227,7 +227,7 @@ def paper(
 
 
 def _tables(rows: Mapping[str, Sequence[Record]]) -> dict[str, dict[str, list[Any]]]:
-    """Return the tables of a variant as columns; what a row lacks is None."""
+    """Return the tables of a variant as columns; missing values are None."""
     return {
         table.name: {column.name: [row.get(column.name) for row in rows[table.name]] for column in table.columns}
         for table in TABLES
@@ -264,7 +264,7 @@ def official(
     levels = open_set.wilderness_levels(max(n_known, 1), n_wild + wilderness.n_images, counts=counts, most=most)
     first_level = np.where(wild, levels.first_level(np.cumsum(wild) - 1), 0)
     entered = np.append(first_level[inside.image], levels.first_level(outside.image + n_wild))
-    matches = assign(closed, inside, OFFICIAL)
+    matches = match_detections(closed, inside, OFFICIAL)
     pool = Pool.from_parts(inside, matches, outside)
     recalls = matching.tenth_names(recalls_tenths)
     # By level; of all images; and of the closed ones with those of each list.
@@ -428,14 +428,14 @@ def _errors(classes: Sequence[str], hits: Hits, limit: Floats) -> tuple[Int64s, 
     return counts, objects
 
 
-def _outcomes(parts: Parts, hits: Hits) -> open_set.Outcomes:
+def _outcomes(parts: Parts, hits: Hits) -> open_set.DetectionOutcomes:
     """Return the outcomes of the detections of all parts under the rules of the OWOD code."""
-    matches = [assign(truth, detections, OWOD) for truth, detections in parts]
+    matches = [match_detections(truth, detections, OWOD) for truth, detections in parts]
     outcome = np.concatenate([matched.outcome for matched in matches])
     on_unknown = np.concatenate([np.bincount(pairs.row, minlength=len(boxes)) > 0 for boxes, pairs in hits])
     everything = Detections.joined([detections for _, detections in parts])
     rows = np.flatnonzero(on_unknown)
-    return open_set.Outcomes(
+    return open_set.DetectionOutcomes(
         label=everything.label,
         scores=everything.scores,
         outcome=outcome,

@@ -36,7 +36,7 @@ _FORM = (
 
 
 class _Record(msgspec.Struct, gc=False):
-    """One detection as the file has it; fields that are not declared are passed over."""
+    """A detection of a file; fields that are not declared are ignored."""
 
     image_id: Int64 | str = ""
     file_name: str | None = None
@@ -54,12 +54,12 @@ class _ByImage(msgspec.Struct):
 
 
 def reference_of(record: _Record) -> int | str:
-    """Return what a record calls its image."""
+    """Return the name or id of a record's image."""
     return record.image_id if record.image_id != "" else record.file_name or ""
 
 
 class RecordFile(NamedTuple):
-    """The records of a file before they are held against any ground truth.
+    """The records of a file before they are compared with a ground truth.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class RecordFile(NamedTuple):
     where: str
 
     def at(self, row: int) -> str:
-        """Return what to call a record in a message; rows are counted over the whole file, from 0."""
+        """Return the name of a record in messages; rows are counted over the whole file, from 0."""
         return f"{self.where}: record {row} (image {reference_of(self.records[row])!s:.80})"
 
 
@@ -165,7 +165,7 @@ class ClassReading:
     official_compat: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be read: the quirk is one of index K.
+        """Raise for an unusable reading: the quirk concerns index K.
 
         Raises
         ------
@@ -324,7 +324,7 @@ class ReadOodDetections:
 
     @property
     def file(self) -> dict[str, Any]:
-        """What a result says about this input."""
+        """Record of this input in a result."""
         return {
             "name": self.name,
             "sha256": self.sha256,
@@ -508,7 +508,7 @@ class IdScores:
 
     @property
     def file(self) -> dict[str, Any]:
-        """What a result says about this input."""
+        """Record of this input in a result."""
         n = len(next(iter(self.scores.values()), ()))
         return {
             "name": self.name,

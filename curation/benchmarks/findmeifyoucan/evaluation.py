@@ -72,7 +72,7 @@ from curation.evaluation.inputs import (
     manifest_record,
     remembered_truth,
 )
-from curation.evaluation.matching import assign
+from curation.evaluation.matching import match_detections
 from curation.evaluation.measures import Measure, Measured, Value, definitions
 from curation.evaluation.open_world import CLEAN
 from curation.evaluation.problem import Floats, GroundTruth, KnownClasses, class_names
@@ -158,7 +158,7 @@ _DRAWN = ("AUROC", "FPR95", "nOSE", "AP_U", "P_U", "R_U")
 def measures_figure(
     values: Mapping[str, Mapping[str, Mapping[str, float | None]]], stem: Path, *, variant: str = ""
 ) -> list[Path]:
-    """Draw what OOD scores separate beside what they find, split by split: a panel a measure, a line a score.
+    """Draw measures of separation and of detection, split by split: a panel for each measure, a line for each score.
 
     Parameters
     ----------
@@ -514,7 +514,7 @@ def best_t_star(
     source = reading.open(truth)
     part = ground_truth(source, known_classes(source, classes=classes))
     read = detections_of(detections, part, policy).detections
-    correct = assign(part.truth, read, CLEAN).outcome == 1
+    correct = match_detections(part.truth, read, CLEAN).outcome == 1
     if not correct.any():
         raise EvaluationError(
             "No detection finds an object of the ID test, so that no cut has a best mAP",
@@ -551,7 +551,7 @@ def _about(
     reading: ClassReading,
     shared_ids: str,
 ) -> dict[str, Any]:
-    """Return what the numbers rest on: versions, rules, digests of all inputs, and what was left out."""
+    """Return the facts about the inputs: versions, rules, digests, and the numbers of records left out."""
     rule = options.threshold if options.threshold in THRESHOLD_RULES else "given"
     return {
         "versions": {"python": platform.python_version(), "numpy": np.__version__},
@@ -729,7 +729,7 @@ def paired(read: ReadOodDetections, id_scores: IdScores) -> tuple[ReadOodDetecti
 
 
 def _unlike(read: ReadOodDetections, ids: IdScores, methods: Sequence[str]) -> list[str]:
-    """Return what is to be said of scores that the two files hold with unlike digits."""
+    """Return a warning about scores with different precision in the two files."""
     pairs = [
         {
             f"the ID file {ids.name}": (ids.stored, ids.scores[method]),
@@ -741,7 +741,7 @@ def _unlike(read: ReadOodDetections, ids: IdScores, methods: Sequence[str]) -> l
 
 
 def check_apart(read: ReadOodDetections, id_scores: IdScores, *, shared: str = "error") -> list[str]:
-    """Return what to tell about images that the ID file and the OOD file share; none is the rule.
+    """Return a warning about images that the ID file and the OOD file share; normally there are none.
 
     Parameters
     ----------

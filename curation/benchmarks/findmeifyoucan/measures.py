@@ -13,7 +13,7 @@ from curation.benchmarks.benchmark import benchmark_facts, fact
 from curation.benchmarks.findmeifyoucan.detections import IdScores, OodDetections
 from curation.core.errors import UsageError
 from curation.evaluation.curves import average_precision
-from curation.evaluation.matching import assign
+from curation.evaluation.matching import match_detections
 from curation.evaluation.problem import LARGEST_SCORE, Bools, Detections, Floats, GroundTruth, Int32s, Int64s
 from curation.evaluation.resample import resample, weights_of
 from curation.evaluation.separability import (
@@ -61,12 +61,12 @@ THRESHOLD_RULES = fact(__package__, "thresholds", dict[str, str])
 
 
 def zscore_threshold(id_scores: Floats) -> float | None:
-    """Return ``mean - 1.645 * std`` (ddof 0) of the ID scores, None where there are none."""
+    """Return ``mean - 1.645 * std`` (ddof 0) of the ID scores, or None without scores."""
     return float(np.mean(id_scores) - 1.645 * np.std(id_scores)) if len(id_scores) else None
 
 
 def quantile_threshold(id_scores: Floats) -> float | None:
-    """Return the ID score of ascending rank ``floor(0.05 n)``, None where there are none."""
+    """Return the ID score of ascending rank ``floor(0.05 n)``, or None without scores."""
     if not len(id_scores):
         return None
     rank = len(id_scores) // 20
@@ -176,7 +176,7 @@ def open_set_outcomes(truth: GroundTruth, detections: OodDetections, unknown: Bo
     confidence = round_decimal(detections.confidence, 3) if rules.text else detections.confidence
     objects, boxes = _boxes(truth, detections, rules)
     columns = Detections(detections.image, np.zeros(len(detections), np.int32), boxes, confidence)
-    matches = assign(objects, columns, rules, competing=unknown)
+    matches = match_detections(objects, columns, rules, competing=unknown)
     correct = matches.outcome == 1
     on_object = matches.claim >= 0
     counted = unknown & (matches.truth >= 0) if rules.text else unknown
@@ -284,7 +284,7 @@ class ImageSample:
         method: str,
         outcomes: Iterable[OpenSetOutcomes],
     ) -> ImageSample:
-        """Return the sample of a split and a score, with the outcomes of some variants."""
+        """Build the sample of a split and a score from the outcomes of some variants."""
         ids = id_scores.scores[method]
         id_images = range(len(ids)) if id_scores.images is None else id_scores.images
         id_names, id_image = np.unique(np.array(id_images), return_inverse=True)

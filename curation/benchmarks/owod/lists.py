@@ -196,7 +196,7 @@ def _declared_part(
 def _figures(
     split: TaskSplit, published: PublishedSplit, parts: Sequence[Part], selected: Mapping[str, int] | None = None
 ) -> tuple[Figure, ...]:
-    """Return the published figures with what was obtained and why it differs.
+    """Return the published figures with the obtained numbers and the reasons of differences.
 
     Parameters
     ----------

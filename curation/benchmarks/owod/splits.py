@@ -1,4 +1,4 @@
-"""The published splits of open-world detection: the cases of ``owod.toml``, and what their authors print."""
+"""The published splits of open-world detection: the cases of ``owod.toml``, with the figures of their authors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OFFICIAL_IMAGES = {"coco-train2017": 118_287, "coco-val2017": 5_000}
 
 
 class PublishedSplit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A table ``[splits.KEY]``: what the authors of a case print and publish.
+    """A table ``[splits.KEY]``: figures and lists that the authors of a case publish.
 
     Attributes
     ----------

@@ -292,7 +292,7 @@ class BenchmarkFile(_Table, frozen=True):
         )
 
     def role(self, source: str) -> str:
-        """Return what the rule uses a source for."""
+        """Return the role of a source in the rule."""
         table = self.sources.get(source)
         return (table.role if table else "") or source
 
@@ -362,7 +362,7 @@ def refuse_unused(benchmark: BenchmarkFile, unused: Mapping[str, str]) -> None:
 
 
 def require_named(benchmark: BenchmarkFile, key: str, classes: Collection[str]) -> None:
-    """Raise `ProtocolError` where a key of ``[classes]``, such as ``aliases``, names none of some classes."""
+    """Raise `ProtocolError` if a key of ``[classes]``, such as ``aliases``, names an unknown class."""
     for name in getattr(benchmark.classes, key):
         if name not in classes:
             raise ProtocolError(
@@ -502,7 +502,7 @@ def stated_in(text: str) -> BenchmarkFile:
     return decode_json(text.encode(), BenchmarkFile, ProtocolError, _UNREADABLE, where=_STORED)
 
 
-def slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
+def slots_of_file(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     """Return the sources of the benchmark file among the parameters of a manifest."""
     return stated_in(parameters["file"]).slots
 
@@ -582,7 +582,7 @@ def _extended_tables(path: Path, case: str, above: tuple[Path, ...] = ()) -> dic
 
 
 def _extended(target: Any, path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
-    """Return what a file inherits from another one, or from the file that a manifest holds."""
+    """Return the tables that a file inherits from another file, or from the file in a manifest."""
     where = f"{path}: extends"
     expected = 'a file beside this one, such as "parts.toml", a benchmark of a paper, or a manifest of a benchmark file'
     if not isinstance(target, str) or not target or len(above) > _DEEPEST:
@@ -605,7 +605,7 @@ def _extended(target: Any, path: Path, above: tuple[Path, ...]) -> dict[str, Any
 
 
 def _packaged(target: str) -> dict[str, Any]:
-    """Return what a file inherits from a benchmark of this package, or from its case; nothing where there is none."""
+    """Return the tables that a file inherits from a packaged benchmark or its case; empty if it names neither."""
     name, _, case = target.partition("/")
     file = files("curation.benchmarks").joinpath(f"{name}.toml")
     if not re.fullmatch("[a-z][a-z0-9_]*", name) or not file.is_file():

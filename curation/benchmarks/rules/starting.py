@@ -1,4 +1,4 @@
-"""A benchmark file to begin with, made from the user's own sources: what ``curation init RULE`` writes."""
+"""A first benchmark file made from a user's sources: the output of ``curation init RULE``."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def other_names(known: Sequence[str], others: Sequence[str], kin: ClassKin | Non
     return {name: owner for name, owner in (kin.renamed | by_case).items() if name not in known}
 
 
-def beginning(rule: str, name: str) -> list[str]:
+def file_head(rule: str, name: str) -> list[str]:
     """Return the first lines of a benchmark file."""
     return [
         f"# A benchmark file to begin with: `curation list {rule}` explains its keys. Change what you mean otherwise.",
@@ -228,14 +228,14 @@ def array(names: Iterable[str]) -> str:
 
 
 def other_spellings(names: Iterable[str], others: Iterable[str]) -> dict[str, str]:
-    """Return other names that differ from one of some classes in case or blanks alone, by the class."""
+    """Return for each class the other names that differ from it only in case or blanks."""
     by_plain_name = {plain_name(name): name for name in names}
     apart = [other for other in others if other not in by_plain_name.values()]
     return {by_plain_name[plain]: other for other in apart if (plain := plain_name(other)) in by_plain_name}
 
 
 def by_class(renamed: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the other names of each class, of a mapping from these to the class."""
+    """Return the other names of each class, from a mapping of other name to class."""
     aliases: dict[str, list[str]] = {}
     for alias, name in renamed.items():
         aliases.setdefault(name, []).append(alias)
@@ -276,7 +276,7 @@ def is_usable(name: str) -> bool:
     return as_written and 0 < len(name) <= _LONGEST_NAME and name.casefold() != "unknown"
 
 
-def require_usable(labels: Iterable[str], files: str) -> None:
+def require_class_names(labels: Iterable[str], files: str) -> None:
     """Raise `ProtocolError` for a class whose name a file cannot hold, and for two that differ only in case."""
     first: dict[str, str] = {}
     for label in labels:

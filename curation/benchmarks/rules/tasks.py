@@ -1,4 +1,4 @@
-"""The rule ``tasks``: classes become known one task after another, and what is not known yet is unknown.
+"""The rule ``tasks``: classes become known one task after another; later classes are unknown.
 
 After Revisiting Open World Object Detection (2022). The parts of a task are ``tN-train``, images of the classes that it
 introduces; ``tN-finetune``, exemplars of every class known by it; ``tN-val``; and ``tN-test``, the same images for all.
@@ -20,14 +20,14 @@ from curation.benchmarks.rules.benchmark_file import BenchmarkFile, stated_in
 from curation.benchmarks.rules.starting import (
     NAMES_ARE,
     StartOptions,
-    beginning,
+    file_head,
     is_usable,
     listed,
     object_counts,
     other_names,
     quoted,
     quoted_key,
-    require_usable,
+    require_class_names,
     source_tables,
 )
 from curation.benchmarks.rules.task_lists import (
@@ -105,7 +105,7 @@ def check_tasks(file: BenchmarkFile, where: str) -> None:
 
 
 def _problems(file: BenchmarkFile) -> Iterator[tuple[str, str, str]]:
-    """Yield the field of each inconsistency, what is expected there, and what the file has."""
+    """Yield field, expected value and actual value of each inconsistency."""
     split, classes = split_of_file(file), file.classes
     if not re.fullmatch(NAME, file.name):
         yield "name", "lower-case words joined by -, at most one /", repr(file.name[:80])
@@ -182,7 +182,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         raise ProtocolError(
             "No class has an object here", where=files, expected="an annotation file", found=f"{len(counts)} classes"
         )
-    require_usable(counts, files)
+    require_class_names(counts, files)
     absent = [label for label in counts if not counts[label][0]] if len(sources) > 1 else []
     untrained = [label for label in counts if label not in {*names, *absent}]
     tested = object_counts({"test": sources["test"]}) if "test" in sources else counts
@@ -194,7 +194,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         warnings.warn(text, CurationWarning, stacklevel=4)
     groups: list[list[str]] = [group.tolist() for group in np.array_split(np.array(names, object), n_tasks)]
     lines = [
-        *beginning("tasks", options.name),
+        *file_head("tasks", options.name),
         *source_tables(sources, options.name, later_sources=USUAL_SOURCES, exhaustive=options.exhaustive),
         "",
         "[parameters]",

@@ -139,7 +139,7 @@ def _write_photo(path: Path, names: Sequence[str], rng: Rng) -> list[Thing]:
 
 
 def draw_scene(names: Sequence[str], rng: Rng) -> tuple[Pixels, list[Thing]]:
-    """Return a photo of up to three things beside each other, shape (HEIGHT, WIDTH, 3), and these things."""
+    """Return a photo of up to three animals side by side, shape (HEIGHT, WIDTH, 3), and their boxes."""
     horizon = int(rng.integers(38, 62))
     scene = np.empty((HEIGHT, WIDTH, 3))
     scene[:horizon] = np.array([158, 192, 222]) + rng.normal(0, 12, 3)

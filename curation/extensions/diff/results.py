@@ -65,7 +65,7 @@ class ResultDiff:
 
     @property
     def changed(self) -> int:
-        """How many numbers differ, without those of classes."""
+        """Number of changed numbers, without those of single classes."""
         return sum(row[2] != row[3] for row in self.rows)
 
     @property

@@ -103,7 +103,7 @@ class Run:
         return [left.kept_rows(scored, is_ood=scored.name in self.oods) for scored in self.all]
 
     def notes(self, rules: Sequence[OodRules]) -> list[str]:
-        """Return notes on scores that are not finite, are all equal, or are those of another set."""
+        """Return notes on scores that are not finite, are all equal, or belong to another set."""
         notes = [require_usable(scored, rules) for scored in self.all]
         same: dict[bytes, str] = {}
         for scored in self.all:

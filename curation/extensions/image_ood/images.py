@@ -155,7 +155,7 @@ class Images:
 
     @cached_property
     def folders(self) -> tuple[str, ...]:
-        """Last folder of each, ``""`` where there is none."""
+        """Last folder of each path, ``""`` for none."""
         return tuple(name.rpartition("/")[0] for name in self.with_folder)
 
     def _names(self, parents: int) -> tuple[str, ...]:
@@ -352,7 +352,7 @@ def _is_decisions(path: Path, name: str) -> bool:
 
 
 def listed_set(name: str, manifest: Manifest | None, lists: Path | None) -> ListedSet | None:
-    """Return the images of a set: those of an imglist, else those of the manifest's part of its name; None for neither.
+    """Return the images of a set: from an imglist, else from the manifest's part of its name, else None.
 
     Raises
     ------
@@ -403,7 +403,7 @@ def _of_lists(name: str, folder: Path) -> ListedSet | None:
 
 
 def scored_set(name: str, image_scores: ImageScores, listed: ListedSet | None, stray: Stray) -> ScoredSet:
-    """Return the scores of a set, one an image of its list where there is one, in that order.
+    """Return the scores of a set; with a list, one score for each of its images in that order.
 
     Raises
     ------

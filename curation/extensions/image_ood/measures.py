@@ -80,7 +80,7 @@ class OodRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def numbers_of(ids: Floats, oods: Floats, rules: Sequence[OodRules]) -> list[dict[str, float | None]]:
-    """Return `COMPARED` under each of some rules; both sets must hold scores.
+    """Return `COMPARED` under each of the rules; both sets must have scores.
 
     Examples
     --------

@@ -52,7 +52,7 @@ def unit_rows(features: Floats) -> Floats:
 
 
 def knn(features: Floats, train: Floats, *, k: int = 10, squared: bool = True) -> Floats:
-    """Return minus the distance to the k-th nearest training feature, all of them unit rows (Sun et al. 2022).
+    """Return minus the distance to the k-th nearest training feature; all are unit rows (Sun et al. 2022).
 
     Parameters
     ----------
@@ -524,7 +524,7 @@ class _Arrays(NamedTuple):
         return PredictionError("The file lacks an array", where=str(self.path), expected=array, found=names)
 
     def take(self, name: str, ndim: int, kinds: str) -> Any:
-        """Return an array of some dimensions and kinds of dtype; None where the file lacks it."""
+        """Return an array with a given number of dimensions and kind of dtype, or None if the file lacks it."""
         values = self.arrays.get(name)
         if values is not None and (values.ndim != ndim or values.dtype.kind not in kinds or 0 in values.shape[1:]):
             numbers = "numbers" if "f" in kinds else "whole numbers" + (" or texts" if "U" in kinds else "")

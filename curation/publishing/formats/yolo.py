@@ -134,7 +134,7 @@ def _yaml(content: Content, classes: Sequence[str]) -> str:
 
 
 def normalised(boxes: Floats, sizes: Int32s) -> tuple[Floats, Bools, Bools]:
-    """Return boxes as shares of their images, which of them were cut at an edge, and which lie outside altogether.
+    """Return boxes as shares of their images, which of them were cut at an edge, and which lie outside the image.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def normalised(boxes: Floats, sizes: Int32s) -> tuple[Floats, Bools, Bools]:
 
 
 def listed_photos(content: Content) -> list[str]:
-    """Return the path of each photo below the output folder, of which `label_of` gives the label file.
+    """Return the path of each photo below the output folder; `label_of` gives its label file.
 
     Where two sources have a photo of the same name, the photos of each lie in a folder with the name of the source.
 

@@ -87,7 +87,7 @@ class CutOptions:
 
 @dataclass(frozen=True)
 class Start:
-    """One starting point: its own value (None where it holds fewer than k clusters) and the one after refinement."""
+    """A starting point: its value (None if it has fewer than k clusters) and the value after refinement."""
 
     name: str
     value: float | None

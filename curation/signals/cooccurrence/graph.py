@@ -368,7 +368,7 @@ def recursive_sweep(graph: ClassGraph, k: int) -> Int64s:
 
 
 def _best_sweep(weights: Floats, degrees: Floats, members: Int64s) -> tuple[float, Int64s] | None:
-    """Return what the best sweep cut of a cluster gains in the sum of inside / volume, and the vertices to move."""
+    """Return the gain of the best sweep cut of a cluster in the sum of inside / volume, and the vertices to move."""
     n = len(members)
     if n < 2:
         return None
@@ -421,7 +421,7 @@ _MOST_PASSES = 60
 
 @dataclass
 class _State:
-    """A labelling and what its moves cost: `links` holds each cluster's weights to the vertices, shape (k, n)."""
+    """A labelling with the costs of its moves: `links` holds each cluster's weights to the vertices, shape (k, n)."""
 
     weights: Int64s
     degrees: Int64s
@@ -451,7 +451,7 @@ class _State:
         return float((self.inside / self.volumes).sum())
 
     def best_move(self, held: npt.NDArray[np.bool_]) -> tuple[float, int, int]:
-        """Return what the best move of a vertex that is not held gains (-inf where there is none), vertex, cluster."""
+        """Return gain, vertex and cluster of the best move of a vertex that may move; gain -inf if there is none."""
         vertex = np.arange(len(self.labels))
         inner = self.links[self.labels, vertex]
         left = self.volumes[self.labels] - self.degrees

@@ -154,7 +154,7 @@ def placed(
 
 
 def _bearing(graph: Graph) -> dict[str, list[str]]:
-    """Return the nodes that bear each lemma or unique name."""
+    """Return the nodes of each lemma or unique name."""
     nodes_of: dict[str, list[str]] = {}
     for node, data in graph.nodes(data=True):
         for word in {str(data.get("name", "")).lower(), *str(data.get("lemmas", "")).lower().split(" ")}:
@@ -277,7 +277,7 @@ def read_class_sets(target: Manifest | Path | str, *, part: str = "") -> tuple[C
 
 
 def class_in(path: str) -> str:
-    """Return the wnid of the folder that a file is in, or that its name begins with; ``""`` where there is none.
+    """Return the wnid of a file's folder, or the wnid at the beginning of its name; ``""`` if there is none.
 
     Examples
     --------

@@ -90,7 +90,7 @@ class EncoderOptions:
                 )
 
     def open(self) -> Encoder:
-        """Return the encoder; without a model the one that needs no weights."""
+        """Return the encoder; without a model, the encoder that needs no weights."""
         if not self.model:
             return ColourEncoder()
         from curation.signals.similarity.open_clip import open_clip_encoder
@@ -156,7 +156,7 @@ class EmbedPhotos(Step):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The header: what the vectors depend on."""
+        """The header: all parameters that determine the vectors."""
         return _parameters(self.header)
 
     def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
@@ -241,7 +241,7 @@ class EmbedTexts(Step):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The header: what the vectors depend on."""
+        """The header: all parameters that determine the vectors."""
         return _parameters(self.header)
 
     def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
@@ -455,7 +455,7 @@ def _check_texts(texts: Sequence[str], template: str) -> None:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence Pillow's warnings of large or odd pictures, for all threads: what matters is refused or counted."""
+    """Silence Pillow's warnings about large or odd pictures in all threads; real problems are refused or counted."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"PIL\b")
         yield

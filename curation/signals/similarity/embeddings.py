@@ -198,7 +198,7 @@ def open_embeddings(folder: Path, *, kind: str = "") -> Embeddings:
 
 
 def embedding_parts(folder: Path, rows: int | None = None) -> Iterator[Embeddings]:
-    """Yield the embeddings of a finished store in parts of at least so many rows (default: all at once).
+    """Yield the embeddings of a finished store in parts of a minimum number of rows (default: all at once).
 
     Raises
     ------

@@ -52,7 +52,7 @@ _PHOTOS = 256
 
 @dataclass(frozen=True)
 class PhotoHashes:
-    """The hashes of some photos; those that could not be read are not among them.
+    """Hashes of photos; unreadable photos are left out.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ def _phash() -> Callable[[Any], Any]:
 def hash_photos(
     photos: Mapping[str, Path] | str | Path, *, workers: int | None = None, out: Path | None = None
 ) -> PhotoHashes:
-    """Return the hashes of photos by name, and which of them cannot be read.
+    """Return the hashes of photos by name, and the photos that cannot be read.
 
     The stored pixels count: an orientation tag is not applied. Of an animated picture the first frame counts. A photo
     of more than 170 million pixels is not decoded.

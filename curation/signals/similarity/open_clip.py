@@ -172,7 +172,7 @@ def open_clip_encoder(
     device: Device = "auto",
     precision: Precision = "auto",
 ) -> OpenClipEncoder:
-    """Return the encoder of a model and its weights (see `load_model` and `OpenClipEncoder` for what they may be)."""
+    """Return the encoder of a model with its weights (see `load_model` and `OpenClipEncoder` for possible names)."""
     loaded = load_model(model, pretrained, random_weights=random_weights)
     return OpenClipEncoder(loaded, embedding=embedding, device=device, precision=precision)
 
@@ -587,7 +587,7 @@ def _without_foreign_code() -> Iterator[None]:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Keep open_clip from logging and warning: what matters is checked here and raised."""
+    """Keep open_clip from logging and warning: real problems are checked here and raised."""
     root, before, handlers = logging.getLogger(), logging.root.manager.disable, list(logging.root.handlers)
     # Without a handler, the first message would install one for good.
     root.addHandler(logging.NullHandler())

@@ -86,7 +86,7 @@ def _file_table(files: Sequence[DecisionFile]) -> Table:
 
 
 def coverage_table(coverage: Sequence[Coverage]) -> Table:
-    """Return how many images of each part were judged, and what each way of cleaning leaves."""
+    """Return the number of judged images of each part, and of the images that each way of cleaning leaves."""
     rows = tuple(tuple(f"{value:,}" if isinstance(value, int) else value for value in row.data().values())
                  for row in coverage)  # fmt: skip
     columns = tuple(name.replace("-", " ") for name in coverage[0].data())
