@@ -515,9 +515,7 @@ def hub_entries(board: Leaderboard, dataset: str, method: str | None = None) -> 
     repository, _, revision = dataset.partition("@")
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository) or not re.fullmatch("[0-9a-f]{0,40}", revision):
         expected = "OWNER/NAME or OWNER/NAME@COMMIT of the published manifest"
-        raise UsageError(
-            "The dataset is not the name of a repository", where="--dataset", expected=expected, found=dataset[:80]
-        )
+        raise UsageError("The dataset is not a repository", where="--dataset", expected=expected, found=dataset[:80])
     rows = [(group, row) for group in board.groups for row in group.rows]
     methods = dict.fromkeys(row.row.name for _, row in rows)
     chosen = method or next(iter(methods), "")

@@ -124,14 +124,7 @@ def option_names_of(signature: inspect.Signature, annotations: Mapping[str, Any]
     forms: dict[tuple[str, str], str] = {}
     for name, parameter in signature.parameters.items():
         kind = annotations.get(name, parameter.annotation)
-        record = next(
-            (
-                kind_or_member
-                for kind_or_member in (kind, *typing.get_args(kind))
-                if dataclasses.is_dataclass(kind_or_member)
-            ),
-            None,
-        )
+        record = next((each for each in (kind, *typing.get_args(kind)) if dataclasses.is_dataclass(each)), None)
         fields = [(field.name, field.type) for field in dataclasses.fields(record) if field.kw_only] if record else []
         record_form = f"{name}={getattr(record, '__name__', '')}({{}})"
         for member, member_kind in fields or [(name, kind)]:

@@ -77,9 +77,7 @@ class OverlappingPairs:
     iou: Floats
 
 
-def match_detections(
-    truth: GroundTruth, detections: Detections, rules: Rules, *, competing: Bools | None = None
-) -> Matches:
+def assign(truth: GroundTruth, detections: Detections, rules: Rules, *, competing: Bools | None = None) -> Matches:
     """Return the outcome of each detection, after matching detections to objects under the rules of a variant.
 
     Under the default rules (VOC's), within each class and by falling score with ties in input order, a detection takes

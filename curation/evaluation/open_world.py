@@ -31,7 +31,7 @@ from curation.evaluation.inputs import (
     remembered_truth,
     require_manifest_for_ids,
 )
-from curation.evaluation.matching import match_detections, positives
+from curation.evaluation.matching import assign, positives
 from curation.evaluation.measures import Better, Measure, Measured, Unit, Value, sum_in_order
 from curation.evaluation.open_set import (
     DetectionOutcomes,
@@ -216,22 +216,22 @@ class TaskScene:
     Attributes
     ----------
     truth : TaskTruth
-    given : Detections
+    unfiltered : Detections
         Labels as in `truth`; the last is unknown.
     rules : Rules
     """
 
     truth: TaskTruth
-    all_detections: Detections
+    unfiltered: Detections
     rules: Rules
 
     @cached_property
     def detections(self) -> Detections:
         """The scored detections; a variant may set a minimum score for those of known classes."""
         if self.rules.known_score_min < 0:
-            return self.all_detections
-        return self.all_detections.take(
-            (self.all_detections.label == self.truth.unknown) | (self.given.scores > self.rules.known_score_min)
+            return self.unfiltered
+        return self.unfiltered.take(
+            (self.unfiltered.label == self.truth.unknown) | (self.unfiltered.scores > self.rules.known_score_min)
         )
 
     @cached_property
@@ -259,7 +259,7 @@ class TaskScene:
         """The outcome of each detection, and the unknown objects that detections of known classes overlap."""
         rules, unknown_label = self.rules, self.truth.unknown
         objects, detections = self.compared
-        matches = match_detections(objects, detections, rules)
+        matches = assign(objects, detections, rules)
         positive = positives(objects, rules)
         unknown = objects.label == unknown_label
         known_rows = np.flatnonzero(detections.label < unknown_label)

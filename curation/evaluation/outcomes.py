@@ -14,14 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.core.wording import short_repr
-from curation.evaluation.matching import (
-    OverlappingPairs,
-    best_overlap,
-    match_detections,
-    overlapping_pairs,
-    pair_iou,
-    positives,
-)
+from curation.evaluation.matching import OverlappingPairs, assign, best_overlap, overlapping_pairs, pair_iou, positives
 from curation.evaluation.problem import UNKNOWN, Bools, Detections, Floats, GroundTruth, Int32s
 from curation.evaluation.variants import IOU, Rules
 
@@ -228,7 +221,7 @@ def outcomes_by_class(truth: GroundTruth, detections: Detections, rules: Rules, 
     **more
         As `Outcomes.from_matches` takes it; ``strict`` for open-set errors of an IoU above 0.5.
     """
-    matches = match_detections(truth, detections, rules)
+    matches = assign(truth, detections, rules)
     unknown = truth.label < 0
     strict = more.pop("strict", rules.strict)
     pairs = overlapping_pairs(truth, detections, same_class=False, mask=unknown, iou_threshold=IOU, strict=strict)

@@ -552,26 +552,24 @@ def stated_call(signature: inspect.Signature, arguments: Mapping[str, Any]) -> d
     """
     defaults = {name: parameter.default for name, parameter in signature.parameters.items()}
     return {
-        name: _recorded_argument(
-            Path(value) if name == "manifest" and isinstance(value, str) and Path(value).exists() else value
-        )
+        name: _plain(Path(value) if name == "manifest" and isinstance(value, str) and Path(value).exists() else value)
         for name, value in arguments.items()
         if value is not defaults[name] and value not in ((), {}) and value != defaults[name]
     }
 
 
-def _recorded_argument(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """Return an argument as recorded in JSON; an object in memory is recorded by its class."""
     if isinstance(value, Path):
         return {"file": value.name}
     if isinstance(value, Mapping):
-        return {str(key): _recorded_argument(each) for key, each in value.items()}
+        return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_recorded_argument(each) for each in value]
+        return [_plain(each) for each in value]
     if is_options(type(value)):
         usual = {each.name: each.default for each in fields(value)}
         options = {name: getattr(value, name) for name in usual if getattr(value, name) != usual[name]}
-        return {name: _recorded_argument(each) for name, each in options.items()}
+        return {name: _plain(each) for name, each in options.items()}
     if isinstance(value, bool | int | float | str | None):
         return value
     header = getattr(value, "header", None)
@@ -631,16 +629,14 @@ def _is_wide(result: Result) -> bool:
 
 
 def _has_several_methods(result: Result) -> bool:
-    return any(
-        len({_method(scored) for scored in entries}) > 1 for entries in grouped(result.scored, _row_title).values()
-    )
+    return any(len({_method(scored) for scored in entries}) > 1 for entries in grouped(result.scored, _title).values())
 
 
 def _method(scored: Scored) -> tuple[str, str]:
     return scored.method if scored.of_several else "", scored.score
 
 
-def _row_title(scored: Scored) -> str:
+def _title(scored: Scored) -> str:
     return " · ".join(filter(None, (scored.task, scored.split, scored.case, scored.variant)))
 
 
@@ -650,7 +646,7 @@ def _method_lines(result: Result, measures: Sequence[Measure], width: int | None
     If only one method was scored, its parts and variants are the rows of a single table.
     """
     several, lines = _has_several_methods(result), list[str]()
-    for title, entries in grouped(result.scored, _row_title if several else lambda _: "").items():
+    for title, entries in grouped(result.scored, _title if several else lambda _: "").items():
         keys: dict[str, Measure] = {}
         numbers: dict[str, dict[str, Number | None]] = {}
         for scored in entries:

@@ -29,7 +29,7 @@ IOU = 0.5
 class Rules:
     """How a variant assigns detections to objects, and how it counts the outcome.
 
-    A room declares its variants as such rows; `curation.evaluation.matching.match_detections` applies them.
+    A room declares its variants as such rows; `curation.evaluation.matching.assign` applies them.
 
     Attributes
     ----------

@@ -283,17 +283,15 @@ def _counted(manifest: Manifest, part: PartEntry, images: PartImages, *, lenient
         yield Finding("annotated_images", part.name, "note", "not stated", str(n_annotated))
     else:
         yield _equal("annotated_images", part.name, str(part.annotated_images), str(n_annotated))
-    declared = _counts(part.boxes, ROLES)
+    listed = _counts(part.boxes, ROLES)
     if objects is None:
-        yield Finding(
-            "boxes", part.name, "note" if part.boxes else "ok", declared, "not checked: a source has no boxes"
-        )
+        yield Finding("boxes", part.name, "note" if part.boxes else "ok", listed, "not checked: a source has no boxes")
     elif not part.boxes:
         yield Finding("boxes", part.name, "note", "not stated", _counts(objects.counts(), ROLES))
     else:
         obtained = objects.counts()
         otherwise: Outcome = "note" if lenient else "failure"
-        yield _equal("boxes", part.name, declared, _counts(obtained, ROLES))
+        yield _equal("boxes", part.name, listed, _counts(obtained, ROLES))
         yield _equal("flags", part.name, _counts(part.boxes, FLAGS), _counts(obtained, FLAGS), otherwise=otherwise)
 
 

@@ -23,7 +23,7 @@ FLAGS = ("difficult", "crowd")
 """Subsets that `PartObjects.counts` counts beside the roles."""
 
 
-class ListedManifest(Protocol):
+class Listing(Protocol):
     """What is read of a `curation.manifest.manifest.Manifest`, whose own methods come to this module."""
 
     @property
@@ -113,7 +113,7 @@ class PartObjects:
         return int(np.count_nonzero(np.bincount(self.image)))
 
 
-def view_objects(manifest: ListedManifest, part: str, sources: Mapping[str, Source]) -> PartObjects:
+def view_objects(manifest: Listing, part: str, sources: Mapping[str, Source]) -> PartObjects:
     """Return the objects of a part as its label view leaves them.
 
     Parameters
@@ -136,7 +136,7 @@ def view_objects(manifest: ListedManifest, part: str, sources: Mapping[str, Sour
     return select_objects(classes_in(manifest.header, entry), entry.view, images)
 
 
-def locate_images(manifest: ListedManifest, part: str, sources: Mapping[str, Source]) -> PartImages:
+def locate_images(manifest: Listing, part: str, sources: Mapping[str, Source]) -> PartImages:
     """Return where each image of a part lies in the sources (see `view_objects` for the errors)."""
     ids = manifest.ids(part)
     entry = manifest.part(part)

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from curation.benchmarks.registry import variants_of
-from curation.evaluation.matching import match_detections
+from curation.evaluation.matching import assign
 from curation.evaluation.measures import Measured
 from curation.evaluation.open_world import CLEAN, evaluate_task
 from curation.evaluation.problem import ClassRoles, Detections, GroundTruth
@@ -148,5 +148,5 @@ def example() -> tuple[Case, tuple[str, ...]]:
 
 def match_free(truth: GroundTruth, detections: Detections) -> tuple[np.ndarray, np.ndarray]:
     """The clean assignment, the best object that is still free: outcomes, and the objects found."""
-    found = match_detections(truth, detections, CLEAN)
+    found = assign(truth, detections, CLEAN)
     return found.outcome, found.truth

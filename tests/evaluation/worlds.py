@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from curation.evaluation.matching import Matches, match_detections
+from curation.evaluation.matching import Matches, assign
 from curation.evaluation.problem import Detections, GroundTruth, Scene
 from curation.evaluation.variants import Difficult, Rules
 from tests.evaluation.reference import World
@@ -115,4 +115,4 @@ def match(
     truth: GroundTruth, detections: Detections, *, strict: bool = False, difficult: Difficult = "ignore"
 ) -> Matches:
     """VOC's assignment: the best object of the class, free or not."""
-    return match_detections(truth, detections, Rules(name="voc", overlap=">" if strict else ">=", difficult=difficult))
+    return assign(truth, detections, Rules(name="voc", overlap=">" if strict else ">=", difficult=difficult))

@@ -34,14 +34,7 @@ from curation.evaluation import inputs, open_set
 from curation.evaluation.curves import precision_recall
 from curation.evaluation.figures import precision_recall_curves
 from curation.evaluation.inputs import POLICY, READING, CategoryIds, Policy, Reading, Truth
-from curation.evaluation.matching import (
-    Matches,
-    OperatingPoints,
-    match_detections,
-    recall_names,
-    tenth_names,
-    thresholds,
-)
+from curation.evaluation.matching import Matches, OperatingPoints, assign, recall_names, tenth_names, thresholds
 from curation.evaluation.measures import Measured
 from curation.evaluation.open_set import LEVEL_COUNTS, LevelCounts
 from curation.evaluation.outcomes import Outcomes, outcomes_by_class
@@ -232,7 +225,7 @@ def evaluate(
         },
         scored=scored,
         columns=lambda: precision_recall(
-            closed.classes, inside, match_detections(closed, inside, replace(PAPER, difficult=options.difficult))
+            closed.classes, inside, assign(closed, inside, replace(PAPER, difficult=options.difficult))
         ),
         outcomes=lambda: {PAPER.name: elephant_outcomes(scene, options, part=wilderness_part)},
     )
@@ -368,7 +361,7 @@ def evaluate_elephant(
 
     @cache
     def matched(difficult: Difficult) -> tuple[Matches, OperatingPoints]:
-        matches = match_detections(closed, scene.inside, replace(PAPER, difficult=difficult))
+        matches = assign(closed, scene.inside, replace(PAPER, difficult=difficult))
         return matches, thresholds(matches, scene.inside, options.tenths)
 
     matches, points = matched(options.difficult)
@@ -461,7 +454,7 @@ def elephant_outcomes(
     are the FP_o of wilderness impact.
     """
     rules = replace(PAPER, difficult=options.difficult)
-    points = thresholds(match_detections(scene.closed, scene.inside, rules), scene.inside, options.tenths)
+    points = thresholds(assign(scene.closed, scene.inside, rules), scene.inside, options.tenths)
     limits = dict(zip(recall_names(points), points.threshold, strict=True))
     outcomes = []
     for name, (truth, detections) in zip(("closed", part), scene.parts, strict=True):
@@ -471,7 +464,7 @@ def elephant_outcomes(
 
 
 def _variants(options: ElephantOptions) -> Iterator[tuple[str, str, Difficult, LevelCounts]]:
-    """Yield name, rules, treatment of difficult objects and rule for level counts of each requested variant."""
+    """Yield name, variant, treatment of difficult objects and rule for level counts of each requested variant."""
     difficult_rule, counted = options.difficult, options.level_counts
     variants: list[tuple[str, Difficult, LevelCounts]] = [(options.variant, difficult_rule, counted)]
     if options.variant == "all":

@@ -33,7 +33,7 @@ from curation.evaluation.curves import (
     eleven_point,
     precision_at_recall,
 )
-from curation.evaluation.matching import Matches, OperatingPoints, best_overlap, match_detections, recall_names
+from curation.evaluation.matching import Matches, OperatingPoints, assign, best_overlap, recall_names
 from curation.evaluation.measures import Measure, Measured, Value, formulas, percent
 from curation.evaluation.open_set import Levels
 from curation.evaluation.problem import UNKNOWN, Bools, Detections, Floats, GroundTruth, Int64s, Scene
@@ -264,7 +264,7 @@ def official(
     levels = open_set.wilderness_levels(max(n_known, 1), n_wild + wilderness.n_images, counts=counts, most=most)
     first_level = np.where(wild, levels.first_level(np.cumsum(wild) - 1), 0)
     entered = np.append(first_level[inside.image], levels.first_level(outside.image + n_wild))
-    matches = match_detections(closed, inside, OFFICIAL)
+    matches = assign(closed, inside, OFFICIAL)
     pool = Pool.from_parts(inside, matches, outside)
     recalls = matching.tenth_names(recalls_tenths)
     # By level; of all images; and of the closed ones with those of each list.
@@ -430,7 +430,7 @@ def _errors(classes: Sequence[str], hits: Hits, limit: Floats) -> tuple[Int64s, 
 
 def _outcomes(parts: Parts, hits: Hits) -> open_set.DetectionOutcomes:
     """Return the outcomes of the detections of all parts under the rules of the OWOD code."""
-    matches = [match_detections(truth, detections, OWOD) for truth, detections in parts]
+    matches = [assign(truth, detections, OWOD) for truth, detections in parts]
     outcome = np.concatenate([matched.outcome for matched in matches])
     on_unknown = np.concatenate([np.bincount(pairs.row, minlength=len(boxes)) > 0 for boxes, pairs in hits])
     everything = Detections.joined([detections for _, detections in parts])

@@ -72,7 +72,7 @@ from curation.evaluation.inputs import (
     manifest_record,
     remembered_truth,
 )
-from curation.evaluation.matching import match_detections
+from curation.evaluation.matching import assign
 from curation.evaluation.measures import Measure, Measured, Value, definitions
 from curation.evaluation.open_world import CLEAN
 from curation.evaluation.problem import Floats, GroundTruth, KnownClasses, class_names
@@ -514,7 +514,7 @@ def best_t_star(
     source = reading.open(truth)
     part = ground_truth(source, known_classes(source, classes=classes))
     read = detections_of(detections, part, policy).detections
-    correct = match_detections(part.truth, read, CLEAN).outcome == 1
+    correct = assign(part.truth, read, CLEAN).outcome == 1
     if not correct.any():
         raise EvaluationError(
             "No detection finds an object of the ID test, so that no cut has a best mAP",

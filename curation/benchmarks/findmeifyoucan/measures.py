@@ -13,7 +13,7 @@ from curation.benchmarks.benchmark import benchmark_facts, fact
 from curation.benchmarks.findmeifyoucan.detections import IdScores, OodDetections
 from curation.core.errors import UsageError
 from curation.evaluation.curves import average_precision
-from curation.evaluation.matching import match_detections
+from curation.evaluation.matching import assign
 from curation.evaluation.problem import LARGEST_SCORE, Bools, Detections, Floats, GroundTruth, Int32s, Int64s
 from curation.evaluation.resample import resample, weights_of
 from curation.evaluation.separability import (
@@ -176,7 +176,7 @@ def open_set_outcomes(truth: GroundTruth, detections: OodDetections, unknown: Bo
     confidence = round_decimal(detections.confidence, 3) if rules.text else detections.confidence
     objects, boxes = _boxes(truth, detections, rules)
     columns = Detections(detections.image, np.zeros(len(detections), np.int32), boxes, confidence)
-    matches = match_detections(objects, columns, rules, competing=unknown)
+    matches = assign(objects, columns, rules, competing=unknown)
     correct = matches.outcome == 1
     on_object = matches.claim >= 0
     counted = unknown & (matches.truth >= 0) if rules.text else unknown

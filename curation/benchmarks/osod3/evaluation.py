@@ -39,7 +39,7 @@ from curation.evaluation.inputs import (
     remembered_truth,
     require_manifest_for_ids,
 )
-from curation.evaluation.matching import match_detections, positives
+from curation.evaluation.matching import assign, positives
 from curation.evaluation.measures import Measure, Measured, Value, formulas
 from curation.evaluation.open_set import counts_at_thresholds, lies_on, pairs_on
 from curation.evaluation.outcomes import Outcomes
@@ -520,7 +520,7 @@ def _threshold_curve(
     Matching goes from the highest score down, so that a threshold never changes what a kept detection is.
     """
     known = detections.label < truth.unknown
-    matches = match_detections(truth.truth, detections, rules)
+    matches = assign(truth.truth, detections, rules)
     is_open = lies_on(truth.truth, detections, _unknown_objects(truth), rules)
     return counts_at_thresholds(detections.scores[known], matches.outcome[known], is_open[known], thetas)
 
@@ -550,7 +550,7 @@ def average_precisions(truth: OpenSetTruth, detections: Detections) -> dict[str,
 def case_outcomes(truth: OpenSetTruth, detections: Detections, rules: Rules) -> Outcomes:
     """Return the outcome of each detection and object, as A-OSE and WI of a variant count them."""
     unknown = _unknown_objects(truth)
-    matches = match_detections(truth.truth, detections, rules)
+    matches = assign(truth.truth, detections, rules)
     return Outcomes.from_matches(
         truth.truth,
         detections,

@@ -661,9 +661,7 @@ def _explained(error: msgspec.ValidationError, path: Path, form: type[msgspec.St
     lines = read_plain(path).decode("utf-8").splitlines()
     written = re.compile(rf"(?:^|[\s{{,\[.\"']){re.escape(key)}[\"']?\s*[=\].]")
     numbers = [str(number) for number, line in enumerate(lines, 1) if written.search(line)]
-    line_text = {0: "", 1: f", line {', '.join(numbers)}"}.get(
-        len(numbers), f", one of the lines {', '.join(numbers[:5])}"
-    )
+    at = {0: "", 1: f", line {', '.join(numbers)}"}.get(len(numbers), f", one of the lines {', '.join(numbers[:5])}")
     is_unknown = "unknown" in message
     record = form or _TABLES.get(".".join(names), WrittenFile)
     keys = [field.encode_name for field in msgspec.structs.fields(record)]
@@ -681,7 +679,7 @@ def _explained(error: msgspec.ValidationError, path: Path, form: type[msgspec.St
         }
         message = forms.get(key, "a to z, 0 to 9, _")
     problem = "an unknown key" if is_unknown else "no such key" if unknown else "a wrong value"
-    where = f"{path}{line_text}" + (f", table [{'.'.join(names)}]" if names else "")
+    where = f"{path}{at}" + (f", table [{'.'.join(names)}]" if names else "")
     return ProtocolError(
         f"The benchmark file has {problem}: {key}",
         where=where,

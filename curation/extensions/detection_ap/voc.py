@@ -13,7 +13,7 @@ import numpy as np
 from curation.core.process import stage
 from curation.evaluation.curves import average_precision_by_level
 from curation.evaluation.inputs import LISTED, READING, Listed, OnePart, Policy, Reading, Truth
-from curation.evaluation.matching import match_detections
+from curation.evaluation.matching import assign
 from curation.evaluation.measures import Measure, Measured, Value, definitions, percent
 from curation.evaluation.open_set import wilderness_levels
 from curation.evaluation.outcomes import outcomes_by_class
@@ -149,7 +149,7 @@ def voc_average_precision(truth: GroundTruth, detections: Detections) -> dict[st
         Fractions of 1: ``mAP11``, ``mAP_area``, ``mAP11_ties_in_input_order``, None if all classes lack objects;
         ``AP11``, ``AP_area`` by class, None without objects. ``npos`` and ``n_detections`` by class.
     """
-    matches = match_detections(truth, detections, VOC)
+    matches = assign(truth, detections, VOC)
     levels = wilderness_levels(truth.n_images, 0, most=1)
     precisions = average_precision_by_level(truth.classes, detections, matches, NO_DETECTIONS, levels)
     detected = np.bincount(detections.label, minlength=len(truth.classes)).tolist()

@@ -402,7 +402,7 @@ def _of_lists(name: str, folder: Path) -> ListedSet | None:
     return ListedSet(Images(tuple(entries[0].paths.decode().split("\n")[:-1])), labels, ordered=True, where=str(path))
 
 
-def scored_set(name: str, image_scores: ImageScores, listed: ListedSet | None, stray: Stray) -> ScoredSet:
+def scored_set(name: str, table: ImageScores, listed: ListedSet | None, stray: Stray) -> ScoredSet:
     """Return the scores of a set; with a list, one score for each of its images in that order.
 
     Raises
@@ -410,25 +410,18 @@ def scored_set(name: str, image_scores: ImageScores, listed: ListedSet | None, s
     PredictionError
         An image is repeated, has no score, or is not in the set; or rows without names do not match the images.
     """
-    scores, predictions, labels, file = (
-        image_scores.scores,
-        image_scores.predictions,
-        image_scores.labels,
-        image_scores.file,
-    )
+    scores, predictions, labels, file = table.scores, table.predictions, table.labels, table.file
     if listed is None:
-        images = None if image_scores.images is None else Images(image_scores.images)
+        images = None if table.images is None else Images(table.images)
         if images is not None:
             # Each name must be there once.
-            rows_by_name(
-                images.with_folder, list(dict.fromkeys(images.with_folder)), str(image_scores.path), name, stray
-            )
+            rows_by_name(images.with_folder, list(dict.fromkeys(images.with_folder)), str(table.path), name, stray)
     else:
         images = listed.images
-        rows, strangers = _rows(image_scores, listed, stray)
+        rows, strangers = _rows(table, listed, stray)
         labels = listed.labels if labels is None else labels[rows]
         if labels is not None and listed.labels is not None:
-            require_same_labels(labels, listed.labels, images.paths, str(image_scores.path))
+            require_same_labels(labels, listed.labels, images.paths, str(table.path))
         scores, predictions = scores[rows], None if predictions is None else predictions[rows]
         file = {**file, "reported": {"left out: images that are not in the set": strangers} if strangers else {}}
     # A negative label names no class: an ID list may have -1 throughout, and no prediction would be right.
@@ -438,20 +431,20 @@ def scored_set(name: str, image_scores: ImageScores, listed: ListedSet | None, s
     return ScoredSet(name, scores, predictions == labels, images, file | ({"doubt": doubt} if doubt else {}))
 
 
-def _rows(image_scores: ImageScores, listed: ListedSet, stray: Stray) -> tuple[Int64s, int]:
+def _rows(table: ImageScores, listed: ListedSet, stray: Stray) -> tuple[Int64s, int]:
     n = len(listed.images.paths)
-    if image_scores.images is None:
-        if len(image_scores.scores) != n or not listed.ordered:
+    if table.images is None:
+        if len(table.scores) != n or not listed.ordered:
             raise PredictionError(
                 "Rows without names do not match the list",
-                where=str(image_scores.path),
+                where=str(table.path),
                 expected=f"{n:,} rows in the order of {listed.where}"
                 if listed.ordered
                 else f"names: {listed.where} is sorted, and not in the order of a published list",
-                found=f"{len(image_scores.scores):,} rows",
+                found=f"{len(table.scores):,} rows",
                 hint="add image names (column or array 'image'), or --lists DIR with the imglists that were scored",
             )
         return np.arange(n), 0
     by_folder = listed.images.by_folder
-    keys, listed_keys = (images.keys(by_folder=by_folder) for images in (Images(image_scores.images), listed.images))
-    return rows_by_name(keys, listed_keys, str(image_scores.path), listed.where, stray)
+    keys, listed_keys = (images.keys(by_folder=by_folder) for images in (Images(table.images), listed.images))
+    return rows_by_name(keys, listed_keys, str(table.path), listed.where, stray)

@@ -124,12 +124,8 @@ def _yaml(content: Content, classes: Sequence[str]) -> str:
     for part in content.parts:
         lists[_SPLITS[part.role]].append(f"{part.name}.txt")
     # Trainers insist on the keys train and val, and accept a null there.
-    image_lists = {split: files if len(files) > 1 else files[0] if files else None for split, files in lists.items()}
-    head = [
-        "path: .",
-        *(f"{split}: {json.dumps(files)}" for split, files in image_lists.items()),
-        f"nc: {len(classes)}",
-    ]
+    items = {split: files if len(files) > 1 else files[0] if files else None for split, files in lists.items()}
+    head = ["path: .", *(f"{split}: {json.dumps(files)}" for split, files in items.items()), f"nc: {len(classes)}"]
     return "\n".join([*head, "names:", *(f"  {n}: {json.dumps(name)}" for n, name in enumerate(classes))]) + "\n"
 
 

@@ -95,7 +95,7 @@ class View(Hierarchy):
         hierarchy.ancestors(graph, leaves or ())
         return graph
 
-    def applied_to(self, graph: Graph) -> Graph:
+    def apply(self, graph: Graph) -> Graph:
         """Return the hierarchy with a single parent for each node, or with all parents."""
         if self.tree == "dag":
             return graph
@@ -137,7 +137,7 @@ def subtree(node: str, /, *, depth: int = 3, view: View | None = None) -> Subtre
         raise UsageError("The depth is out of range", where=f"--depth {depth}", expected=f"0 to {_DEEPEST}")
     view = view or View()
     leaves = view.chosen_leaves()
-    graph = view.applied_to(view.above(leaves))
+    graph = view.apply(view.above(leaves))
     try:
         node = hierarchy.node_of(graph, node)
     except HierarchyError as error:
@@ -226,7 +226,7 @@ def losses(nodes: tuple[Annotated[str, "NODE"], ...], /, *, view: View | None = 
     if leaves is None:
         leaves = [node for node in graph if not graph.pred[node]]
     lost = hierarchy.dropped_leaves(
-        graph, view.applied_to(graph), [hierarchy.node_of(graph, node) for node in nodes], leaves
+        graph, view.apply(graph), [hierarchy.node_of(graph, node) for node in nodes], leaves
     )
     return Losses(
         lost,
