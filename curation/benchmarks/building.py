@@ -52,7 +52,7 @@ def build(
     reading: Reading | None = None,
     **more: Setting,
 ) -> Manifest:
-    """Return the manifest that a benchmark's rule makes of raw datasets, or complete a header-only one.
+    """Return the manifest that a benchmark's rule makes from raw datasets, or complete a header-only one.
 
     Parameters
     ----------

@@ -88,7 +88,7 @@ def _usable(key: str, value: Any, folder: Path, bad_boxes: BadBoxes) -> Any:
 
         if isinstance(value, Mapping) and {"images", "annotations"} <= value.keys():
             raise UsageError(
-                "The detections are annotations, as the truth is",
+                "The detections are annotations, like the truth",
                 expected="rows with image_id, category_id, bbox and score",
                 found=f"a mapping of {', '.join(map(str, value))}"[:200],
                 hint="truth takes annotations, detections the output of a detector: are they swapped?",

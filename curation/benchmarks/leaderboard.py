@@ -230,8 +230,8 @@ def ranked_groups(rows: Sequence[tuple[int, LeaderboardRow]], metric: str | None
     Raises
     ------
     LeaderboardError
-        Two lines give one evaluation different numbers, rows of a group disagree on what a number means, or a number is
-        not what its benchmark defines.
+        Two lines give different numbers for the same evaluation, rows of a group disagree on the meaning of a number,
+        or a number is not what its benchmark defines.
     UsageError
         No row has the metric.
     """
@@ -283,7 +283,7 @@ def _once(rows: Sequence[tuple[int, LeaderboardRow]]) -> tuple[list[tuple[int, L
         earlier, before = first[identity]
         if different := [name for name in row.metrics if not _equal(row.metrics[name], before.metrics[name])]:
             raise LeaderboardError(
-                "Two lines give one evaluation different numbers",
+                "Two lines give different numbers for the same evaluation",
                 where=f"lines {earlier} and {line}: {row.name}, {different[0]}",
                 expected=str(before.metrics[different[0]].value),
                 found=str(row.metrics[different[0]].value),
@@ -389,7 +389,7 @@ def leaderboard(
     metric: Annotated[str | None, "NAME"] = None,
     group: Annotated[int | None, "N"] = None,
 ) -> Leaderboard:
-    """Rank the rows of a file where they are comparable.
+    """Rank the comparable rows of a leaderboard file.
 
     Parameters
     ----------

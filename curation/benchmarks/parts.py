@@ -500,7 +500,7 @@ def figure_of(name: str, expected: Expected, parts: Mapping[str, Part]) -> Figur
     if count not in counts:
         names = next(iter(parts.values())).counts
         raise ProtocolError(
-            "The benchmark file expects a figure that there is not",
+            "The benchmark file expects an unknown figure",
             where=f"[expect] {name}"[:200],
             expected=f"PART.COUNT of {', '.join(parts)} and {', '.join(names)}"[:300],
         )

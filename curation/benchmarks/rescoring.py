@@ -108,7 +108,7 @@ def verify_result(path: Path, inputs: Mapping[str, Mapping[str, Path]]) -> Resul
     options = _arguments(call, evaluate, files_of, path)
     if left := [f"{_option(option, name)}{file}" for option, files in files_of.items() for name, file in files.items()]:
         raise UsageError(
-            "The result was not made of this file", where=left[0][:200], expected=", ".join(_files_of(call)) or "none"
+            "The result was not made from this file", where=left[0][:200], expected=", ".join(_files_of(call)) or "none"
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CurationWarning)

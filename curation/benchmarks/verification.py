@@ -155,7 +155,7 @@ def verify(
     inputs: Annotated[Mapping[str, Path] | None, "--input OPTION=FILE"] = None,
     reading: Reading | None = None,
 ) -> Verification | ResultVerification:
-    """Hold a manifest against its digests, and against whatever else is given; or score a results.json again.
+    """Check a manifest against its digests and any other given data; or score a results.json again.
 
     Parameters
     ----------
@@ -203,10 +203,10 @@ def verify(
         files_of.setdefault(option, {})[name] = file
     if not isinstance(manifest, Manifest) and Path(manifest).suffix == ".json" and Path(manifest).is_file():
         if sources or strict or rebuild or published:
-            raise UsageError("A result is scored again: it takes its own inputs alone", where=str(manifest))
+            raise UsageError("A result is scored again: it accepts only its own inputs", where=str(manifest))
         return verify_result(Path(manifest), files_of)
     if any(files_of.values()):
-        raise UsageError("Predictions are verified with the result that was made of them", expected="results.json")
+        raise UsageError("Predictions are verified with the result that was made from them", expected="results.json")
     held = manifest if isinstance(manifest, Manifest) else load_manifest(manifest)
     findings, opened = verify_lists(held), dict[str, Source]()
     if sources or rebuild or (held.built_from and held.built_from.sources):

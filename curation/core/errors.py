@@ -13,7 +13,7 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 class CurationError(Exception):
-    """A mistake in the input or the request, and how to mend it.
+    """A mistake in the input or the request, with a hint how to correct it.
 
     Parameters
     ----------

@@ -222,6 +222,6 @@ def _import() -> Any:
         raise ReviewError(
             "FiftyOne or its database does not start",
             found=_without_password(f"{type(error).__name__}: {error}")[:200],
-            hint=f"end what else uses its database, then start again; or {install_command('review')}",
+            hint=f"stop other programs that use its database, then start again; or {install_command('review')}",
         ) from None
     return package

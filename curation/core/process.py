@@ -122,7 +122,7 @@ def require_memory(needed: int, subject: str, *, hint: str | None = None) -> Non
     free = available_memory() if needed > _KEPT else None
     if free is not None and needed > free:
         raise EvaluationError(
-            f"{subject} need more memory than there is",
+            f"{subject} need more memory than is available",
             expected=f"about {needed / 2**30:,.1f} GiB",
             found=f"{free / 2**30:,.1f} GiB",
             hint=hint,

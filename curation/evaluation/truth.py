@@ -312,7 +312,7 @@ def _positions_of(source: Source, ids: Sequence[str]) -> list[int | None]:
     differing = (text for text, *pair in zip(ids, by_name, by_number, strict=True) if len(set(pair)) == 2)
     if None not in (*by_name, *by_number) and (first := next(differing, None)):
         raise EvaluationError(
-            "File names and image ids of the truth both fit the manifest's list, and mean other images",
+            "File names and image ids of the truth both fit the manifest's list but identify different images",
             where=files_of(source),
             expected="a truth that states the manifest's ids, as an export does",
             found=f"{first}, an image's id and another image's file name"[:200],

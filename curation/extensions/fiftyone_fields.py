@@ -79,7 +79,7 @@ def write_fields(
     ids = [image for part in parts for image in part.truth.image_ids]
     if twice := sorted(image for image, count in Counter(ids).items() if count > 1):
         raise UsageError(
-            "Images of two parts have one id",
+            "Images of two parts have the same id",
             found=named_images(twice),
             hint="evaluate with manifest=…: its lists say which image is whose",
         )

@@ -275,7 +275,7 @@ def _chosen(header: Header, entry: FileEntry | None, files: Sequence[AuthorsList
         found="; ".join(described),
         hint=f"the lists are those of {note}; `curation identify FILE` says what a list is"
         if note
-        else "fetch the list again; or, if the change is meant, write its new digest into the file",
+        else "fetch the list again; or, if the change is intended, write its new digest into the file",
     )
 
 

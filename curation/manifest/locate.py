@@ -121,7 +121,7 @@ def load_manifest(target: str | Path) -> Manifest:
 
 @checked
 def load(target: str | Path) -> Manifest:
-    """Return a manifest, every digest checked.
+    """Return a manifest after checking every digest.
 
     Parameters
     ----------

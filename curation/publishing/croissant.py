@@ -188,7 +188,7 @@ def _activities(member: Member, date: str) -> Iterator[dict[str, Any]]:
 def missing_statements(statements: Mapping[str, Statement]) -> list[str]:
     """Return a sentence that lists the missing properties data tracks require; an empty list if none is missing."""
     missing = ", ".join(name for name in REQUIRED if name not in statements)
-    return [f"not stated, and asked for by data tracks: {missing} (--rai FILE)"] if missing else []
+    return [f"not stated, but required by data tracks: {missing} (--rai FILE)"] if missing else []
 
 
 def derived(members: Sequence[Member]) -> dict[str, Statement]:

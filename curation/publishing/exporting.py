@@ -246,7 +246,7 @@ def write_export(
     names = [slot.name for slot in manifest.slots]
     if strange := [name for name in photos if name and name not in names]:
         raise UsageError(
-            "--photos names no source of the manifest", where=ascii(strange[0][:80]), expected=", ".join(names)
+            "--photos names an unknown source of the manifest", where=ascii(strange[0][:80]), expected=", ".join(names)
         )
     parts = chosen_parts(manifest.header, parts)
     if single and len(parts) > 1 and (each or chosen.each == "already"):
@@ -306,7 +306,7 @@ def chosen_parts(header: Header, texts: Sequence[str]) -> list[str]:
             continue
         fitting = [name for name in names if fnmatchcase(name, pattern)]
         if not fitting:
-            raise UsageError(f"--part {ascii(text[:80])[1:-1]} fits no part", expected=", ".join(names)[:300])
+            raise UsageError(f"--part {ascii(text[:80])[1:-1]} matches no part", expected=", ".join(names)[:300])
         chosen += [name for name in fitting if name not in chosen]
     return chosen
 

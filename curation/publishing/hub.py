@@ -443,5 +443,5 @@ def _require_asked(publication: Publication, version: str, digest: str, where: s
         )
     if digest and publication.digest != digest:
         raise PublicationMismatchError(
-            "The publication is not the one that was asked for", where=where, expected=digest, found=publication.digest
+            "The publication is not the requested one", where=where, expected=digest, found=publication.digest
         )

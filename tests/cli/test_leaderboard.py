@@ -118,7 +118,7 @@ def test_the_file_of_a_model_on_the_hub(tmp_path: Path, shell: Shell) -> None:
     shell.out("leaderboard", path, "--dataset", "me/parts", "--method", "theirs", "--out", out)
     assert len(yaml.safe_load(out.read_text())) == len(entries)
     assert "go together" in shell.err("leaderboard", path, "--format", "hub")
-    assert "no repository" in shell.err("leaderboard", path, "--format", "hub", "--dataset", "me", "--method", "ours")
+    assert "a repository" in shell.err("leaderboard", path, "--format", "hub", "--dataset", "me", "--method", "ours")
 
 
 SCORES = ("msp", "energy", "gen", "knn", "mahalanobis", "ddu", "ash_s", "dice", "react", "dice_react", "vim", "lard")

@@ -279,7 +279,7 @@ def _lists(
             where=f"part wr1 of {manifest.header.name}",
             expected=f"{len(closed)} images",
             found=str(len(wilderness)),
-            hint="--part wilderness=wilderness takes all there are",
+            hint="--part wilderness=wilderness takes all of them",
         )
     number, _ = positions_of(wilderness, [sources[name] for name in names])
     # An image that no source holds is missed where the first one is read.

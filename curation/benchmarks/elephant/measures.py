@@ -512,7 +512,7 @@ def fbeta_operating_points(
     for ratio, size in sizes.items():
         if size > wilderness.n_images:
             raise EvaluationError(
-                "A wilderness ratio needs more images than there are",
+                "A wilderness ratio needs more images than are available",
                 where=f"ratio {ratio} of {closed.n_images} closed images",
                 expected=f"{size} wilderness images",
                 found=str(wilderness.n_images),

@@ -755,7 +755,7 @@ def check_apart(read: ReadOodDetections, id_scores: IdScores, *, shared: str = "
     """
     if read.sha256 == id_scores.sha256 and read.rows:
         raise EvaluationError(
-            "The ID scores and the OOD detections are one file",
+            "The ID scores and the OOD detections are the same file",
             where=f"{id_scores.name}, {read.name}",
             found=read.sha256,
         )

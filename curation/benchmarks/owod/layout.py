@@ -110,7 +110,7 @@ def upstream_lists(manifest: Manifest, parts: Sequence[str]) -> dict[str, tuple[
         name = _upstream_name(entry)
         if name in lists:
             raise ExportError(
-                "Two parts have one name in the upstream layout", where=f"ImageSets/Main/{name}.txt", found=entry.name
+                "Two parts have the same upstream name", where=f"ImageSets/Main/{name}.txt", found=entry.name
             )
         lists[name] = manifest.ids(entry.name)
     for role, name in (("val", "all_task_val"), ("test", "all_task_test")):

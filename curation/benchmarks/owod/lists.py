@@ -72,7 +72,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         )
     if is_listed and not is_published:
         raise ProtocolError(
-            "A validation list is given and not asked for",
+            "A validation list is given but not used",
             where=f"--source {split.val_list}",
             found=f"--set val={parameters['val']}",
             hint="--set val=published",

@@ -334,7 +334,7 @@ def closed_part(
             where=f"source {name}",
             expected=", ".join(entry.name for entry in known)[:200],
             found=", ".join(repr(name[:40]) for name in others[:5]) or f"{len(source.images)} images without objects",
-            hint="are the sources exchanged? If not, add the classes to known, or set strangers = "
+            hint="are the sources swapped? If not, add the classes to known, or set strangers = "
             '"leave-out" or "keep" in [parameters].',
         )
     positions = all_images(source)
@@ -363,7 +363,7 @@ def wilderness_part(chosen: Sequence[Selection], classes: Sequence[ClassEntry], 
             where=", ".join(f"source {each.slot}" for each in chosen),
             expected="images with annotated classes, none of which is known",
             found=f"{len(part.ids)} images without a known class, none of them annotated",
-            hint="are the closed source and the others exchanged?",
+            hint="are the closed source and the others swapped?",
         )
     return part
 

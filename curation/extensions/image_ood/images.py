@@ -314,7 +314,7 @@ class LeftOut:
             return np.ones(len(scored), np.bool_)
         if scored.images is None:
             raise UsageError(
-                "Images are left out by name, and those of a set have no names",
+                "Images are left out by name, but the images of a set have no names",
                 where=f"--without {self.name}: set {scored.name}",
                 expected="a column or array of image names, --manifest MANIFEST, or --lists DIR",
             )

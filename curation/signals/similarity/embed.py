@@ -589,7 +589,7 @@ def embed(
     chosen = [name for name, value in inputs.items() if value]
     if len(chosen) != 1:
         raise UsageError(
-            "Give exactly one thing to embed",
+            "Give exactly one input to embed",
             expected="--source NAME=PATH …, --photos DIR, --corpus CORPUS or --texts FILE",
             found=", ".join(f"--{name}" for name in chosen) or "none",
         )
