@@ -151,9 +151,9 @@ def _option(option: str, name: str) -> str:
 
 
 def _arguments(
-    call: Mapping[str, Any], evaluate: Any, files_of: dict[str, dict[str, Path]], path: Path
+    call: Mapping[str, Any], evaluate: Any, inputs: dict[str, dict[str, Path]], path: Path
 ) -> dict[str, Any]:
-    """Return the arguments of an evaluation: files are removed from `files_of`, all else is taken from the call."""
+    """Return the arguments of an evaluation: files are removed from `inputs`, all else is taken from the call."""
     parameters, kinds = inspect.signature(evaluate).parameters, annotations_of(evaluate)
 
     def require(name: str, known: Collection[str]) -> None:
@@ -181,7 +181,7 @@ def _arguments(
 
     def _file(parameter: str, name: str, entry: Mapping[str, str]) -> Path | str:
         option, name = _option_and_name(parameter, name)
-        files = files_of.get(option, {})
+        files = inputs.get(option, {})
         if name not in files:
             missing = _files_of(call)
             raise UsageError(

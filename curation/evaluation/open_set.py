@@ -113,7 +113,7 @@ def wilderness_levels(
 
 
 @dataclass(frozen=True)
-class DetectionOutcomes:
+class TaskOutcomes:
     """Outcome of each detection, and the unknown objects that detections of known classes overlap.
 
     Attributes
@@ -197,7 +197,7 @@ class RecallPoints:
 
 
 def recall_points(
-    outcomes: DetectionOutcomes, n_known: int, *, without_objects: bool = False, added: float = 0.0
+    outcomes: TaskOutcomes, n_known: int, *, without_objects: bool = False, added: float = 0.0
 ) -> dict[int, RecallPoints]:
     """Return the operating points of each known class that has both objects and detections, by label.
 
@@ -298,7 +298,7 @@ class Targets:
         return _percent(detected, n + self.added) if n else None
 
 
-def targets(truth: TaskTruth, outcomes: DetectionOutcomes, *, added: float = 0.0) -> Targets:
+def targets(truth: TaskTruth, outcomes: TaskOutcomes, *, added: float = 0.0) -> Targets:
     """Return the unknown objects that count, with the scores at which each is found and called known."""
     size = len(outcomes.target)
     detected_at, called_at, wrongly_at = (np.full(size, -np.inf) for _ in range(3))
@@ -342,9 +342,7 @@ def unknown_counts(unknowns: Targets, rows: Bools | slice = slice(None)) -> dict
     return result
 
 
-def unknown_by_class(
-    truth: TaskTruth, outcomes: DetectionOutcomes, unknowns: Targets
-) -> dict[str, dict[str, Any]] | None:
+def unknown_by_class(truth: TaskTruth, outcomes: TaskOutcomes, unknowns: Targets) -> dict[str, dict[str, Any]] | None:
     """Return `unknown_counts` and ``AOSE`` of each original class of unknown objects, by name.
 
     A detection counts for the class of the first object of highest IoU that it lies on. None where the ground truth
@@ -363,7 +361,7 @@ def unknown_by_class(
     }
 
 
-def operating_curve(unknowns: Targets, outcomes: DetectionOutcomes, unknown: int) -> dict[str, list[Any]]:
+def operating_curve(unknowns: Targets, outcomes: TaskOutcomes, unknown: int) -> dict[str, list[Any]]:
     """Return the measures of the detections with score >= s, for falling s.
 
     Scores are those at which an unknown object is found or first called known, and the lowest of all detections (the
@@ -406,7 +404,7 @@ def _at_least(scores: Floats, weights: Int64s, limits: Floats) -> Int64s:
     return np.asarray(total[-1] - total[np.searchsorted(scores[order], limits[::-1])[::-1]])
 
 
-def _kinds_hit(outcomes: DetectionOutcomes, kind: Int64s, n_kinds: int) -> Int64s:
+def _kinds_hit(outcomes: TaskOutcomes, kind: Int64s, n_kinds: int) -> Int64s:
     """Return how many detections of known classes lie on each kind of object, by the best object of each."""
     pairs = outcomes.pairs
     best = np.lexsort((pairs.position, -pairs.iou, pairs.row))

@@ -34,8 +34,8 @@ from curation.evaluation.inputs import (
 from curation.evaluation.matching import assign, positives
 from curation.evaluation.measures import Better, Measure, Measured, Unit, Value, sum_in_order
 from curation.evaluation.open_set import (
-    DetectionOutcomes,
     Targets,
+    TaskOutcomes,
     impact_at_recalls,
     operating_curve,
     pairs_on,
@@ -255,7 +255,7 @@ class TaskScene:
         return replace(objects, boxes=corners * 10), replace(text, boxes=np.rint(text.boxes * 10))
 
     @cached_property
-    def outcomes(self) -> DetectionOutcomes:
+    def outcomes(self) -> TaskOutcomes:
         """The outcome of each detection, and the unknown objects that detections of known classes overlap."""
         rules, unknown_label = self.rules, self.truth.unknown
         objects, detections = self.compared
@@ -266,7 +266,7 @@ class TaskScene:
         # The official A-OSE and WI count an overlap with a difficult unknown object too.
         pairs = pairs_on(objects, detections, unknown if rules.text else unknown & positive, rules, known_rows)
         lines = self.truth.lines[objects.image[positive]]
-        return DetectionOutcomes(
+        return TaskOutcomes(
             label=detections.label,
             scores=detections.scores,
             outcome=matches.outcome,
@@ -363,7 +363,7 @@ def _measured(scene: TaskScene, rules: Rules) -> Measured:
     return Measured(values, retained, list(notes))
 
 
-def _classes(truth: TaskTruth, outcomes: DetectionOutcomes, rules: Rules) -> dict[str, list[Any]]:
+def _classes(truth: TaskTruth, outcomes: TaskOutcomes, rules: Rules) -> dict[str, list[Any]]:
     """Return a row a class, unknown last: AP in percent, None without objects."""
     names, n = truth.truth.classes, outcomes.n_positive.tolist()
     precisions: list[float | None] = []
@@ -408,7 +408,7 @@ def _means(classes: Mapping[str, Sequence[Any]]) -> Iterator[Value]:
 
 
 def _unknown(
-    outcomes: DetectionOutcomes, unknowns: Targets, classes: Mapping[str, Any], nothing: float | None
+    outcomes: TaskOutcomes, unknowns: Targets, classes: Mapping[str, Any], nothing: float | None
 ) -> Iterator[Value]:
     """Yield the counts and rates of unknown objects."""
     defined = bool(outcomes.target.any())
@@ -422,7 +422,7 @@ def _unknown(
     yield Value("P_unknown", 100 * counts["TP_u"] / called if called else nothing)
 
 
-def _impact_values(impact: Mapping[str, Any], outcomes: DetectionOutcomes) -> Iterator[Value]:
+def _impact_values(impact: Mapping[str, Any], outcomes: TaskOutcomes) -> Iterator[Value]:
     undefined = "the denominator is 0" if outcomes.target.any() else _NO_UNKNOWN
     index_of = {f"0.{tenths}": 10 * tenths - 1 for tenths in range(1, 10)}
     for name in ("WI", "WI_closed_set_denominator"):
@@ -431,7 +431,7 @@ def _impact_values(impact: Mapping[str, Any], outcomes: DetectionOutcomes) -> It
         yield Value("WI_at_recall", impact["WI"][at], {"recall": recall}, undefined=undefined)
 
 
-def _counts(truth: TaskTruth, outcomes: DetectionOutcomes) -> dict[str, Any]:
+def _counts(truth: TaskTruth, outcomes: TaskOutcomes) -> dict[str, Any]:
     objects, lines = truth.truth, int(truth.lines.sum())
     is_unknown = outcomes.label == truth.unknown
     per_image = {"all": len(is_unknown), "known": int((~is_unknown).sum()), "unknown": int(is_unknown.sum())}

@@ -384,19 +384,17 @@ def check_values(columns: RawColumns, policy: Policy, *, scoreless: bool = False
     return int(negative.sum())
 
 
-def stray_error(
-    columns: RawColumns, is_listed: Bools, image: str, truth: GroundTruth, hint: str = ""
-) -> PredictionError:
+def stray_error(columns: RawColumns, listed: Bools, image: str, truth: GroundTruth, hint: str = "") -> PredictionError:
     """Return the error about the first detection on no image of the truth; `image` names its image.
 
     Its `hint` is made by `curation.extensions.diagnosis.diagnosis.stray_hint`.
     """
     return PredictionError(
         "A detection lies on an image that is not in the ground truth",
-        where=columns.at(int(np.argmin(is_listed))),
+        where=columns.at(int(np.argmin(listed))),
         expected=f"one of its {truth.n_images} images",
-        found=f"{image}; {int((~is_listed).sum())} such detections of {len(is_listed)}",
-        hint=hint or (_LEAVE_OUT if 2 * int(is_listed.sum()) >= len(is_listed) else _OTHER_TRUTH),
+        found=f"{image}; {int((~listed).sum())} such detections of {len(listed)}",
+        hint=hint or (_LEAVE_OUT if 2 * int(listed.sum()) >= len(listed) else _OTHER_TRUTH),
     )
 
 

@@ -428,14 +428,14 @@ def _errors(classes: Sequence[str], hits: Hits, limit: Floats) -> tuple[Int64s, 
     return counts, objects
 
 
-def _outcomes(parts: Parts, hits: Hits) -> open_set.DetectionOutcomes:
+def _outcomes(parts: Parts, hits: Hits) -> open_set.TaskOutcomes:
     """Return the outcomes of the detections of all parts under the rules of the OWOD code."""
     matches = [assign(truth, detections, OWOD) for truth, detections in parts]
     outcome = np.concatenate([matched.outcome for matched in matches])
     on_unknown = np.concatenate([np.bincount(pairs.row, minlength=len(boxes)) > 0 for boxes, pairs in hits])
     everything = Detections.joined([detections for _, detections in parts])
     rows = np.flatnonzero(on_unknown)
-    return open_set.DetectionOutcomes(
+    return open_set.TaskOutcomes(
         label=everything.label,
         scores=everything.scores,
         outcome=outcome,

@@ -48,14 +48,12 @@ def run(
     usual = rule_module(rule).USUAL_SOURCES[0]
     data = source or folder
     paths = {usual: data} if isinstance(data, Path) else {use or usual: path for use, path in (data or {}).items()}
-    source_words_of = {use.partition("@")[0]: f"{use}={path}" for use, path in paths.items()}
+    words_of = {use.partition("@")[0]: f"{use}={path}" for use, path in paths.items()}
     # The lists of the rule `lists` are not a source of images: their file does not name them.
-    source_words_of = {name: text for name, text in source_words_of.items() if name in written["sources"] or folder}
-    words = [word for text in source_words_of.values() for word in ("--source", text)]
+    words_of = {name: text for name, text in words_of.items() if name in written["sources"] or folder}
+    words = [word for text in words_of.values() for word in ("--source", text)]
     words += source_words(
-        name
-        for name, table in written["sources"].items()
-        if name not in source_words_of and table.get("required", True)
+        name for name, table in written["sources"].items() if name not in words_of and table.get("required", True)
     )
     words += ["--on-error", "boxes=drop"] if bad_boxes == "drop" else []
     made = written["name"].rpartition("/")[2]

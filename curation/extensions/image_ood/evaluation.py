@@ -165,7 +165,7 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
         sets = {member.name for run in runs.values() for member in run.all}
         if PUBLISHED in without:
             raise UsageError("Reserved name of a list", where=f"--without {PUBLISHED}", hint="choose another name")
-        left_out = {name: LeftOut.from_option(name, removed, sets) for name, removed in without.items()}
+        left_out = {name: LeftOut.read(name, removed, sets) for name, removed in without.items()}
         notes = [
             f"{name}: {note}" if len(runs) > 1 else note for name, run in runs.items() for note in run.notes(rules)
         ]

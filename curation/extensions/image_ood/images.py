@@ -256,7 +256,7 @@ class LeftOut:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def from_option(cls, name: str, option: Path | LeftOut | Sequence[str], sets: Collection[str]) -> LeftOut:
+    def read(cls, name: str, option: Path | LeftOut | Sequence[str], sets: Collection[str]) -> LeftOut:
         """Return the images that a list leaves out.
 
         Parameters
