@@ -30,7 +30,7 @@ def attributed(manifest: Manifest, licences: Mapping[str, str] = MappingProxyTyp
     Parameters
     ----------
     licences : mapping of str to str
-        What the owner states of the sources.
+        Licences that the owner of the sources states.
 
     Raises
     ------

@@ -95,7 +95,7 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     least, most : int
         Where `most` is given: the whole numbers that it may be.
     pattern, expected : str
-        Of its text, and in words.
+        Pattern of its text, and the same in words.
     longest : int, optional
         Printable texts of up to so many characters.
     reader : str
@@ -164,7 +164,7 @@ def read_declared(text: str, record: type[Record], name: str, missing: str, expe
     Parameters
     ----------
     name : str
-        Of the parameter.
+        Name of the parameter.
     missing, expected : str
         Message and expectation for a text that is neither.
     """

@@ -444,7 +444,7 @@ def complete(
     Returns
     -------
     Manifest
-        Of the same name and version; its ``completes`` holds the declared one's digest.
+        Manifest of the same name and version; its ``completes`` holds the declared manifest's digest.
     tuple of Figure
         Empty when every figure of the paper is met and every list already pinned is the same.
     """

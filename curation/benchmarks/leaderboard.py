@@ -102,7 +102,7 @@ class Group:
     number : int
         From 1, in the order of their keys.
     metric : str
-        What the rows are ranked by.
+        Metric that ranks the rows.
     metrics : dict of str to Metric
         Every number that a row of the group holds, with its unit and direction (the value is not used).
     repeated : tuple of (int, int)

@@ -95,7 +95,7 @@ def make_part(
     selected : Selection or sequence of Selection
         Under the order ``listed`` they follow one another, and an image that is selected twice is listed twice.
     classes : sequence of ClassEntry
-        With the roles that they have in this part.
+        Classes with their roles in this part.
     """
     several = (selected,) if isinstance(selected, Selection) else tuple(selected)
     ids, images = _gathered(several, order)
@@ -395,7 +395,7 @@ def require_classes(
     Parameters
     ----------
     name : str
-        Of the source.
+        Name of the source.
     scored : bool
         Whether detections of the class are scored, so that it cannot be absent.
     """
@@ -459,7 +459,7 @@ def manifest_of_file(
     figures : sequence of Figure
         Counts of the rule, after those that the file expects.
     notes : sequence of str
-        What a reader must know, between the note on the rule and those of the file.
+        Sentences for readers, between the note on the rule and those of the file.
     **facts
         Further fields of the header.
 

@@ -39,7 +39,7 @@ class ResultVerification:
     differences : tuple of (str, str, str)
         Where the two differ, what the file has, and what is obtained now; digests and counts of inputs first.
     version : str
-        Of `curation`, in the file.
+        Version of `curation` in the file.
     """
 
     file: str
@@ -81,7 +81,7 @@ def verify_result(path: Path, inputs: Mapping[str, Mapping[str, Path]]) -> Resul
     Parameters
     ----------
     path : Path
-        As `Result.save` wrote it.
+        File that `Result.save` wrote.
     inputs : mapping of str to mapping of str to Path
         Files by option and name: ``{"detections": {"closed": …}}``; the name is empty where an option takes one file.
 

@@ -33,15 +33,15 @@ class Answer:
     Attributes
     ----------
     data : mapping or sequence, or a function that makes it
-        What ``--json`` prints; made only then.
+        Data for ``--json``; made only then.
     lines : iterable of str or Table
-        What is printed else; a table as its lines.
+        Lines to print otherwise; a table is printed as its lines.
     status : int
         The exit status: 0 done, 1 the check failed.
     written : sequence of Path
         Files, a line each at the end.
     then : callable, optional
-        What is done once the answer is printed.
+        Action after the answer is printed.
     """
 
     data: Data | Callable[[], Data]

@@ -29,7 +29,7 @@ def append_lines(path: Path, lines: bytes, *, kind: str = "file") -> int:
     lines : bytes
         Each ends in a line feed.
     kind : str
-        What the file is, for the message.
+        Kind of the file, for the message.
 
     Returns
     -------

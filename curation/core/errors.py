@@ -22,7 +22,7 @@ class CurationError(Exception):
     where : str, optional
         The file, record or option concerned, e.g. ``"instances.json: annotations[17]"``.
     expected, found : str, optional
-        What would have been right, and what stood there instead.
+        The correct value, and the actual one.
     hint : str, optional
         The next thing to try, preferably a command.
     """

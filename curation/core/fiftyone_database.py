@@ -49,7 +49,7 @@ def load_fiftyone(folder: Path | None = None) -> Any:
     Parameters
     ----------
     folder : Path, optional
-        Of the database; default: FiftyOne's, which holds the datasets of this user.
+        Folder of the database; default: FiftyOne's, which holds the datasets of this user.
 
     Raises
     ------

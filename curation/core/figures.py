@@ -146,7 +146,7 @@ def save_figure(
     stem : Path
         Path without a suffix.
     header, rows
-        What the figure shows, as a table. None becomes an empty cell; floats read back exactly.
+        Values of the figure as a table. None becomes an empty cell; floats read back exactly.
 
     Returns
     -------
@@ -195,7 +195,7 @@ def small_multiples(
     most : int
         Panels in a line, at most.
     height : float
-        Of a line of panels, in inches; the width is the page's.
+        Height of a line of panels, in inches; the width is the page's.
     sharex, sharey : bool
         Whether all panels have the same limits; only the outer ones are then labelled.
     """
@@ -288,7 +288,7 @@ def new_matrix(
     rows, columns : sequence of str
         From top to bottom and from left to right.
     below : str
-        What the columns are.
+        Meaning of the columns.
     """
     from matplotlib.ticker import FixedLocator
 

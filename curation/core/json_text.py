@@ -147,7 +147,7 @@ def record_pieces(data: bytes, start: int, end: int, key: bytes, record: type[Ro
     Parameters
     ----------
     key : bytes
-        With its quotes.
+        Text with its quotes.
 
     Raises
     ------

@@ -25,7 +25,7 @@ class OptionName(NamedTuple):
     key : str
         Where the option is KEY=VALUE: the key that gives this parameter. ``""``: all of the option that has no key.
     words : tuple of str
-        Of a flag that is a key: the word for False, and that for True.
+        For a flag that is a key: the word for False, and that for True.
     """
 
     option: str
@@ -119,7 +119,7 @@ def option_names_of(signature: inspect.Signature, annotations: Mapping[str, Any]
     ----------
     signature : inspect.Signature
     annotations : mapping of str to type
-        Of its parameters, with what they are annotated with.
+        Annotations of the parameters.
     """
     forms: dict[tuple[str, str], str] = {}
     for name, parameter in signature.parameters.items():

@@ -53,7 +53,7 @@ class InputFile:
     name : str
         Plain file name.
     data : bytes
-        What it holds, unpacked and without a byte order mark.
+        Content, unpacked and without a byte order mark.
     size : int
         Bytes on disk.
     """
@@ -175,7 +175,7 @@ def read_declaration(
     Parameters
     ----------
     kind, example : str
-        What messages call the file, and what they show of a good one.
+        Name of the file in messages, and an example of a valid one.
 
     Raises
     ------

@@ -255,7 +255,7 @@ def _shared_widths(widths: Sequence[int], rows: Sequence[Sequence[str]], availab
     Parameters
     ----------
     widths : sequence of int
-        Of the longest cells.
+        Widths of the longest cells.
     rows : sequence of sequence of str
     available : int
         Characters of all columns together.

@@ -61,11 +61,11 @@ class ClassScores:
         Score of the background class.
     classes : tuple of str, length K
     kind : {"logits", "probabilities", "real"}
-        What the input was.
+        Kind of the input scores.
     sums_to_one : bool
         Whether the scores of the known classes alone are a softmax (C = K): no background class, present or removed.
     reported : dict of str to int
-        What was changed on reading, with counts.
+        Changes on reading, with counts.
     """
 
     labels: Int64s
@@ -120,7 +120,7 @@ def class_scores(
     classes : tuple of str, length K, optional
         Default ``("0", "1", ...)``.
     where : str
-        What to call the input in messages.
+        Name of the input in messages.
 
     Raises
     ------

@@ -148,7 +148,7 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
     Parameters
     ----------
     report : Report
-        As `report_as` makes it.
+        Result of `report_as`.
     """
 
     def evaluate(
@@ -348,7 +348,7 @@ def evaluate_classifiers(
         Validation scores of some of them: confidence against negatives (by which the paper selects a model), and the
         thresholds of OOSA.
     variants : sequence of str
-        Of `curation.evaluation.oscr.VARIANTS`; ``table2`` is left out for a classifier without a background column.
+        Keys of `curation.evaluation.oscr.VARIANTS`; ``table2`` skips classifiers without a background column.
     queries : tuple of str
         False positive rates, decimal texts.
 

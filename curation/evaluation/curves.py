@@ -32,7 +32,7 @@ class Curve:
     envelope : ndarray of float64, shape (L, D)
         Highest precision at this rank or a later one.
     n_positive : float
-        What recall divides by: the objects that count.
+        Denominator of recall: the number of objects that count.
     """
 
     tp: Int64s
@@ -176,7 +176,7 @@ class Pool:
     ----------
     detections : Detections
     outcome : ndarray of int8, shape (d,)
-        As `Matches` has it, 0 on wilderness images.
+        `Matches.outcome`, 0 on wilderness images.
     n_positive : ndarray of int64, shape (K,)
     """
 

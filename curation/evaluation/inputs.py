@@ -263,7 +263,7 @@ def detections_of(
     other : Part, optional
         Another part, to recognise detections that belong to it.
     accepted : Accepted
-        Of COCO results.
+        Exceptions for COCO results.
     """
     others = None if other is None else other.truth
     return read_detections(path, part.truth, policy, others=others, accepted=accepted)
@@ -344,7 +344,7 @@ def about(
     inputs : mapping
         By part or task, the record of each file.
     manifest : mapping, optional
-        What `manifest_record` returns.
+        Result of `manifest_record`.
     option_files : mapping of str to Path or None
         Files that options name.
     """

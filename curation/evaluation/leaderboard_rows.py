@@ -65,14 +65,14 @@ class LeaderboardRow(_Record, frozen=True):
     Attributes
     ----------
     name : str
-        Of the method.
+        Name of the method.
     score : str
         Which of its scores, ``""`` where there is but one.
     manifest : ManifestName or None
     part : str
         ``""`` where no part of a manifest was named.
     variant : str
-        Of the metrics.
+        Variant of the metrics.
     truth : str
         Digest of what names the ground truth.
     pinned : bool
@@ -85,7 +85,7 @@ class LeaderboardRow(_Record, frozen=True):
     predictions : str
         Digest of the file of predictions, or of the canonical list of several.
     reported : dict of str to int
-        What was left out of the predictions, by reason.
+        Predictions left out, by reason.
     """
 
     schema_version: int
@@ -112,7 +112,7 @@ def rows_of(result: Any, name: str | None = None) -> list[LeaderboardRow]:
     ----------
     result : curation.evaluation.result.Result
     name : str, optional
-        Of the method; by default the name of the file of its predictions.
+        Name of the method; by default the name of the file of its predictions.
 
     Raises
     ------

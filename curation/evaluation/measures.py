@@ -123,7 +123,7 @@ class Measured(NamedTuple):
     tables : mapping of str to mapping
         Further tables by name, each of equally long columns by name.
     notes : sequence of str
-        What a reader must know.
+        Sentences for the reader of the numbers.
     """
 
     values: Sequence[Value]
@@ -185,15 +185,15 @@ class Scored:
     score : str
         Which of the method's scores, ``""`` where there is but one.
     part, task, split, case : str
-        What was scored; ``""`` where a protocol knows no such thing.
+        Names of the scored part, task, split and case; ``""`` if the protocol has no such level.
     truth : mapping
-        What names the ground truth: digests, and what was left out of it.
+        Identity of the ground truth: digests, and the numbers of records left out.
     predictions : mapping of str to mapping
         Records of the files that hold the predictions: ``sha256`` and ``reported``.
     settings : dict of str to str
         Choices that change the numbers: rows that differ here are not comparable.
     operating_point : dict of str to str
-        What belongs to the method, or tells where it was read; rows may differ here.
+        Settings of the method, or where it was read; rows may differ here.
     pinned : bool
         Whether manifest and part say which images were scored.
     manifest : mapping or None

@@ -121,7 +121,7 @@ class TaskOutcomes:
     label : ndarray of int32, shape (d,)
         The last class is unknown.
     scores : ndarray of float64, shape (d,)
-        As the variant ranks by them.
+        Scores by which the variant ranks.
     outcome : ndarray of int8, shape (d,)
         1 true positive, 0 false positive, -1 ignored.
     n_positive : ndarray of int64, shape (K + 1,)
@@ -204,9 +204,9 @@ def recall_points(
     Parameters
     ----------
     without_objects : bool
-        Those of a class without objects too: its first detection.
+        Include classes without objects: their point is the first detection.
     added : float
-        What recalls add to the objects that they divide by.
+        Number that recalls add to the objects in their denominator.
     """
     hits = outcomes.on_unknown
     result = {}
@@ -283,7 +283,7 @@ class Targets:
         Highest score of a detection of a known class on it, of any and of those that are not true positives; -inf
         without one.
     added : float
-        What recalls add to the objects that they divide by.
+        Number that recalls add to the objects in their denominator.
     """
 
     position: Int64s
@@ -441,7 +441,7 @@ def counts_at_thresholds(
     Parameters
     ----------
     scores, outcome, is_open : ndarray, shape (d,)
-        Of the detections of known classes; `is_open`: on an unknown object.
+        Columns of the detections of known classes; `is_open`: whether it lies on an unknown object.
 
     Returns
     -------

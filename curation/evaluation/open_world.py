@@ -528,11 +528,11 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
     Parameters
     ----------
     report : Report
-        As `report_as` makes it.
+        Result of `report_as`.
     variants : iterable of Rules
         The first is the default.
     notes : tuple of str
-        What a reader of every result must know.
+        Sentences for the reader of every result.
     """
     known = {rules.name: rules for rules in variants}
 

@@ -59,7 +59,7 @@ class Outcomes:
         ``""`` where there is one alone.
     truth : GroundTruth
     detections : Detections
-        Those that were scored, in input order, boxes as they were given.
+        The scored detections in input order, with unrounded boxes.
     unknown : ndarray of bool, shape (m,)
         Which objects are unknown.
     kind : ndarray of int8, shape (d,)
@@ -68,7 +68,7 @@ class Outcomes:
         The object that decides the outcome of a detection: the object that it matches, the unknown object that it
         overlaps, else the object of highest IoU if the IoU suffices or the detection is ignored; -1 for none.
     iou : ndarray of float64, shape (d,)
-        With that object, else the highest with any object; of the boxes as the variant rounds them.
+        IoU with that object, else the highest with any object; boxes are rounded if the variant rounds them.
     on_unknown : ndarray of bool, shape (d,)
         Detections of known classes that lie on an unknown object, whatever else they are: A-OSE counts these.
     state : ndarray of int8, shape (m,)
@@ -217,9 +217,9 @@ def outcomes_by_class(truth: GroundTruth, detections: Detections, rules: Rules, 
     Parameters
     ----------
     rules : Rules
-        Of the matching, and of which overlap with an unknown object is an open-set error.
+        Rules of the matching, and of the overlap that makes an open-set error.
     **more
-        As `Outcomes.from_matches` takes it; ``strict`` for open-set errors of an IoU above 0.5.
+        Arguments of `Outcomes.from_matches`; ``strict`` for open-set errors of an IoU above 0.5.
     """
     matches = assign(truth, detections, rules)
     unknown = truth.label < 0

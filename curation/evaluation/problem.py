@@ -299,7 +299,7 @@ class KnownClasses:
     unknown_numbers : tuple of int
         Category ids that detections may use for ``unknown``.
     ids_from : {"truth", "manifest"}
-        Whose ids `numbers` are.
+        Owner of the ids in `numbers`.
     """
 
     names: tuple[str, ...]
@@ -467,7 +467,7 @@ class ClassRoles:
     Attributes
     ----------
     name : str
-        Of the task or case.
+        Name of the task or case.
     previous, current : tuple of str
         Classes introduced by earlier tasks and by this one; a detector of this task knows both.
     rest : tuple of str, or None
@@ -481,7 +481,7 @@ class ClassRoles:
     origin : str
         Where this was said.
     taxonomy : str
-        What a known class is to an unknown one; ``""`` where nothing says it.
+        Relation of a known class to an unknown one; ``""`` if it is not declared.
     """
 
     name: str

@@ -101,9 +101,9 @@ class ReadDetections:
     rows : int
         Records in the file.
     reported : dict of str to int
-        What was left out or changed under the policy, with counts; empty when nothing was.
+        Records left out or changed under the policy, with counts; empty if there are none.
     copies : str
-        What was done about images that a list repeats, or ``""`` where it repeats none.
+        Treatment of images that a list repeats, or ``""`` without repeats.
     doubt : str
         Why the file may be mistaken (see `doubt`), or ``""``.
     """
@@ -527,7 +527,7 @@ def read_task_detections(
         ``other_classes="drop"`` and ``stray="drop"`` also leave out detections of classes that are unknown in the
         task, and count them.
     accepted : Accepted
-        Of COCO results.
+        Exceptions for COCO results.
 
     Returns
     -------

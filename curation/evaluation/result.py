@@ -119,7 +119,7 @@ class Report:
     tidy : tuple of Tidy
         Further tables of each thing scored.
     places : tuple of str
-        What tells the things scored apart in those tables, of `PLACES`.
+        Columns that identify the scored entries in those tables, a subset of `PLACES`.
     """
 
     protocol: str
@@ -140,13 +140,13 @@ class Result:
     ----------
     report : Report
     about : mapping
-        What the numbers rest on: the digests of all inputs, rules, what was left out.
+        Facts about the inputs: digests, rules, records left out.
     scored : sequence of Scored
-        What was scored, with its numbers as rows.
+        The scored entries, with their numbers as rows.
     columns : mapping, or a function that makes it
         Curves and scores, an entry for each detection, for tables and figures.
     notes : sequence of str
-        What a reader must know.
+        Sentences for the reader of the result.
     outcomes : function, optional
         Makes the outcomes of all detections, one a part, by what was scored (``t1/clean``).
 
@@ -155,7 +155,7 @@ class Result:
     data : dict
         Protocol, version of the program and `about`: what ``results.json`` says beside the numbers.
     notes : tuple of str
-        What a reader must know, doubts about files first.
+        Sentences for the reader of the result, doubts about files first.
     warnings : tuple of str
         Every warning of the evaluation (see `with_warnings`): those of its inputs, then the notes.
     call : dict
@@ -208,7 +208,7 @@ class Result:
         Parameters
         ----------
         scored : str, optional
-            What was scored, such as ``t1/clean``; needed where that is several things.
+            Label of an entry, such as ``t1/clean``; required if there are several.
 
         Raises
         ------
@@ -249,7 +249,7 @@ class Result:
         dataset : fiftyone.Dataset
             It holds the images that were scored; truth and predictions need not be in it.
         scored : str, optional
-            What was scored, such as ``t1/clean``; needed where that is several things.
+            Label of an entry, such as ``t1/clean``; required if there are several.
         key : str, optional
             Name of the field; by default protocol and variant. The field of an earlier call is replaced, a field
             of the user never.

@@ -84,7 +84,7 @@ class ScoreColumns(NamedTuple):
     Attributes
     ----------
     names : tuple of str
-        Of arrays or columns.
+        Names of arrays or columns.
     kind : {"table", "arrays", "alone"}
         CSV or Parquet; named arrays; one array that has no name, and is called ``scores``.
     read : callable
@@ -502,7 +502,7 @@ def read_scores(
     labels : Path, optional
         ``.npy`` of labels, in place of those in the file.
     classes : ProtocolClasses, optional
-        Of a manifest: labels may then be class names, and columns too.
+        Classes of a manifest: labels may then be class names, and columns too.
     part : PartSamples, optional
         The samples that there must be, no more and no less. Rows with image names are sorted into its order, others
         must already have it. Its labels are used; labels in the file must agree.

@@ -56,9 +56,9 @@ class Table:
     rows : sequence of rows, or a function that makes them
         Texts, numbers, and None for what is undefined.
     title : str
-        What a terminal shows above it; ``""`` for a table that it does not show.
+        Heading in a terminal; ``""`` for a table that is not printed.
     printed : sequence of rows, optional
-        What a terminal shows instead of `rows`.
+        Rows that a terminal shows instead of `rows`.
     file : bool
         Whether `Result.save` writes it as CSV.
     """
@@ -129,7 +129,7 @@ class Tidy:
     columns : tuple of Column
         Besides those that say what was scored.
     title : str
-        What a terminal shows above it; ``""`` for a table that it does not show.
+        Heading in a terminal; ``""`` for a table that is not printed.
     json : bool
         Whether JSON holds it: not where it has a row a detection.
     printed : callable, optional

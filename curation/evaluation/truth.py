@@ -96,7 +96,7 @@ class Part:
     truth : GroundTruth
     files : tuple of FileRecord
     dropped : dict of str to int
-        What the reader left out, by reason.
+        Records that the reader left out, by reason.
     images_in_files : int
         How many images the files hold; more than `truth` where a manifest chose among them.
     doubt : str
@@ -131,7 +131,7 @@ def ground_truth(
     Parameters
     ----------
     source : Source
-        With boxes. Every category that is not a known class (by name or alias) is unknown.
+        Source with boxes. Every category that is not a known class (by name or alias) is unknown.
     known : KnownClasses
     ids : sequence of str, optional
         Namespaced ids of the images that belong to the part (a manifest's list); all images by default.
@@ -466,7 +466,7 @@ def task_truth(
     Parameters
     ----------
     source : Source
-        With boxes: original classes, or a test view whose category ``unknown`` holds the rest.
+        Source with boxes: original classes, or a test view whose category ``unknown`` holds the rest.
     ids : sequence of str, optional
         The image list, line by line, ids with or without namespace; all images of the source by default.
     repeats : {"error", "keep", "drop"}

@@ -52,14 +52,14 @@ class Rules:
     text : bool
         Boxes and scores as text files hold them: scores to 3 decimals, corners to 1.
     dtype : type
-        Of the IoU: numpy.float64 or numpy.float32.
+        Type of the IoU: numpy.float64 or numpy.float32.
     average_precision : {"area", "eleven_point", "eleven_point_in_floats"}
     ties : {"grouped", "input_order"}
         Whether equal scores make one point of a precision-recall curve.
     nothing : {"null", "zero"}
-        What a ratio of nothing is.
+        Value of a ratio whose denominator is 0.
     errors : {"detections", "objects"}
-        What the rate of open-set errors counts.
+        Unit that the rate of open-set errors counts.
     known_score_min : float
         Detections of known classes count from above this score, those called unknown at any; negative for no limit.
     box_offset : int
@@ -68,7 +68,7 @@ class Rules:
         Whether wilderness impact reads a class without objects, at its first detection (its recalls are 0 / 0, and none
         is nearer than the first), or leaves it out.
     added_objects : float
-        What recalls add to the objects that they divide by.
+        Number that recalls add to the objects in their denominator.
     scoreless : bool
         Whether scores are passed over: detections come in input order, and what needs scores is undefined.
     """

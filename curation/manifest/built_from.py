@@ -35,7 +35,7 @@ class SourceContent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     classes : dict of str to (int, int)
         Images and boxes of each class; a class without any is left out. A source without boxes has 0.
     checksum : str
-        Of every box with its image and class, in any order; without boxes, of every image with its class.
+        Digest of every box with its image and class, in any order; without boxes, of every image with its class.
     names : str
         Checksum of the file names of the images, without folders; ``""`` if one of them has none.
     details : str

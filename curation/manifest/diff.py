@@ -61,7 +61,7 @@ class PartChange:
     added, removed : tuple of str
         Ids, sorted; an id whose repeats became more or fewer is listed once for each line.
     moved_to : dict of str to int
-        Of the removed ids, how many another part has gained, by that part.
+        Number of removed ids that another part has gained, by that part.
     reordered : bool
         Same ids in another order, in a part whose order carries meaning.
     """

@@ -100,7 +100,7 @@ class Overlap:
         Names of the parts that hold them.
     images : Shared
     columns : ImageColumns
-        What is known of them.
+        Facts about the images.
     is_declared : bool
         Whether the header declares each part a subset of the other.
     """
@@ -570,7 +570,7 @@ def manifest_overlaps(
     -------
     list of Overlap
     tuple of str
-        Those of `COMPARED` that are known of the images; empty where no two parts should be disjoint.
+        Keys of `COMPARED` that are known of the images; empty if no two parts should be disjoint.
     """
     parts = [part for part in manifest.header.parts if manifest.lists.get(part.name)]
     compared = {part.name for pair in compared_pairs(parts, disjoint) for part in pair}

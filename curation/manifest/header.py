@@ -71,9 +71,9 @@ class SourceEntry(_Record, frozen=True):
     name : str
         The protocol's name for it, as in ``--source NAME=PATH``.
     dropped : dict of str to int
-        What the reader left out under a policy, by reason.
+        Records that the reader left out under a policy, by reason.
     note : str
-        What a reader of the manifest must know about these files, or ``""``.
+        Sentence about these files for readers of the manifest, or ``""``.
     exhaustive : tuple of str
         Classes whose every object is annotated on every image of the source; empty where that is not known.
     """

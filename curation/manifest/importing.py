@@ -115,7 +115,7 @@ def complete_lists(header: Header, folder: Path) -> Manifest:
     Parameters
     ----------
     header : Header
-        Of origin ``as_published``, with the digest of every file and list.
+        Header of origin ``as_published``, with the digest of every file and list.
     folder : Path
         Searched by file name, then by size and digest, subfolders included.
 

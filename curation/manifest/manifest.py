@@ -136,9 +136,9 @@ class Manifest:
         given : mapping of str to path or annotations
             See `curation.sources.opening.open_slots`.
         reading : Reading, optional
-            Of what is given; the others are read as in the build.
+            How given sources are read; the others are read as in the build.
         slots : sequence of SourceSlot, optional
-            Those that are needed, by default all; what is given for others is not read.
+            Required sources, by default all; values for other sources are ignored.
         allow_changed : bool
             Remembered files may have other bytes than in the build.
 
@@ -180,7 +180,7 @@ class Manifest:
         Parameters
         ----------
         target : str
-            What the command names: a folder; by default name and version.
+            Name of the manifest in the command: a folder; by default name and version.
 
         Examples
         --------

@@ -37,7 +37,7 @@ class PartDataset:
     paths : mapping of str to Path
         The photo of each image.
     target : {"boxes", "coco", "label", "id"}
-        What an item holds beside its picture: see `curation.Manifest.dataset`.
+        Content of an item beside its picture: see `curation.Manifest.dataset`.
     transforms : callable or None
     sizes : ndarray of int32, shape (n, 2), or None
         Width and height of each item in pixels, 0 where the source does not say.
@@ -46,7 +46,7 @@ class PartDataset:
     objects : mapping of str to ndarray
         Columns of the m objects: ``boxes`` (``x, y, w, h``), ``labels``, ``area``, ``iscrowd``, ``ignore``.
     starts : mapping of str to (int, int)
-        Of each image, where its objects start and end.
+        Start and end of the objects of each image.
     """
 
     ids: tuple[str, ...]

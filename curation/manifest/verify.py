@@ -73,7 +73,7 @@ class PublishedComparison:
     duplicates : tuple of str
         Ids that the published list names more than once, sorted.
     surplus : tuple of str
-        Those of them that it names more often than the part, whose own list may repeat ids too.
+        Shared lines that it names more often than the part, whose own list may repeat ids too.
     same_order : bool
         Whether the shared lines have the same order in both.
     """

@@ -43,11 +43,11 @@ def croissant_bytes(
     configs : mapping of str to mapping of str to str
         By config and split, the path of the table.
     schemas : mapping of str to pyarrow.Schema
-        Of each table, by path: the columns that hold anything.
+        Columns that hold values, by path of the table.
     digests : mapping of str to str
         ``sha256:<hex>`` of each file, by path.
     date : str
-        Of publication, ISO 8601; ``""`` for none.
+        Date of publication, ISO 8601; ``""`` for none.
     """
     address, members = HUB + request.repository, request.members
     headers = [member.manifest.header for member in members]

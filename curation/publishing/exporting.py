@@ -36,7 +36,7 @@ class ExportRequest:
     manifest : Manifest
     parts : tuple of str
     sources : mapping of str to Source
-        Those of the parts, by name; none for ids alone.
+        Sources of the parts by name; empty for ids alone.
     options : FormatOptions
     photos : mapping of str to Path
         Folders of photos by source, that of all others under ``""``.
@@ -166,12 +166,12 @@ class Exported:
     ----------
     out : Path
     plan : Plan
-        What the files hold, what was changed and what was left out.
+        Content of the files, changes, and records left out.
     files : tuple of ExportedFile
     summary : dict
-        As in ``_export.json``: what the files were made from.
+        Content of ``_export.json``: the inputs of the files.
     notes : tuple of str
-        What to know of the sources and the files.
+        Sentences about the sources and the files.
     """
 
     out: Path
@@ -223,7 +223,7 @@ def write_export(
         Folders of photos by source, that of all others under ``""``: to read sizes that annotations lack.
     reading : Reading, optional
     formats : mapping of str to Format
-        Those of detectors, and with the authors' own `curation.benchmarks.registry.formats`.
+        Formats of detectors; with the authors' layouts: `curation.benchmarks.registry.formats`.
 
     Returns
     -------

@@ -226,7 +226,7 @@ class Member:
         With the lists that are published: none of an authors' manifest, whose lists are not passed on.
     config : str
     sources : mapping of str to Source
-        Those that the labels come from.
+        Sources of the labels.
     evidence : tuple of Decision or None
     licences : mapping of str to str
         SPDX identifiers that the publisher states for data of his own, by source.
@@ -324,11 +324,11 @@ class Request:
         ``MAJOR.MINOR.PATCH``.
     members : tuple of Member
     tables : tuple of PlannedTable
-        Of their parts.
+        Tables of their parts.
     layout : {"curation", "findmeifyoucan"}
-        Whose columns these tables have.
+        Benchmark whose columns these tables have.
     date : str
-        Of publication, ISO 8601; the identity of a publication does not depend on it.
+        Date of publication, ISO 8601; the identity of a publication does not depend on it.
     statements : mapping of str to text, texts or bool
         On responsible use (see `curation.publishing.croissant`).
     results : Results or None

@@ -38,7 +38,7 @@ class RepositoryFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     Attributes
     ----------
     sha256 : str
-        Of the bytes.
+        Digest of the bytes.
     size : int
     content : str
         Digest of what the file says, where its bytes depend on the version of a library (Parquet); else ``""``.

@@ -112,7 +112,7 @@ def published_table(
     sources : mapping of str to Source, optional
         All sources of the part; without them file names, sizes and labels are null.
     evidence : sequence of Decision, optional
-        What reviewers said; without it the column is null.
+        Decisions of reviewers; without them the column is null.
 
     Raises
     ------

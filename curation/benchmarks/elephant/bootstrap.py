@@ -49,7 +49,7 @@ def wilderness_intervals(
     Parameters
     ----------
     matches : Matches
-        Of the closed detections; never recomputed.
+        Matches of the closed detections; never recomputed.
     levels : mapping of str to int
         Wilderness images n_k of each level, by its name (``"0.1": 495``).
     recalls_tenths : sequence of int
@@ -61,7 +61,7 @@ def wilderness_intervals(
     confidence : str
         Decimal text between 0 and 1.
     difficult : {"ignore", "count"}
-        As `matches` was made.
+        Treatment of difficult objects with which `matches` was made.
     listed : (str, ndarray of bool), optional
         The name of a list of wilderness images, and which they are. By default as many as the closed set has, the
         first by id (``ratio 1.0``).

@@ -337,11 +337,11 @@ def evaluate_elephant(
     Parameters
     ----------
     part : str
-        What the wilderness images of the scene are called.
+        Name of the wilderness images of the scene.
     listed : sequence of Added
         Lists of wilderness ratios; ``wr1`` among them is what is kept at a recall.
     order : str
-        Of the wilderness images, in words.
+        Order of the wilderness images, in words.
 
     Returns
     -------

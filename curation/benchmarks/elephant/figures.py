@@ -43,7 +43,7 @@ def wilderness_curve(
     Parameters
     ----------
     results : mapping of detector name to rows of the tables ``levels`` and ``impact``
-        Of one variant; what is undefined is a gap in a line.
+        Results of one variant; undefined values are gaps in a line.
     stem : Path
         Path without suffix.
     reading : str
@@ -233,7 +233,7 @@ def confusion_figure(
     Parameters
     ----------
     overlaps : rows of the table ``overlaps``
-        Of one recall and part; the background is not drawn.
+        Overlaps at one recall in one part; the background is not drawn.
     detected, true : sequence of str
         The known classes, and these followed by all others.
     """

@@ -67,7 +67,7 @@ class RecordFile(NamedTuple):
         In file order.
     name, sha256 : str
     where : str
-        What messages call the file.
+        Name of the file in messages.
     """
 
     records: list[_Record]
@@ -306,7 +306,7 @@ class ReadOodDetections:
     rows : int
         Records in the file.
     reported : dict of str to int
-        What was left out or changed, with counts.
+        Records left out or changed, with counts.
     image_ids : frozenset of str
         Ids of the images with detections, as `image_key` writes them.
     logits_length : int or None

@@ -167,7 +167,7 @@ def measures_figure(
     stem : Path
         Path without suffix.
     variant : str
-        Of the open-set measures, for the title.
+        Variant of the open-set measures, for the title.
 
     Returns
     -------

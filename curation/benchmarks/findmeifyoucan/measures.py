@@ -121,7 +121,7 @@ class OpenSetOutcomes:
     Attributes
     ----------
     rules : Rules
-        Of the variant.
+        Rules of the variant.
     unknown : ndarray of bool, shape (d,)
         Detections called unknown.
     counted : ndarray of bool, shape (d,)
@@ -133,7 +133,7 @@ class OpenSetOutcomes:
     target : ndarray of int32, shape (d,)
         The object of highest IoU in the image, -1 where the image has none.
     confidence : ndarray of float64, shape (d,)
-        As the variant ranks by it.
+        Confidence by which the variant ranks.
     n_objects : int
         N_U: objects of the split, crowd and group regions included.
     """

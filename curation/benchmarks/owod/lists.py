@@ -52,7 +52,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     sources : mapping of str to Source
         The test source and, for all lists but the test's, the training source; for ``m-owodb`` VOC's too.
     parameters : mapping
-        As ``owod.toml`` declares them.
+        Parameters that ``owod.toml`` declares.
 
     Raises
     ------

@@ -32,7 +32,7 @@ class PublishedSplit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     Attributes
     ----------
     title, note : str
-        Of the manifest.
+        Title and note of the manifest.
     paper : str
         Key of ``[papers]``.
     place : str
@@ -40,7 +40,7 @@ class PublishedSplit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     sizes : dict of str to int
         Images of each list as published; ``tN-selection``: before validation images are taken out.
     digests : dict of str to str
-        Of the published lists with namespaces, where the rule fixes their order.
+        Digests of the published lists with namespaces, where the rule fixes their order.
     """
 
     title: str

@@ -170,7 +170,7 @@ def wilderness_parts(
     Parameters
     ----------
     words : mapping of str to str
-        Of the keys of `WORDS`.
+        Texts by key of `WORDS`.
     suffixes : mapping of str to str, optional
         By order, of the names of its parts; by default ``-ORDER``, and nothing for the first of the orders.
 

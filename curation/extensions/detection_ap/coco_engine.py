@@ -207,7 +207,7 @@ def federated_average_precision(
     Parameters
     ----------
     truth : GroundTruth
-        With `GroundTruth.federated`.
+        Ground truth with `GroundTruth.federated`.
     detections : Detections
         A negative label is a class that the truth lacks.
     limit : Limit

@@ -71,7 +71,7 @@ def counted_objects(truth: GroundTruth, detections: Detections, limit: Limit) ->
     Parameters
     ----------
     truth : GroundTruth
-        With `GroundTruth.federated`.
+        Ground truth with `GroundTruth.federated`.
     detections : Detections
         A negative label is a class that the truth lacks; each such class has its own.
 

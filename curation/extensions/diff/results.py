@@ -51,9 +51,9 @@ class ResultDiff:
     ----------
     protocol : str
     rows : tuple
-        What was scored, key, value before and value after of each number; None where undefined or missing.
+        Entry, key, value before and value after of each number; None for undefined or missing ones.
     classes : tuple
-        What was scored, class, key and both values of each number of a class.
+        Entry, class, key and both values of each number of a class.
     reasons : tuple of str
         Why the two results are not comparable.
     """

@@ -271,7 +271,7 @@ def virtual_logit(train: Floats, layer: LastLayer, *, dimension: int | None = No
     Parameters
     ----------
     dimension : int, optional
-        Of the principal subspace; by default `principal_dimension` of D.
+        Dimension of the principal subspace; by default `principal_dimension` of D.
 
     Raises
     ------
@@ -322,7 +322,7 @@ class PostHocInputs:
         Class labels of the training features.
     layer : LastLayer or None
     latents, train_latents : ndarray of float64, shapes (n, C) and (N, C), or None
-        Of an inner layer, pooled over each box.
+        Features of an inner layer, pooled over each box.
     files : mapping of str to dict
         Name and digest of each file, by role.
     """

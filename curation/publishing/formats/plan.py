@@ -78,7 +78,7 @@ class Plan:
     records : int
         How many chunks the files have together, for the progress bar.
     counts, changed, left_out : mapping of str to int
-        What is written; what is written otherwise than the source says; what is not written. Zero counts are omitted.
+        Numbers of records written, written with changes, and not written. Zero counts are omitted.
     notes : tuple of str
         Sentences for the user.
     by_part : mapping of str to Plan
@@ -102,7 +102,7 @@ class ExportedFile:
     ----------
     name : str
     sha256 : str
-        Of the bytes; of a group, of the sorted lines ``<hex>  <name>\n``.
+        Digest of the bytes; for a group, of the sorted lines ``<hex>  <name>\n``.
     size, files : int
     """
 

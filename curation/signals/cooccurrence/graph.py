@@ -151,7 +151,7 @@ class ClassGraph:
     weights : ndarray of int64, shape (n, n)
         Symmetric, not negative, the diagonal is 0.
     weighting : str
-        What a weight is; a key of `WEIGHTINGS`, or ``given``.
+        Meaning of a weight; a key of `WEIGHTINGS`, or ``given``.
     """
 
     names: tuple[str, ...]

@@ -123,7 +123,7 @@ def placed(
     within : Wordnet or networkx.DiGraph
     lists : sequence of sequences of str
     datasets : sequence of str
-        Of `DATASETS`: their maps are asked, the first goes before.
+        Keys of `DATASETS`: their maps are used in this order.
     """
     by_hand = {name: choice for dataset in reversed(datasets) for name, choice in synset_choices(dataset).items()}
     names = dict.fromkeys(name for listed in lists for name in listed)
@@ -226,7 +226,7 @@ class ClassSet:
     Attributes
     ----------
     name : str
-        Of its file, or role or task in it.
+        Name of its file, or of the role or task in it.
     classes : tuple of str
     known : tuple of str, or None
         The known classes, where the file lists them.
@@ -255,7 +255,7 @@ def read_class_sets(target: Manifest | Path | str, *, part: str = "") -> tuple[C
         A manifest or its name; a file of classes, of roles (SSB's ``known_classes`` and ``unknown_classes``), or of
         images whose folders are classes; or `ILSVRC`.
     part : str
-        Of a manifest: only the classes that the names of this part's images tell, with their number.
+        Part of a manifest: only the classes in the names of its images, with their number.
 
     Raises
     ------

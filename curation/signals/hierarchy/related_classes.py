@@ -159,7 +159,7 @@ class Relative:
     known : tuple of str
         The known classes that it is, is below, or is above, the nearest first.
     edges : int
-        Of the shortest way to the nearest.
+        Number of edges of the shortest path to the nearest known class.
     """
 
     relation: Relation
@@ -205,7 +205,7 @@ class ClassKin:
     Attributes
     ----------
     name : str
-        Of the list.
+        Name of the list.
     origin : str
         The hierarchy.
     unknown, known : Placed
@@ -318,11 +318,11 @@ def class_kin(
     within : Wordnet or networkx.DiGraph, optional
         WordNet 3.0 by default.
     datasets : sequence of str
-        Those whose hand-made maps say what a name means.
+        Datasets whose hand-made maps give the node of a name.
     images : mapping of str to int, optional
         Images of each unknown class.
     name : str
-        Of the list of unknown classes.
+        Name of the list of unknown classes.
     filed : bool
         See `ClassKin`.
 

@@ -129,7 +129,7 @@ class Wordnet:
     table : NounTable
         With the numbers of the ids in place of the file's offsets.
     lemmas : sequence of str
-        Of each synset, joined by blanks; the first makes its unique name, ``dog.n.01``.
+        Lemmas of each synset, joined by blanks; the first makes its unique name, ``dog.n.01``.
     """
 
     name: str

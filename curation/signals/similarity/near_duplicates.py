@@ -57,7 +57,7 @@ class PhotoHashes:
     Attributes
     ----------
     names : tuple of str, length n
-        As they were given, in the same order.
+        Names in input order.
     pixels : tuple of str, length n
         ``sha256:<hex>`` of width, height and the decoded RGB values: equal where every pixel is.
     perceptual : ndarray of uint64, shape (n,)

@@ -233,7 +233,7 @@ class LoadedModel:
     tokenizer : callable
         Returns open_clip's tokenizer of the model; may fetch files where the model's texts need them.
     name, weights : str
-        As in `EncoderIdentity`.
+        See `EncoderIdentity`.
     """
 
     model: Any
