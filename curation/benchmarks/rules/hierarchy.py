@@ -35,7 +35,7 @@ from curation.benchmarks.rules.starting import (
     StartOptions,
     alias_lines,
     array,
-    file_head,
+    beginning,
     listed,
     other_spellings,
     quoted,
@@ -565,7 +565,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         for name, numbers in counts.items()
     }
     return [
-        *file_head("hierarchy", options.name),
+        *beginning("hierarchy", options.name),
         *source_tables(sources, options.name),
         "",
         "[classes]",

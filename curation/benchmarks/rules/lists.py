@@ -13,7 +13,7 @@ import msgspec
 from curation.benchmarks.parts import Part, Selection, figure_of, make_part, rule_note, source_entry
 from curation.benchmarks.published import ListsOrigin, PublishedLists, draft
 from curation.benchmarks.rules.benchmark_file import BenchmarkFile, class_entries, read_benchmark_file, stated_in
-from curation.benchmarks.rules.starting import file_head, namespace_word, quoted, quoted_key
+from curation.benchmarks.rules.starting import beginning, namespace_word, quoted, quoted_key
 from curation.core.errors import CurationError, ProtocolError, UsageError
 from curation.core.wording import counted, slug
 from curation.manifest.header import ClassEntry, Header, PartEntry
@@ -201,7 +201,7 @@ def start_of_folder(folder: Path, name: str) -> list[str]:
     # Lists that an export wrote hold the namespace of their ids.
     word = "".join(namespaces) if len(namespaces) == 1 and "" not in namespaces else namespace_word(name)
     return [
-        *file_head("lists", name),
+        *beginning("lists", name),
         *left_out,
         "# The data of the images; dataset is the first word of their ids. --source images=PATH counts their objects.",
         "[sources]",

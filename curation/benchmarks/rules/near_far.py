@@ -24,13 +24,13 @@ from curation.benchmarks.rules.ood_pools import read_decisions_file as read_deci
 from curation.benchmarks.rules.ood_pools import read_recorded as read_recorded
 from curation.benchmarks.rules.starting import (
     StartOptions,
-    file_head,
+    beginning,
     listed,
     object_counts,
     other_names,
     quoted,
     quoted_key,
-    require_class_names,
+    require_usable,
     source_tables,
 )
 from curation.core.errors import ProtocolError, UsageError
@@ -295,7 +295,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     known = [name for name, (objects, _) in counts.items() if objects]
     if not known:
         raise ProtocolError("No class has an object here", where=f"source {id_name}", expected="annotated classes")
-    require_class_names(known, f"source {id_name}")
+    require_usable(known, f"source {id_name}")
     others = {name: source for name, source in sources.items() if name != id_name}
     if strange := [name for name in others if not _NAME.fullmatch(name)]:
         raise UsageError(
@@ -315,7 +315,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         remove = {label: kin.relatives[label] for label in kin.of("below", "above") if label not in renamed}
         near = _similar(kin, {*remove, *renamed, *known})
         for label in (*renamed, *remove, *near):
-            require_class_names([label], f"source {name}")
+            require_usable([label], f"source {name}")
         left = ~images_with(source, {*known, *renamed, *remove})
         if not left.any():
             raise ProtocolError(
@@ -345,7 +345,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
             tables += ["", f"# {name} is not split, for lack of near images or of others. Your own split: {more}."]
     remarks = [f"{counts[name][0]:,} objects on {counts[name][1]:,} images" for name in known]
     return [
-        *file_head("near-far", options.name),
+        *beginning("near-far", options.name),
         *source_tables(others, options.name, roles),
         "",
         "[classes]",

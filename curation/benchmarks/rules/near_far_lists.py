@@ -188,7 +188,7 @@ def _start(
     by_rule = tuple(source.image_ids[~images_with(source, pair.id_names(pool))].tolist()) if pool.rule else None
     if pool.published in sources and start == "rule":
         raise ProtocolError(
-            "A published start list is given but not used",
+            "A published start list is given and not asked for",
             where=f"--source {pool.published}",
             found="--set start=rule",
             hint="--set start=published",

@@ -15,7 +15,7 @@ import numpy as np
 from curation.benchmarks.parts import Part, Selection, hash_rank, make_part, manifest_of_file
 from curation.benchmarks.rules.benchmark_file import BenchmarkFile, class_entries, decimal_text, stated_in
 from curation.benchmarks.rules.class_parts import quotas
-from curation.benchmarks.rules.starting import StartOptions, file_head, quoted, source_tables
+from curation.benchmarks.rules.starting import StartOptions, beginning, quoted, source_tables
 from curation.core.columns import distinct, text_array
 from curation.core.errors import CurationWarning, ProtocolError, UsageError
 from curation.core.patterns import captured, matches, require_group
@@ -193,7 +193,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         message = "The rule split needs one source"
         raise UsageError(message, expected="--source images=PATH", found=", ".join(sources))
     return [
-        *file_head("split", options.name),
+        *beginning("split", options.name),
         *source_tables(sources, options.name),
         "",
         "[parameters]",

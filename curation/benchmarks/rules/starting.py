@@ -202,7 +202,7 @@ def other_names(known: Sequence[str], others: Sequence[str], kin: ClassKin | Non
     return {name: owner for name, owner in (kin.renamed | by_case).items() if name not in known}
 
 
-def file_head(rule: str, name: str) -> list[str]:
+def beginning(rule: str, name: str) -> list[str]:
     """Return the first lines of a benchmark file."""
     return [
         f"# A benchmark file to begin with: `curation list {rule}` explains its keys. Change what you mean otherwise.",
@@ -276,7 +276,7 @@ def is_usable(name: str) -> bool:
     return as_written and 0 < len(name) <= _LONGEST_NAME and name.casefold() != "unknown"
 
 
-def require_class_names(labels: Iterable[str], files: str) -> None:
+def require_usable(labels: Iterable[str], files: str) -> None:
     """Raise `ProtocolError` for a class whose name a file cannot hold, and for two that differ only in case."""
     first: dict[str, str] = {}
     for label in labels:

@@ -46,8 +46,8 @@ from curation.benchmarks.rules.starting import (
     absent_lines,
     alias_lines,
     array,
+    beginning,
     by_class,
-    file_head,
     object_counts,
     other_names,
     quoted,
@@ -452,7 +452,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     others = [name for name in used if name not in {*common, *renamed}]
     for (members, groups, settings), val in product(_drafts(common), [""] if "val" in sources else ["0.1", "0"]):
         lines = [
-            *file_head("superclass", options.name),
+            *beginning("superclass", options.name),
             *source_tables(sources, options.name),
             "",
             "[classes]",

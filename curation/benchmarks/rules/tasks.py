@@ -20,14 +20,14 @@ from curation.benchmarks.rules.benchmark_file import BenchmarkFile, stated_in
 from curation.benchmarks.rules.starting import (
     NAMES_ARE,
     StartOptions,
-    file_head,
+    beginning,
     is_usable,
     listed,
     object_counts,
     other_names,
     quoted,
     quoted_key,
-    require_class_names,
+    require_usable,
     source_tables,
 )
 from curation.benchmarks.rules.task_lists import (
@@ -182,7 +182,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         raise ProtocolError(
             "No class has an object here", where=files, expected="an annotation file", found=f"{len(counts)} classes"
         )
-    require_class_names(counts, files)
+    require_usable(counts, files)
     absent = [label for label in counts if not counts[label][0]] if len(sources) > 1 else []
     untrained = [label for label in counts if label not in {*names, *absent}]
     tested = object_counts({"test": sources["test"]}) if "test" in sources else counts
@@ -194,7 +194,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         warnings.warn(text, CurationWarning, stacklevel=4)
     groups: list[list[str]] = [group.tolist() for group in np.array_split(np.array(names, object), n_tasks)]
     lines = [
-        *file_head("tasks", options.name),
+        *beginning("tasks", options.name),
         *source_tables(sources, options.name, later_sources=USUAL_SOURCES, exhaustive=options.exhaustive),
         "",
         "[parameters]",

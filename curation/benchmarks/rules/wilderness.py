@@ -43,8 +43,8 @@ from curation.benchmarks.rules.starting import (
     StartOptions,
     absent_lines,
     alias_lines,
+    beginning,
     by_class,
-    file_head,
     listed,
     object_counts,
     other_names,
@@ -297,7 +297,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     n_wild = sum(int((~images_with(source, spellings)).sum()) for source in wild.values())
     ratio = min(Fraction(1), Fraction(n_wild, n_closed or 1))
     return [
-        *file_head("wilderness", options.name),
+        *beginning("wilderness", options.name),
         *source_tables(sources, options.name),
         "",
         "[classes]",
