@@ -30,7 +30,7 @@ def attributed(manifest: Manifest, licences: Mapping[str, str] = MappingProxyTyp
     Parameters
     ----------
     licences : mapping of str to str
-        What the owner states of the sources.
+        Licences that the owner of the sources states.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def attributed(manifest: Manifest, licences: Mapping[str, str] = MappingProxyTyp
         for entry in header.sources
     )
     words: dict[str, Any] = {}
-    # A benchmark file of the user's own names the user's own paper, if any.
+    # A user's benchmark file names the user's paper, if any.
     if users and header.paper is not None and header.rule.protocol not in RULES:
         rule = next((rule for rule, name in EVALUATORS.items() if name == header.rule.protocol), header.rule.protocol)
         words = {
@@ -57,27 +57,27 @@ def attributed(manifest: Manifest, licences: Mapping[str, str] = MappingProxyTyp
     return dataclasses.replace(manifest, header=replace(header, sources=sources, **words))
 
 
-def _licence(entry: SourceEntry, stated: str, *, is_users: bool) -> str:
+def _licence(entry: SourceEntry, licence: str, *, is_users: bool) -> str:
     """Return the licence of a source: the known one of files known by digest, else that of the owner."""
     proved = next((name for file in entry.files if (name := packaged_files().get(file.sha256))), "")
     known = TERMS.get(family(proved))
-    if stated and known is not None and stated != known.annotations:
+    if licence and known is not None and licence != known.annotations:
         raise ProtocolError(
             f"The licence of this dataset is fixed ({proved}, proved by digest)",
             where=f"[sources.{entry.name}] licence",
             expected=f"annotations {known.annotations}, photos {known.media} ({known.url})",
-            found=stated[:80],
+            found=licence[:80],
             hint="remove the key licence",
         )
     # Data under a name whose labels may not be passed on keep that licence: no name is a way around it.
     by_name = TERMS.get(family(entry.dataset))
     if known is None and not (by_name is not None and by_name.labels == "no"):
-        return stated or (NOT_STATED if is_users else entry.licence)
+        return licence or (NOT_STATED if is_users else entry.licence)
     return entry.licence
 
 
 def with_attribution_of(manifest: Manifest, header: Header) -> Manifest:
-    """Return a manifest that was built again, with the user's data named as in a header of the user's own."""
+    """Return a rebuilt manifest with the attribution of a header that a user wrote."""
     if header.paper is not None and header.rule.protocol not in RULES:
         return manifest
     built = manifest.header
@@ -88,7 +88,7 @@ def with_attribution_of(manifest: Manifest, header: Header) -> Manifest:
 
 
 def is_proved(header: Header, entry: SourceEntry) -> bool:
-    """Return whether a source of a manifest holds the data of the dataset whose name it bears.
+    """Return whether a source of a manifest holds the data of the dataset that its name claims.
 
     All of its files are known by digest; or a list with its images is that of a packaged manifest; or the source, or
     such a list, has a large count that the paper states.

@@ -77,7 +77,7 @@ def declared_slots(room: str) -> tuple[SourceSlot, ...]:
 
 
 def within(room: str, name: str) -> str:
-    """Return ``MODULE:NAME`` of what a benchmark's file calls ``NAME``, or ``MODULE:NAME`` in a package."""
+    """Return ``MODULE:NAME`` for a ``NAME``, or a ``MODULE:NAME`` in a package, of a benchmark's file."""
     return f"{room}.{name}" if ":" in name else f"{room}:{name}"
 
 
@@ -92,7 +92,7 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     least, most : int
         Where `most` is given: the whole numbers that it may be.
     pattern, expected : str
-        Of its text, and in words.
+        Pattern of its text, and the same in words.
     longest : int, optional
         Printable texts of up to so many characters.
     reader : str
@@ -203,18 +203,18 @@ class Deferred(Generic[Kind]):
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A paper, its rule and what the rule needs, as a TOML file declares them (`curation.benchmarks.registry`).
+    """A paper, its rule and what the rule needs, declared by a TOML file (`curation.benchmarks.registry`).
 
     Attributes
     ----------
     rule : str
-        The rule that it follows: one of `curation.benchmarks.rules`, or ``""`` for a rule of its own.
+        The rule that it follows: one of `curation.benchmarks.rules`, or ``""`` for another rule.
     parts : tuple of (str, str)
         Names of the lists that it makes, words in capitals standing for a number or word, each with its meaning.
     page : str
-        Where the documentation tells of it.
+        Its page of the documentation.
     disjoint : tuple of (str, str)
-        Sides that share no image: roles or names of parts, joined by ``+``. Empty for the roles of a user's data
+        Sides that share no image: roles or names of parts, joined by ``+``. Empty for the default roles
         (`curation.manifest.disjoint.DISJOINT`).
     shared : mapping of str to mapping of str to int
         Exceptions of published lists: by name of the manifest, training parts and their images that are validated on.

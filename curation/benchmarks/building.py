@@ -52,7 +52,7 @@ def build(
     reading: Reading | None = None,
     **more: Setting,
 ) -> Manifest:
-    """Return the manifest that a benchmark's rule makes of raw datasets, or complete a header-only one.
+    """Return the manifest that a benchmark's rule makes from raw datasets, or complete a header-only one.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def require_own_name(name: str, where: str) -> None:
 def remembering(
     made: Manifest,
     opened: Mapping[str, Source],
-    given: Mapping[str, Any],
+    paths: Mapping[str, Any],
     reading: Reading | None,
     *,
     compare: bool = True,
@@ -178,7 +178,7 @@ def remembering(
     """Return a manifest that remembers the sources it was made from; refuse one whose parts share images by mistake."""
     slots = [slot for slot in made.slots if slot.name in opened]
     contents = {slot.name: source_content(made, opened[slot.name]) for slot in slots} if made.lists else None
-    made = replace(made, built_from=built_from(given, slots, reading or Reading(), contents))
+    made = replace(made, built_from=built_from(paths, slots, reading or Reading(), contents))
     if compare:
         require_disjoint(made, opened)
     return made
@@ -186,7 +186,7 @@ def remembering(
 
 @checked
 def import_lists(header: str | Path, lists: Annotated[Path, "--lists DIR"], *, header_only: bool = False) -> Manifest:
-    """Complete a manifest of published lists from the authors' files, each held against the digest that is pinned.
+    """Complete a manifest of published lists with the authors' files, each checked against its pinned digest.
 
     Parameters
     ----------
@@ -335,7 +335,7 @@ def _opened(
 
 
 def _in_words(manifest: Manifest, name: str, version: str, notes: Sequence[str], words: Mapping[str, str]) -> Manifest:
-    """Return the manifest with the name, version and notes that were asked for."""
+    """Return the manifest with the requested name, version and notes."""
     header = manifest.header
     if unknown := sorted(set(words) - {entry.name for entry in header.sources}):
         raise UsageError(
@@ -402,7 +402,7 @@ def parameters_of(header: Header) -> dict[str, Any]:
 
 
 def rebuild(manifest: Manifest, sources: Mapping[str, Source]) -> Manifest:
-    """Return what the manifest's own protocol and parameters give from these sources now.
+    """Return the manifest that its protocol and parameters make from these sources now.
 
     What people added in words (name, version, title, notes, what it supersedes or completes) is taken over, so that the
     digests are equal exactly when lists, counts, figures and source files are.
@@ -412,8 +412,8 @@ def rebuild(manifest: Manifest, sources: Mapping[str, Source]) -> Manifest:
     entries = tuple(
         msgspec.structs.replace(entry, note=words.get(entry.name, entry.note)) for entry in built.header.sources
     )
-    kept = {key: getattr(header, key) for key in ("name", "version", "title", "notes", "supersedes", "completes")}
-    return Manifest(header=msgspec.structs.replace(built.header, sources=entries, **kept), lists=built.lists)
+    identity = {key: getattr(header, key) for key in ("name", "version", "title", "notes", "supersedes", "completes")}
+    return Manifest(header=msgspec.structs.replace(built.header, sources=entries, **identity), lists=built.lists)
 
 
 def _made_again(header: Header, sources: Mapping[str, Source], **recorded: str) -> Manifest:
@@ -437,7 +437,7 @@ def complete(
     Returns
     -------
     Manifest
-        Of the same name and version; its ``completes`` holds the declared one's digest.
+        Manifest of the same name and version; its ``completes`` holds the declared manifest's digest.
     tuple of Figure
         Empty when every figure of the paper is met and every list already pinned is the same.
     """
@@ -478,7 +478,7 @@ def _unmet(declared: Header, built: Header) -> Iterator[Figure]:
 
 
 def _with_sources(figure: Figure, declared: Header, sources: Mapping[str, Source]) -> Figure:
-    """Return an unmet figure that says which source it waits for, or from which file it came out otherwise."""
+    """Return an unmet figure with the source that is missing, or the file that gave another number."""
     needed = _sources_behind(figure.name, declared)
     if missing := [name for name in needed if name not in sources]:
         reason = f"needs {', '.join(missing)}, not given: {' '.join(f'--source {name}=PATH' for name in missing)}"

@@ -57,10 +57,10 @@ def python_function(function: Callable[..., Result], name: str) -> Callable[...,
 def _evaluated(function: Callable[..., Result], name: str, inputs: dict[str, Any]) -> Result:
     """Call an evaluation; objects in memory become sources and temporary files."""
     with TemporaryDirectory(prefix="curation-") as folder:
-        # Unusable boxes of a truth in memory are treated as those of one in a file.
+        # Unusable boxes of a truth in memory are treated as those of a file.
         policy = inputs.get("bad_boxes", getattr(inputs.get("reading"), "bad_boxes", "error"))
         bad_boxes: BadBoxes = "drop" if policy == "drop" else "error"
-        # Annotations given as detections are told before rows of detections are read as a table of truth.
+        # Annotations given as detections are reported before rows of detections are read as a table of truth.
         keys = sorted(inputs, key=lambda key: key != "detections")
         arguments = {key: _usable(key, inputs[key], Path(folder), bad_boxes) for key in keys}
         try:
@@ -88,7 +88,7 @@ def _usable(key: str, value: Any, folder: Path, bad_boxes: BadBoxes) -> Any:
 
         if isinstance(value, Mapping) and {"images", "annotations"} <= value.keys():
             raise UsageError(
-                "The detections are annotations, as the truth is",
+                "The detections are annotations, like the truth",
                 expected="rows with image_id, category_id, bbox and score",
                 found=f"a mapping of {', '.join(map(str, value))}"[:200],
                 hint="truth takes annotations, detections the output of a detector: are they swapped?",

@@ -19,7 +19,7 @@ from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import LeaderboardError, UsageError
 from curation.core.pages import page, plain
 from curation.core.tables import Table, as_csv, html_table, latex_table, number_lines, printable
-from curation.evaluation.leaderboard_rows import Metric, Row, check_numbers, read_rows
+from curation.evaluation.leaderboard_rows import LeaderboardRow, Metric, check_numbers, read_leaderboard_rows
 from curation.evaluation.measures import place_of
 from curation.evaluation.tables import in_unit, shown_unit, sign_of
 
@@ -51,7 +51,7 @@ class ComparisonKey:
     evaluator: str
 
     @classmethod
-    def of(cls, row: Row) -> ComparisonKey:
+    def from_row(cls, row: LeaderboardRow) -> ComparisonKey:
         """Return the key of a row."""
         lists = row.manifest
         lists_id = "" if lists is None else f"{lists.name} {lists.version} {lists.digest}"
@@ -67,11 +67,11 @@ class ComparisonKey:
 
 @dataclass(frozen=True, slots=True)
 class RankedRow:
-    """A row with its rank, None where its number is undefined, and the line of its file."""
+    """A row with its rank (None if its number is undefined) and the line of its file."""
 
     rank: int | None
     line: int
-    row: Row
+    row: LeaderboardRow
 
     @property
     def name(self) -> str:
@@ -85,11 +85,11 @@ class RankedRow:
 
     @property
     def notes(self) -> str:
-        """Where the method was read, and what was left out of its predictions."""
+        """The file in which the method was read, and the records left out of its predictions."""
         return "; ".join(filter(None, [self.point, *(f"{why}: {n}" for why, n in sorted(self.row.reported.items()))]))
 
     def values(self, names: Iterable[str]) -> list[int | float | None]:
-        """Return some numbers by name, None for what is undefined or absent."""
+        """Return numbers by name; None for undefined or absent ones."""
         return [self.row.metrics[name].value if name in self.row.metrics else None for name in names]
 
 
@@ -102,7 +102,7 @@ class Group:
     number : int
         From 1, in the order of their keys.
     metric : str
-        What the rows are ranked by.
+        Metric that ranks the rows.
     metrics : dict of str to Metric
         Every number that a row of the group holds, with its unit and direction (the value is not used).
     repeated : tuple of (int, int)
@@ -120,8 +120,8 @@ class Group:
     truths: int
 
     def notes(self) -> list[str]:
-        """Return in words what a reader must know of this group."""
-        notes = [f"line {line} says again what line {first} says: shown once" for line, first in self.repeated]
+        """Return sentences that a reader needs to interpret this group."""
+        notes = [f"line {line} duplicates line {first}; shown once" for line, first in self.repeated]
         if self.truths > 1:
             notes.append(f"the rows name {self.truths} different sets of ground-truth files of this manifest")
         return notes
@@ -187,7 +187,7 @@ class Group:
         return best_cells
 
     def facts(self) -> list[str]:
-        """Return what the rows share, what they are ranked by, and `notes`."""
+        """Return the facts that the rows share, the measure that ranks them, and `notes`."""
         key, metric = self.key, self.metrics[self.metric]
         unit = self.units[list(self.metrics).index(self.metric)]
         ranked_by = f"ranked by {self.metric}, {metric.better} is better, unit {unit}"
@@ -214,7 +214,7 @@ def shown_value(value: int | float | None, unit: str) -> str:
     return str(value) if unit not in _PLACES or isinstance(value, int) else f"{value:.{_PLACES[unit]}f}"
 
 
-def ranked_groups(rows: Sequence[tuple[int, Row]], metric: str | None = None) -> list[Group]:
+def ranked_groups(rows: Sequence[tuple[int, LeaderboardRow]], metric: str | None = None) -> list[Group]:
     """Return rows in groups with the same comparison key, each ranked by a number.
 
     Equal numbers share a rank, and the next rank leaves as many out (1, 1, 3); rows without the number come last
@@ -222,7 +222,7 @@ def ranked_groups(rows: Sequence[tuple[int, Row]], metric: str | None = None) ->
 
     Parameters
     ----------
-    rows : sequence of (line, Row)
+    rows : sequence of (line, LeaderboardRow)
     metric : str, optional
         By which to rank; groups without it are left out. By default the first of the protocol's numbers that some row
         of the group holds.
@@ -230,15 +230,15 @@ def ranked_groups(rows: Sequence[tuple[int, Row]], metric: str | None = None) ->
     Raises
     ------
     LeaderboardError
-        Two lines give one evaluation different numbers, rows of a group disagree on what a number means, or a number is
-        not what its benchmark defines.
+        Two lines give different numbers for the same evaluation, rows of a group disagree on the meaning of a number,
+        or a number is not what its benchmark defines.
     UsageError
         No row has the metric.
     """
-    by_key: dict[ComparisonKey, list[tuple[int, Row]]] = {}
+    by_key: dict[ComparisonKey, list[tuple[int, LeaderboardRow]]] = {}
     for line, row in rows:
         check_numbers(row, measures_of(row.protocol), f"line {line}")
-        by_key.setdefault(ComparisonKey.of(row), []).append((line, row))
+        by_key.setdefault(ComparisonKey.from_row(row), []).append((line, row))
 
     groups = [_group(number, key, by_key[key], metric) for number, key in enumerate(sorted(by_key), 1)]
     if metric is None or not groups:
@@ -253,7 +253,7 @@ def ranked_groups(rows: Sequence[tuple[int, Row]], metric: str | None = None) ->
     return chosen
 
 
-def _group(number: int, key: ComparisonKey, rows: Sequence[tuple[int, Row]], metric: str | None) -> Group:
+def _group(number: int, key: ComparisonKey, rows: Sequence[tuple[int, LeaderboardRow]], metric: str | None) -> Group:
     once, repeated = _once(rows)
     metrics = _metrics(once)
     held = {name for _, row in once for name, value in row.metrics.items() if value.value is not None}
@@ -269,12 +269,12 @@ def _group(number: int, key: ComparisonKey, rows: Sequence[tuple[int, Row]], met
     )
 
 
-def _once(rows: Sequence[tuple[int, Row]]) -> tuple[list[tuple[int, Row]], list[tuple[int, int]]]:
+def _once(rows: Sequence[tuple[int, LeaderboardRow]]) -> tuple[list[tuple[int, LeaderboardRow]], list[tuple[int, int]]]:
     """Return the rows, each evaluation once, and the lines that repeat an earlier one."""
-    first: dict[tuple[Any, ...], tuple[int, Row]] = {}
+    first: dict[tuple[Any, ...], tuple[int, LeaderboardRow]] = {}
     repeated = []
     for line, row in sorted(rows, key=lambda numbered: numbered[0]):
-        # A method read at two thresholds is two evaluations of one file of predictions.
+        # A method read at two thresholds is two evaluations of the same file of predictions.
         read_at = tuple(sorted(row.operating_point.items()))
         identity = (row.name, row.score, row.predictions, read_at, tuple(sorted(row.metrics)))
         if identity not in first:
@@ -283,7 +283,7 @@ def _once(rows: Sequence[tuple[int, Row]]) -> tuple[list[tuple[int, Row]], list[
         earlier, before = first[identity]
         if different := [name for name in row.metrics if not _equal(row.metrics[name], before.metrics[name])]:
             raise LeaderboardError(
-                "Two lines give one evaluation different numbers",
+                "Two lines give different numbers for the same evaluation",
                 where=f"lines {earlier} and {line}: {row.name}, {different[0]}",
                 expected=str(before.metrics[different[0]].value),
                 found=str(row.metrics[different[0]].value),
@@ -299,7 +299,7 @@ def _equal(metric: Metric, other: Metric) -> bool:
     return math.isclose(metric.value, other.value, rel_tol=_SAME, abs_tol=_SAME)
 
 
-def _metrics(rows: Sequence[tuple[int, Row]]) -> dict[str, Metric]:
+def _metrics(rows: Sequence[tuple[int, LeaderboardRow]]) -> dict[str, Metric]:
     """Return the numbers of a group in the order of their protocol; one that it does not know behind, by name."""
     first_of: dict[str, tuple[int, Metric]] = {}
     for line, row in rows:
@@ -316,7 +316,7 @@ def _metrics(rows: Sequence[tuple[int, Row]]) -> dict[str, Metric]:
     return {name: first_of[name][1] for name in sorted(first_of, key=lambda name: place_of(measures, name))}
 
 
-def _ranked(rows: Sequence[tuple[int, Row]], name: str, better: str) -> tuple[RankedRow, ...]:
+def _ranked(rows: Sequence[tuple[int, LeaderboardRow]], name: str, better: str) -> tuple[RankedRow, ...]:
     def key(ranked: RankedRow) -> tuple[Any, ...]:
         (number,), row = ranked.values([name]), ranked.row
         signed = 0 if number is None else -number if better == "higher" else number
@@ -389,7 +389,7 @@ def leaderboard(
     metric: Annotated[str | None, "NAME"] = None,
     group: Annotated[int | None, "N"] = None,
 ) -> Leaderboard:
-    """Rank the rows of a file where they are comparable.
+    """Rank the comparable rows of a leaderboard file.
 
     Parameters
     ----------
@@ -416,7 +416,7 @@ def leaderboard(
     ...     curation.leaderboard(path)
     <Leaderboard results.jsonl, 0 groups, 0 rows>
     """
-    read = read_rows(path)
+    read = read_leaderboard_rows(path)
     if read.torn and not read.rows:
         raise LeaderboardError(
             "No complete row in file",
@@ -457,7 +457,7 @@ def markdown_groups(groups: Sequence[Group], level: str) -> list[str]:
 
 
 def csv(board: Leaderboard) -> str:
-    """Return one table: a row a method and group, a column a number, an empty cell where there is none."""
+    """Return one table: a row for each method and group, a column for each number, empty cells for missing ones."""
     metrics = list(dict.fromkeys(name for group in board.groups for name in group.metrics))
     about = ("group", "protocol", "data", "part", "variant", "settings", "evaluator", "rank", "method", "read_at")
     rows = [
@@ -481,7 +481,7 @@ def latex(board: Leaderboard) -> str:
 
 
 def text(board: Leaderboard) -> str:
-    """Return a table a group for a terminal, below what its rows share: at most 100 characters in a line."""
+    """Return a table for each group, for a terminal, below the facts that its rows share; at most 100 columns wide."""
     lines = []
     for group in board.groups:
         heads, signs = ("rank", "method", *group.metrics), ("", "", *group.signs)
@@ -493,7 +493,7 @@ def text(board: Leaderboard) -> str:
 
 
 def hub_entries(board: Leaderboard, dataset: str, method: str | None = None) -> list[dict[str, Any]]:
-    """Return the numbers of one method as the Hugging Face Hub takes them in ``.eval_results/NAME.yaml`` of its model.
+    """Return the numbers of a method in the Hugging Face Hub's form, for ``.eval_results/NAME.yaml`` of its model.
 
     Parameters
     ----------
@@ -506,7 +506,7 @@ def hub_entries(board: Leaderboard, dataset: str, method: str | None = None) -> 
     Raises
     ------
     UsageError
-        No such method, or one of several has to be named; the dataset is no name of a repository.
+        The method is unknown or missing; the dataset is not the name of a repository.
 
     References
     ----------
@@ -515,13 +515,13 @@ def hub_entries(board: Leaderboard, dataset: str, method: str | None = None) -> 
     repository, _, revision = dataset.partition("@")
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository) or not re.fullmatch("[0-9a-f]{0,40}", revision):
         expected = "OWNER/NAME or OWNER/NAME@COMMIT of the published manifest"
-        raise UsageError("The dataset is no repository", where="--dataset", expected=expected, found=dataset[:80])
+        raise UsageError("The dataset is not a repository", where="--dataset", expected=expected, found=dataset[:80])
     rows = [(group, row) for group in board.groups for row in group.rows]
     methods = dict.fromkeys(row.row.name for _, row in rows)
     chosen = method or next(iter(methods), "")
     if chosen not in methods or (method is None and len(methods) > 1):
         raise UsageError(
-            "A model's file holds the numbers of one method",
+            "A model's file holds the numbers of a single method",
             where="--method",
             expected=", ".join(methods)[:400] or "a file with rows",
             found=method,

@@ -1,4 +1,4 @@
-"""What rules select images by, and the parts and source records of a manifest that they make of them."""
+"""Selection of images by rules, and the parts and source records of the manifests made from selections."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def make_part(
     selected : Selection or sequence of Selection
         Under the order ``listed`` they follow one another, and an image that is selected twice is listed twice.
     classes : sequence of ClassEntry
-        With the roles that they have in this part.
+        Classes with their roles in this part.
     """
     several = (selected,) if isinstance(selected, Selection) else tuple(selected)
     ids, images = _gathered(several, order)
@@ -236,10 +236,10 @@ def unread_entry(
     )
 
 
-def compared(name: str, obtained: int | None, paper: int | None, place: str, reason: str) -> Figure:
-    """Return what was obtained beside a figure of the paper, with the reason only where the two differ."""
+def compared(name: str, obtained: int | None, paper: int | None, origin: str, reason: str) -> Figure:
+    """Return the obtained number with that of the paper, and with the reason if the two differ."""
     explanation = "" if obtained == paper else reason
-    return Figure(name=name, paper=paper, obtained=obtained, place=place, explanation=explanation)
+    return Figure(name=name, paper=paper, obtained=obtained, place=origin, explanation=explanation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,14 +260,14 @@ class Shown:
     image: Int64s
     label: Int64s
 
-    def of(self, labels: Sequence[int]) -> Int64s:
-        """Return the images that show any of some classes, in order."""
+    def showing(self, labels: Sequence[int]) -> Int64s:
+        """Return the images that show any of the classes, in order."""
         shows = np.zeros(len(self.source.images), np.bool_)
         shows[self.image[np.isin(self.label, labels)]] = True
         return self.order[shows[self.order]]
 
     def by_label(self, usable: Bools) -> dict[int, Int64s]:
-        """Return the images that show each class, of those that are usable, shape (n,); classes without any apart."""
+        """Return the usable images of each class; classes without such images are left out. `usable` has shape (n,)."""
         is_usable = usable[self.image]
         # Numbers of 16 bits are sorted digit by digit, larger ones by comparison.
         small = self.label.max(initial=0) < 1 << 15
@@ -278,7 +278,7 @@ class Shown:
 
 
 def show_classes(source: Source, classes: Sequence[ClassEntry], *, crowd: bool = True) -> Shown:
-    """Return what the images of a source show.
+    """Return the classes that the images of a source show.
 
     Parameters
     ----------
@@ -305,7 +305,7 @@ def show_classes(source: Source, classes: Sequence[ClassEntry], *, crowd: bool =
 
 
 def images_with(source: Source, names: Collection[str]) -> Bools:
-    """Return whether each image has an annotation, crowd included, in any of some categories, named as in the source.
+    """Return whether each image has an annotation, crowd included, in any of the categories, named as in the source.
 
     Where only presence is known, what it says.
     """
@@ -313,7 +313,7 @@ def images_with(source: Source, names: Collection[str]) -> Bools:
 
 
 def images_with_roles(source: Source, classes: Sequence[ClassEntry], *roles: str) -> Bools:
-    """Return whether each image has an annotation, crowd included, of a class in one of some roles."""
+    """Return whether each image has an annotation, crowd included, of a class in any of the roles."""
     return images_showing(source, in_roles(source, classes, *roles))
 
 
@@ -330,13 +330,13 @@ def showing(source: Source, classes: Sequence[ClassEntry], shows: Sequence[str],
 
 
 def in_roles(source: Source, classes: Sequence[ClassEntry], *roles: str) -> Bools:
-    """Return which categories of a source have one of some roles."""
+    """Return which categories of a source have any of the roles."""
     has_role = np.array([*(entry.role in roles for entry in classes), False], np.bool_)
     return has_role[class_positions(classes, source)]
 
 
 def images_showing(source: Source, categories: Bools) -> Bools:
-    """Return whether each image of a source has an annotation in any of some of its categories."""
+    """Return whether each image of a source has an annotation in any of the categories."""
     image, category = source.class_pairs()
     shows = np.zeros(len(source.images), np.bool_)
     shows[image[categories[category]]] = True
@@ -395,7 +395,7 @@ def require_classes(
     Parameters
     ----------
     name : str
-        Of the source.
+        Name of the source.
     scored : bool
         Whether detections of the class are scored, so that it cannot be absent.
     """
@@ -435,7 +435,7 @@ def require_images(made: Iterable[Part], hints: Mapping[str, str] = {}) -> None:
 
 
 def manifest_of_file(
-    stated: BenchmarkFile,
+    benchmark_file: BenchmarkFile,
     made: Sequence[Part],
     sources: Mapping[str, Source],
     classes: Sequence[ClassEntry],
@@ -459,7 +459,7 @@ def manifest_of_file(
     figures : sequence of Figure
         Counts of the rule, after those that the file expects.
     notes : sequence of str
-        What a reader must know, between the note on the rule and those of the file.
+        Sentences for readers, between the note on the rule and those of the file.
     **facts
         Further fields of the header.
 
@@ -471,38 +471,38 @@ def manifest_of_file(
     by_name = {part.entry.name: part for part in made}
     return manifest_of(
         made,
-        name=stated.name,
-        title=stated.title or stated.name,
-        paper=stated.paper,
-        taxonomy=stated.taxonomy or taxonomy,
+        name=benchmark_file.name,
+        title=benchmark_file.title or benchmark_file.name,
+        paper=benchmark_file.paper,
+        taxonomy=benchmark_file.taxonomy or taxonomy,
         classes=tuple(classes),
         sources=tuple(
             source_entry(
                 name,
                 source,
-                exhaustive=tuple(entry.name for entry in classes) if stated.sources[name].exhaustive else (),
+                exhaustive=tuple(entry.name for entry in classes) if benchmark_file.sources[name].exhaustive else (),
             )
             for name, source in sources.items()
         ),
-        protocol=stated.rule,
+        protocol=benchmark_file.rule,
         algorithm_version=algorithm_version,
         parameters=parameters,
-        figures=(*(figure_of(name, expected, by_name) for name, expected in stated.expect.items()), *figures),
-        notes=(rule_note(stated.rule, after), *notes, *stated.notes),
+        figures=(*(figure_of(name, expected, by_name) for name, expected in benchmark_file.expect.items()), *figures),
+        notes=(rule_note(benchmark_file.rule, after), *notes, *benchmark_file.notes),
         **facts,
     )
 
 
 def figure_of(name: str, expected: Expected, parts: Mapping[str, Part]) -> Figure:
-    """Return what was obtained beside a figure that a benchmark file expects; refuse one that there is not."""
+    """Return the obtained number with a figure that a benchmark file expects; raise for an unknown figure."""
     part, _, count = name.rpartition(".")
     counts = parts[part].counts if part in parts else {}
     if count not in counts:
         names = next(iter(parts.values())).counts
         raise ProtocolError(
-            "The benchmark file expects a figure that there is not",
+            "The benchmark file expects an unknown figure",
             where=f"[expect] {name}"[:200],
             expected=f"PART.COUNT of {', '.join(parts)} and {', '.join(names)}"[:300],
         )
-    place, because = expected.place or "the benchmark file", expected.because or "other data"
-    return compared(name, counts[count], expected.value, place, because)
+    origin, because = expected.place or "the benchmark file", expected.because or "other data"
+    return compared(name, counts[count], expected.value, origin, because)

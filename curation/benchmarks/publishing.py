@@ -15,7 +15,7 @@ from curation.core.arguments import checked
 from curation.core.errors import PublishError, UsageError
 from curation.core.tables import printable
 from curation.core.writing import publishing_folder
-from curation.evaluation.leaderboard_rows import read_rows
+from curation.evaluation.leaderboard_rows import read_leaderboard_rows
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.publishing.croissant import derived, read_statements
@@ -66,7 +66,7 @@ class Published:
         return f"<Published {pub.repository}@{pub.tag}, {len(pub.files)} files, {pub.digest[:19]}, {address}>"
 
     def notes(self) -> list[str]:
-        """Return in words what its publisher should know."""
+        """Return sentences that the publisher should know."""
         notes = []
         for member in self.request.members:
             name = f"{member.manifest.header.name} {member.manifest.header.version}"
@@ -75,9 +75,9 @@ class Published:
                 notes.append(f"{name}: no list is published of {', '.join(absent)}")
             for source, terms in member.terms().items():
                 if source in member.sources and terms.labels == "unstated":
-                    notes.append(f"{name}: no licence is stated for the annotations of {source}; the card says so")
+                    notes.append(f"{name}: the annotations of {source} have no stated licence; the card notes it")
             notes += [
-                f"{name}: source {entry.name} is not the very file that the manifest was made from; the card says so"
+                f"{name}: source {entry.name} differs from the file that the manifest was made from; the card notes it"
                 for entry in member.other_bytes()
             ]
             if member.evidence is not None:
@@ -190,8 +190,8 @@ def publish(
 
 
 def _results(path: Path, digests: Sequence[str]) -> Results:
-    """Return the results in a file, all of them of manifests of these digests."""
-    read = read_rows(path)
+    """Return the results of a file; all must be of manifests with these digests."""
+    read = read_leaderboard_rows(path)
     if read.torn or not read.rows:
         raise PublishError(
             "The results end in an incomplete line" if read.torn else "The file holds no result",
@@ -234,7 +234,7 @@ def _members(
     licences: Mapping[str, str],
     reading: Reading,
 ) -> list[Member]:
-    """Return what is published of each manifest."""
+    """Return the published content of each manifest."""
     configs = config_names([manifest.header for manifest in manifests])
     entries = [entry for manifest in manifests for entry in manifest.header.sources]
     names = {entry.name: None for entry in entries}
@@ -269,7 +269,7 @@ def _members(
 
 
 def _evidence(decisions: Sequence[Path], manifests: Sequence[Manifest]) -> list[tuple[Decision, ...] | None]:
-    """Return the decisions behind each manifest, None where none are given; those given belong to one of them."""
+    """Return the decisions behind each manifest, or None; every file of decisions must belong to a manifest."""
     if not decisions:
         return [None] * len(manifests)
     rows = [row for file in read_decision_files(decisions) for row in file.decisions]
@@ -287,7 +287,7 @@ def _evidence(decisions: Sequence[Path], manifests: Sequence[Manifest]) -> list[
 
 
 def _tables(members: Sequence[Member], layout: Layout) -> list[PlannedTable]:
-    """Return the tables of all parts, in the layout that was asked for."""
+    """Return the tables of all parts in the requested layout."""
     tables = part_tables if layout == "curation" else find_benchmark(layout).tables
     if tables is None:
         raise UsageError("The benchmark has no published dataset", where=f"--layout {layout}")

@@ -1,8 +1,8 @@
 """Every benchmark by name: those of this package, and those that other packages offer by an entry point.
 
 A file ``NAME.toml`` declares a benchmark; its rule is the module ``NAME.py`` or the package ``NAME``, if it has one.
-``rule``, ``[sources]``, ``[classes]`` and the other tables of a user's file (`curation.benchmarks.rules`) mean what
-they mean there. ``[benchmark]`` holds what else a `Benchmark` needs; its ``code`` says where the rule has the other
+``rule``, ``[sources]``, ``[classes]`` and the other tables have the meaning that `curation.benchmarks.rules` gives
+them. ``[benchmark]`` holds what else a `Benchmark` needs; its ``code`` says where the rule has the other
 fields (``NAME``, or ``MODULE:NAME`` in a package). ``[published]`` and ``[selected]`` need no code
 (`curation.benchmarks.published`).
 ``[evaluation]`` names its ``engine`` and declares variants; those of open-world detection, the engine by default, are
@@ -58,7 +58,7 @@ _ENGINES = {"classification": "curation.evaluation.classification"}
 
 @cache
 def _plain() -> dict[str, EntryPoint]:
-    """Return what evaluates plain detection, which has no lists: modules by name."""
+    """Return the modules that evaluate plain detection, which has no lists, by name."""
     return {point.name: point for point in entry_points(PLAIN_GROUP)}
 
 
@@ -81,7 +81,7 @@ def _facts(name: str) -> dict[str, Any]:
 
 
 class Registry(NamedTuple):
-    """Benchmarks by name, and why those of other packages cannot be used."""
+    """Benchmarks by name, and the reasons why benchmarks of other packages cannot be used."""
 
     benchmarks: Mapping[str, Benchmark]
     unusable: Mapping[str, str]
@@ -169,7 +169,7 @@ def benchmark_of_rule(name: str) -> Benchmark:
             *([decisions] if replays else []),
         ),
         recorded_decisions=f"{rule.__name__}:read_decisions_file" if replays else None,
-        choose_slots=f"{module}:slots_of",
+        choose_slots=f"{module}:slots_of_file",
         build=f"{rule.__name__}:build" if hasattr(rule, "build") else None,
     )
 
@@ -186,7 +186,7 @@ def find_recipe(name: str) -> Callable[[], Header]:
 
 
 def formats() -> Mapping[str, Format]:
-    """Return every format that parts are written in, by name: those of detectors, then the authors' own layouts."""
+    """Return every format of exports by name: those for detectors, then the authors' layouts."""
     from curation.publishing.exporting import FORMATS
 
     return {**FORMATS} | {form.name: form for benchmark in benchmarks().values() for form in benchmark.formats}
@@ -253,7 +253,7 @@ def variants_of(name: str) -> tuple[Rules, ...]:
 
 @cache
 def evaluation(name: str) -> Evaluation:
-    """Return the evaluation that a file declares, of the engine that it names."""
+    """Return the evaluation that a file declares for its engine."""
     facts = benchmark_facts(_module(name))
     table = facts["evaluation"]
     if table.get("engine") == "own":
@@ -326,7 +326,7 @@ def _known(protocol: str) -> Any:
 
 
 def _evaluation(protocol: str) -> Any:
-    """Return what holds ``evaluate`` and ``REPORT`` of a benchmark; None for an unknown one."""
+    """Return the object with ``evaluate`` and ``REPORT`` of a benchmark, or None for an unknown one."""
     point = _plain().get(protocol)
     if point is None and protocol not in names("evaluation"):
         return None

@@ -1,4 +1,4 @@
-"""Score again what a ``results.json`` states, and compare every number and digest with it."""
+"""Score the inputs of a ``results.json`` again, and compare every number and digest."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NOT_COMPARED = ("written", "curation", "call")
 
 @dataclass(frozen=True)
 class ResultVerification:
-    """A result beside what its files give now.
+    """A stored result compared with the result that its files give now.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class ResultVerification:
     differences : tuple of (str, str, str)
         Where the two differ, what the file has, and what is obtained now; digests and counts of inputs first.
     version : str
-        Of `curation`, in the file.
+        Version of `curation` in the file.
     """
 
     file: str
@@ -50,12 +50,12 @@ class ResultVerification:
 
     @property
     def ok(self) -> bool:
-        """Whether every number, and whatever it rests on, is equal."""
+        """Whether every number and every fact about the inputs is equal."""
         return not self.differences
 
     @property
     def verdict(self) -> str:
-        """The outcome in words."""
+        """Description of the outcome."""
         version = f" (the file is of curation {self.version}, this is {__version__})"
         other = "" if self.version == __version__ else version
         if self.ok:
@@ -86,7 +86,7 @@ def verify_result(path: Path, inputs: Mapping[str, Mapping[str, Path]]) -> Resul
     Parameters
     ----------
     path : Path
-        As `Result.save` wrote it.
+        File that `Result.save` wrote.
     inputs : mapping of str to mapping of str to Path
         Files by option and name: ``{"detections": {"closed": …}}``; the name is empty where an option takes one file.
 
@@ -109,11 +109,11 @@ def verify_result(path: Path, inputs: Mapping[str, Mapping[str, Path]]) -> Resul
             hint="curation evaluate … --out DIR writes one",
         )
     evaluate = evaluation_of(record["protocol"])
-    given = {option: dict(files) for option, files in inputs.items() if files}
-    options = _arguments(call, evaluate, given, path)
-    if left := [f"{_option(option, name)}{file}" for option, files in given.items() for name, file in files.items()]:
+    files_of = {option: dict(files) for option, files in inputs.items() if files}
+    options = _arguments(call, evaluate, files_of, path)
+    if left := [f"{_option(option, name)}{file}" for option, files in files_of.items() for name, file in files.items()]:
         raise UsageError(
-            "The result was not made of this file", where=left[0][:200], expected=", ".join(_files_of(call)) or "none"
+            "The result was not made from this file", where=left[0][:200], expected=", ".join(_files_of(call)) or "none"
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CurationWarning)
@@ -135,14 +135,14 @@ def _files_of(call: Mapping[str, Any]) -> list[str]:
     """Return the files that an evaluation read, as options that give them again."""
     texts = []
     for parameter, value in call.items():
-        named = {"": value} if is_file_entry(value) else value if isinstance(value, dict) else {}
-        for name, entry in named.items():
+        entries = {"": value} if is_file_entry(value) else value if isinstance(value, dict) else {}
+        for name, entry in entries.items():
             if is_file_entry(entry):
-                texts.append(f"{_option(*_named(parameter, name))}{entry['file']}")
+                texts.append(f"{_option(*_option_and_name(parameter, name))}{entry['file']}")
     return texts
 
 
-def _named(parameter: str, name: str) -> tuple[str, str]:
+def _option_and_name(parameter: str, name: str) -> tuple[str, str]:
     """Return option and name by which the command line takes a file of a parameter."""
     known = name_of("evaluate", parameter)
     return (parameter, name) if known is None else (known.option, name or known.key)
@@ -155,8 +155,10 @@ def _option(option: str, name: str) -> str:
     return f"--input {option}{f'.{name}' if name else ''}="
 
 
-def _arguments(call: Mapping[str, Any], evaluate: Any, given: dict[str, dict[str, Path]], path: Path) -> dict[str, Any]:
-    """Return the arguments of an evaluation: files from `given`, which are taken out there, and all else as stated."""
+def _arguments(
+    call: Mapping[str, Any], evaluate: Any, inputs: dict[str, dict[str, Path]], path: Path
+) -> dict[str, Any]:
+    """Return the arguments of an evaluation: files are removed from `inputs`, all else is taken from the call."""
     parameters, kinds = inspect.signature(evaluate).parameters, annotations_of(evaluate)
 
     def require(name: str, known: Collection[str]) -> None:
@@ -175,7 +177,7 @@ def _arguments(call: Mapping[str, Any], evaluate: Any, given: dict[str, dict[str
             return record(**{name: argument(name, each, fields[name]) for name, each in value.items()})
         if isinstance(value, dict):
             return {name: _file(parameter, name, each) if is_file_entry(each) else each for name, each in value.items()}
-        # A file of somebody else names no path on this machine.
+        # A file from another machine names no path on this one.
         if isinstance(value, str) and (
             Path in alternatives(kind) or (parameter == "manifest" and Path(value).exists())
         ):
@@ -183,8 +185,8 @@ def _arguments(call: Mapping[str, Any], evaluate: Any, given: dict[str, dict[str
         return tuple(value) if isinstance(value, list) else value
 
     def _file(parameter: str, name: str, entry: Mapping[str, str]) -> Path | str:
-        option, name = _named(parameter, name)
-        files = given.get(option, {})
+        option, name = _option_and_name(parameter, name)
+        files = inputs.get(option, {})
         if name not in files:
             missing = _files_of(call)
             raise UsageError(
@@ -217,8 +219,8 @@ def _differences(before: Any, now: Any, where: str) -> Iterator[tuple[str, str, 
 def _name_of(row: Any, number: int) -> str:
     """Return the measure that a row is of, with its place, or the number of the entry."""
     if isinstance(row, dict) and "measure" in row:
-        places = (row.get(name) for name in ("part", "task", "split", "case", "method", "score", "variant"))
-        return "/".join(str(each) for each in (*places, row["measure"], row.get("parameters")) if each)
+        parts = (row.get(name) for name in ("part", "task", "split", "case", "method", "score", "variant"))
+        return "/".join(str(each) for each in (*parts, row["measure"], row.get("parameters")) if each)
     return str(number)
 
 

@@ -24,7 +24,7 @@ def disjoint_of(header: Header) -> Sequence[tuple[str, str]]:
 
 
 def is_published(header: Header) -> bool:
-    """Return whether the lists are those that the authors of a benchmark published: what they share is a fact."""
+    """Return whether the authors of a benchmark published the lists, whose overlaps are then facts, not errors."""
     return header.origin == "as_published" and header.name in recipes()
 
 
@@ -37,7 +37,7 @@ def is_told_only(header: Header) -> bool:
 def overlaps_of(
     manifest: Manifest, sources: Mapping[str, Source], paths: BuiltFrom | None = None
 ) -> tuple[list[Overlap], tuple[str, ...]]:
-    """Return the images that parts of a manifest share and should not share, and what was compared."""
+    """Return the images that parts of a manifest share but should not, and the facts that were compared."""
     lying = {name: Path(path) for name, path in paths.sources.items()} if paths else None
     return manifest_overlaps(manifest, sources, disjoint_of(manifest.header), lying)
 
@@ -52,9 +52,9 @@ def published_text(header: Header) -> str:
 
 
 def require_disjoint(manifest: Manifest, sources: Mapping[str, Source], *, stacklevel: int = 3) -> None:
-    """Raise `ProtocolError` for images that parts are proven to share; warn of signs, and of what authors published."""
+    """Raise `ProtocolError` if parts provably share images; warn if they may, or if authors published such lists."""
     for overlap in overlaps_of(manifest, sources, manifest.built_from)[0]:
-        is_note = manifest.header.origin == "as_published" or is_told_only(manifest.header) or overlap.stated
+        is_note = manifest.header.origin == "as_published" or is_told_only(manifest.header) or overlap.is_declared
         if overlap.proven and not is_note:
             slots = [part.sources for part in manifest.header.parts if part.name in (*overlap.left, *overlap.right)]
             names = list(dict.fromkeys(name for several in slots for name in several))
@@ -82,7 +82,7 @@ def _refuse(overlap: Overlap, slots: Sequence[str], sources: Mapping[str, Source
     if all(_list_of(source) == CLASS_FOLDERS for source in opened):
         hint = "remove one of the two photos of each pair"
         if overlap.images.evidence == "id":
-            hint += "; if they are different photos under equal names, give each of the [sources] a dataset of its own"
+            hint += "; if they are different photos under equal names, give each of the [sources] a different dataset"
     elif overlap.images.evidence == "id":
         hint = "remove the shared ids from one of the two lists"
     elif len(slots) == 1:
@@ -107,7 +107,7 @@ def _refuse(overlap: Overlap, slots: Sequence[str], sources: Mapping[str, Source
 
 
 def _list_of(source: Source) -> str:
-    """Return what says which images a source has: its file, or an entry of the YAML of a YOLO folder."""
+    """Return the input that decides which images a source has: its file, or an entry of a YOLO folder's YAML."""
     if not source.files:
         return source.title
     name = source.files[0].name

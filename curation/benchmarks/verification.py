@@ -103,7 +103,7 @@ class Verification:
 
     @property
     def verdict(self) -> str:
-        """The outcome in words."""
+        """Description of the outcome."""
         unchecked = sum(finding.found.startswith("not checked") for finding in self.findings)
         if not self.ok:
             return "the check failed"
@@ -155,7 +155,7 @@ def verify(
     inputs: Annotated[Mapping[str, Path] | None, "--input OPTION=FILE"] = None,
     reading: Reading | None = None,
 ) -> Verification | ResultVerification:
-    """Hold a manifest against its digests, and against whatever else is given; or score a results.json again.
+    """Check a manifest against its digests and any other given data; or score a results.json again.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def verify(
     part : str, optional
         the part to compare the published list with
     detections, scores, truth : mapping of str to Path, or Path
-        with results.json: what it was made of
+        with results.json: the files that it was made from
     inputs : mapping of str to Path, optional
         with results.json: another file, by its option, such as classes=FILE
     reading : Reading, optional
@@ -193,20 +193,20 @@ def verify(
     if (part is None) != (published is None):
         raise UsageError(
             "--published FILE and --part PART go together",
-            expected="the list of one part: --published FILE --part PART",
+            expected="the list of a part: --published FILE --part PART",
             found="--published alone" if part is None else "--part alone",
             hint="`curation show MANIFEST` lists the parts; `curation import` checks a whole folder of lists",
         )
-    given = {name: _by_name(files) for name, files in zip(OPTIONS, (detections, scores, truth), strict=True)}
+    files_of = {name: _by_name(files) for name, files in zip(OPTIONS, (detections, scores, truth), strict=True)}
     for key, file in (inputs or {}).items():
         option, _, name = key.partition(".")
-        given.setdefault(option, {})[name] = file
+        files_of.setdefault(option, {})[name] = file
     if not isinstance(manifest, Manifest) and is_result(Path(manifest)):
         if sources or strict or rebuild or published:
-            raise UsageError("A result is scored again: it takes its own inputs alone", where=str(manifest))
-        return verify_result(Path(manifest), given)
-    if any(given.values()):
-        raise UsageError("Predictions are verified with the result that was made of them", expected="results.json")
+            raise UsageError("A result is scored again: it accepts only its own inputs", where=str(manifest))
+        return verify_result(Path(manifest), files_of)
+    if any(files_of.values()):
+        raise UsageError("Predictions are verified with the result that was made from them", expected="results.json")
     held = manifest if isinstance(manifest, Manifest) else load_manifest(manifest)
     findings, opened = verify_lists(held), dict[str, Source]()
     if sources or rebuild or (held.built_from and held.built_from.sources):
@@ -231,12 +231,12 @@ def _by_name(files: Mapping[str, Path] | Path | None) -> dict[str, Path]:
 def _disjoint(
     manifest: Manifest, sources: Mapping[str, Source], paths: BuiltFrom | None
 ) -> tuple[list[Finding], tuple[str, ...]]:
-    """Return the images that parts of two roles share, a failure if proven and not published, and what was compared."""
+    """Return the images shared by parts of two roles (a failure if proven and not published), and what was compared."""
     header, findings = manifest.header, []
     published, is_note = is_published(header), is_told_only(header)
     overlaps, compared = overlaps_of(manifest, sources, paths)
     for overlap in overlaps:
-        outcome: Outcome = "failure" if overlap.proven and not (is_note or overlap.stated) else "note"
+        outcome: Outcome = "failure" if overlap.proven and not (is_note or overlap.is_declared) else "note"
         text = overlap.summary(5) + (published_text(header) if published else "")
         findings.append(Finding("disjoint", overlap.subject, outcome, "no shared image", text))
     return findings, compared
@@ -264,8 +264,8 @@ def _rebuilt(manifest: Manifest, sources: Mapping[str, Source], *, strict: bool)
     try:
         built = rebuilt_now(manifest, sources)
     except (ManifestError, ProtocolError, SourceError) as error:
-        found = f"cannot be built: {error.what} {error.found or ''}".strip()
-        return [Finding("rebuild", "manifest", "failure", manifest.digest, found)]
+        problem = f"cannot be built: {error.what} {error.found or ''}".strip()
+        return [Finding("rebuild", "manifest", "failure", manifest.digest, problem)]
     differing = [name for name in manifest.lists if built.lists.get(name) != manifest.lists[name]]
     now = {part.name: part.sha256 or "" for part in built.header.parts}
     findings = []

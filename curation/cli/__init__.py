@@ -54,7 +54,7 @@ OWN_VERBS = frozenset(verb for verbs in GROUPS.values() for verb in verbs)
 
 
 def groups() -> dict[str, dict[str, str]]:
-    """Return every verb and what it does, in the groups of the help; offered verbs follow those of this package."""
+    """Return every verb and its summary in the groups of the help; verbs of other packages follow those of this one."""
     verbs = {title: dict(lines) for title, lines in GROUPS.items()}
     for verb, (title, summary) in help_lines().items():
         if verb not in OWN_VERBS:
@@ -74,8 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from curation.cli.verbs.evaluate import SUMMARIES, evaluator_of
 
             if command not in SUMMARIES:
-                place = words.index(command)
-                command, words[place : place + 1] = (
+                position = words.index(command)
+                command, words[position : position + 1] = (
                     evaluator_of(command),
                     [evaluator_of(command), "--manifest", command],
                 )
@@ -115,7 +115,7 @@ class Parser(argparse.ArgumentParser):
         return options, rest
 
     def _likely_words(self, words: list[str], rest: list[str]) -> str | None:
-        """Return what was likely meant by words that belong to no option: ``NAME=PATH``, or a pattern in quotes."""
+        """Return a hint for words that belong to no option: ``NAME=PATH``, or a pattern in quotes."""
         option, value = ["", "", *words][words.index(rest[0]) :][:2]
         action = self._option_string_actions.get(option)
         if action is None:
@@ -133,7 +133,7 @@ class Parser(argparse.ArgumentParser):
             self._refuse(f"There is no `{self.prog} {value[:80]}`", expected=expected, value=value)
 
     def error(self, message: str) -> NoReturn:
-        """Refuse what argparse cannot split."""
+        """Raise for a command line that argparse cannot split."""
         names = message.partition("required: ")[2]
         texts = {
             argparse._get_action_name(action): ", ".join(action.choices or ())
@@ -161,7 +161,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Call what the command line names, print its answer, and return the exit status."""
+    """Call the function that the command line names, print its answer, and return the exit status."""
     from curation.cli.output import Answer, emit, warnings_shown
     from curation.cli.signature import call, option_files
 
@@ -236,7 +236,7 @@ def whole_parser() -> argparse.ArgumentParser:
 
 
 def _declare(parser: argparse.ArgumentParser, module: Any, command: str, *, every: bool) -> None:
-    """Declare the options of a verb: those of its function ``run``, or of the one of its ``COMMANDS`` that is in use.
+    """Declare the options of a verb: those of its function ``run``, or of the used function of its ``COMMANDS``.
 
     A command is a function that returns an `Answer`, or an error where it cannot be loaded. A module whose commands
     take long to import has their ``SUMMARIES`` instead, and a function ``command_of``.
@@ -244,8 +244,8 @@ def _declare(parser: argparse.ArgumentParser, module: Any, command: str, *, ever
     from curation.cli.signature import add_arguments, summary_of
 
     if not (hasattr(module, "COMMANDS") or hasattr(module, "SUMMARIES")):
-        named = f"run_{parser.prog.removeprefix('curation ')}"
-        add_arguments(parser, getattr(module, named, None) or module.run)
+        function_name = f"run_{parser.prog.removeprefix('curation ')}"
+        add_arguments(parser, getattr(module, function_name, None) or module.run)
         return
     if hasattr(module, "SUMMARIES"):
         summaries, function_of = module.SUMMARIES, module.command_of

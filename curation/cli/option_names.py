@@ -46,7 +46,7 @@ RETIRED: Mapping[str, str] = {
     "engine": "leave it out: hotcoco computes COCO AP where it is installed (pip install hotcoco), else pycocotools",
     "synset-map": "leave it out, and name the related categories by --near NAME=A,B",
     "only-proposed": "leave it out: images without a proposal come last",
-    "lines": "leave it out: decisions apply to manifests, and `curation export` writes the parts of one",
+    "lines": "leave it out: decisions apply to manifests, and `curation export` writes the parts of a manifest",
     "set text_margin": "leave it out: prompts are compared by `curation similarity neighbors`",
     "set standard_errors": "leave it out: sets are compared by `curation similarity neighbors`",
 }
@@ -54,13 +54,13 @@ RETIRED: Mapping[str, str] = {
 
 
 def refuse_retired(option: str, prog: str) -> None:
-    """Refuse an option, or ``OPTION KEY``, of an earlier version that has no equivalent."""
+    """Raise for an option, or ``OPTION KEY``, of an earlier version that has no equivalent."""
     if advice := RETIRED.get(option):
         raise UsageError(f"--{option} of `{prog}` is gone: {advice}")
 
 
 ABOUT: Mapping[str, str] = {
-    "on-error": "what to do about data that cannot be used as it is",
+    "on-error": "what to do with unusable data",
     "set": "a setting",
     "key": "where a file has what it is read for",
     "part": "a part of the manifest",

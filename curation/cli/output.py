@@ -33,15 +33,15 @@ class Answer:
     Attributes
     ----------
     data : mapping or sequence, or a function that makes it
-        What ``--json`` prints; made only then.
+        Data for ``--json``; made only then.
     lines : iterable of str or Table
-        What is printed else; a table as its lines.
+        Lines to print otherwise; a table is printed as its lines.
     status : int
         The exit status: 0 done, 1 the check failed.
     written : sequence of Path
         Files, a line each at the end.
     then : callable, optional
-        What is done once the answer is printed.
+        Action after the answer is printed.
     """
 
     data: Data | Callable[[], Data]
@@ -91,7 +91,7 @@ def note(text: str) -> None:
 
 @contextmanager
 def warnings_shown() -> Iterator[None]:
-    """Print the warnings of the package as they come; those of others as Python does."""
+    """Print the warnings of the package when they occur; other warnings are left to Python."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", CurationWarning)
         usual = warnings.showwarning
@@ -113,11 +113,11 @@ def warnings_shown() -> Iterator[None]:
 
 
 def first_rows(
-    title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]], count: int, shown: int, rest: str
+    title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]], count: int, limit: int, rest: str
 ) -> list[Line]:
-    """Return a table of the first of so many rows, and where there are more, how many and what prints them."""
-    more = [f"… and {count - shown:,} more: {rest}"] if count > shown else []
-    return [Table(title, columns, tuple(islice(rows, shown))), *more]
+    """Return a table of the first rows and, if there are more, their number and the option that prints them."""
+    more = [f"… and {count - limit:,} more: {rest}"] if count > limit else []
+    return [Table(title, columns, tuple(islice(rows, limit))), *more]
 
 
 def next_command(*words: str | Path) -> str:
@@ -154,6 +154,6 @@ def source_words(names: Iterable[str]) -> list[str]:
     return [word for name in names for word in ("--source", f"{name}=PATH")]
 
 
-def counted_examples(ids: Sequence[str], shown: int = 3) -> str:
+def counted_examples(ids: Sequence[str], limit: int = 3) -> str:
     """Return ``12 (a, b, c, …)``: a number and its first ids."""
-    return f"{len(ids)} ({examples(ids, shown)})" if ids else "0"
+    return f"{len(ids)} ({examples(ids, limit)})" if ids else "0"

@@ -72,7 +72,7 @@ _METAVARS: Mapping[Any, str] = {Path: "FILE", int: "N", float: "X"}
 _EMPTY = inspect.Parameter.empty
 _BARE = object()
 _INPUTS = ("MANIFEST", "FILE")
-"""What stands in the help for a text that may be the path of an input."""
+"""Placeholders in the help for a text that may be the path of an input."""
 _KEY = re.compile(r"[\w.@-]+")
 
 
@@ -109,7 +109,7 @@ class Option:
 
     @property
     def title(self) -> str:
-        """Return what messages call it."""
+        """Return the name of the option in messages."""
         return self.dest.upper() if self.positional else f"{self.flag} {self.key}".rstrip()
 
     @property
@@ -119,7 +119,7 @@ class Option:
 
     @property
     def value_text(self) -> str:
-        """Return what stands for the value of a key in the help."""
+        """Return the placeholder for the value of a key in the help."""
         return "|".join(self.choices) or self.metavar.replace("[", "").replace("]", "").rpartition("=")[2]
 
     @property
@@ -216,13 +216,13 @@ def _takes_paths(hint: Any) -> bool:
 
 
 def _values_in(text: str) -> Iterator[str]:
-    """Yield a text, and what follows each ``=`` of ``NAME=PATH``."""
+    """Yield a text, and the text after each ``=`` of ``NAME=PATH``."""
     pieces = text.split("=")
     yield from ("=".join(pieces[start:]) for start in range(len(pieces)))
 
 
 def call(function: Callable[..., Any], options: argparse.Namespace) -> Any:
-    """Call a function with what its parameters were given on the command line.
+    """Call a function with the arguments of the command line.
 
     Raises
     ------
@@ -240,7 +240,7 @@ def option_values(function: Callable[..., Any], options: argparse.Namespace) -> 
 
 
 def _values(function: Callable[..., Any], options: argparse.Namespace) -> dict[str, Any]:
-    """Return arguments of a function: those of functions that make one of them, records and values."""
+    """Return arguments of a function: plain values, records, and results of functions that make an argument."""
     values: dict[str, Any] = {}
     for parameter, hint in _parameters(function):
         group = _group_in(hint)
@@ -273,7 +273,7 @@ def summary_of(function: Callable[..., Any]) -> str:
 
 
 def options_of(function: Callable[..., Any]) -> Iterator[Option]:
-    """Yield the options of a function, those of the records and functions that it is annotated with included."""
+    """Yield the options of a function, including those of the records and functions in its annotations."""
     texts = parameter_texts(function)
     for parameter, hint in _parameters(function):
         if group := _group_in(hint):
@@ -291,7 +291,7 @@ def _parameters(function: Callable[..., Any]) -> Iterator[tuple[inspect.Paramete
 
 
 def _group_in(hint: Any) -> Callable[..., Any] | None:
-    """Return what stands for several options: a dataclass, or the function whose result is meant."""
+    """Return the object behind a group of options: a dataclass, or the function that makes the argument."""
     extras = get_args(hint)[1:] if get_origin(hint) is typing.Annotated else ()
     if made := next((extra for extra in extras if inspect.isfunction(extra)), None):
         return made
@@ -372,7 +372,7 @@ def value_of(option: Option, options: argparse.Namespace) -> Any:
     if option.kind in ("one", "flag"):
         if len(texts) > 1:
             rest = ", ".join(map(str, texts[1:]))
-            refuse_value(prog, f"{option.title} is given twice", expected="one value", found=rest)
+            refuse_value(prog, f"{option.title} is given twice", expected="one value", value=rest)
         if option.choices and texts[0] not in option.choices:
             _unfit(option, prog, texts[0])
         if option.kind == "flag":
@@ -417,12 +417,12 @@ def _by_key(option: Option, texts: Sequence[str]) -> dict[str, str]:
 
 def _unfit(option: Option, prog: str, text: str) -> NoReturn:
     expected = ", ".join(option.choices) or (kind_in_words(option.hint) if text else option.value_text)
-    refuse_value(prog, f"{option.title} cannot use this value", expected=expected, found=repr(text))
+    refuse_value(prog, f"{option.title} cannot use this value", expected=expected, value=repr(text))
 
 
-def refuse_value(prog: str, what: str, *, expected: str, found: str | None = None) -> NoReturn:
+def refuse_value(prog: str, message: str, *, expected: str, value: str | None = None) -> NoReturn:
     """Raise a refusal of the value of an option."""
-    raise UsageError(what, where=prog, expected=expected[:400], found=found and found[:200], hint=f"{prog} --help")
+    raise UsageError(message, where=prog, expected=expected[:400], found=value and value[:200], hint=f"{prog} --help")
 
 
 def _require_keys(members: Sequence[Option], options: argparse.Namespace) -> None:
@@ -433,7 +433,7 @@ def _require_keys(members: Sequence[Option], options: argparse.Namespace) -> Non
         values = [(option, value) for option in keyed if (value := option.after_key(str(text))) is not None]
         if not values and len(keyed) == len(members):
             expected = f"KEY=VALUE with a key of {', '.join(option.key for option in keyed)}"
-            refuse_value(options.prog, f"{title} cannot use this value", expected=expected, found=repr(text))
+            refuse_value(options.prog, f"{title} cannot use this value", expected=expected, value=repr(text))
         for option, value in values:
             if not value:
                 _unfit(option, options.prog, value)

@@ -1,1 +1,1 @@
-"""Errors, ids, digests, files, tables, figures, progress: what all other packages use."""
+"""Errors, ids, digests, files, tables, figures and progress, which all other packages use."""

@@ -29,7 +29,7 @@ def append_lines(path: Path, lines: bytes, *, kind: str = "file") -> int:
     lines : bytes
         Each ends in a line feed.
     kind : str
-        What the file is, for the message.
+        Kind of the file, for the message.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def _locked(path: Path, kind: str) -> Iterator[int]:
 
 
 def _mend(handle: int, path: Path) -> int:
-    """End the last line: complete it with a line feed, or take away what a kill left of it."""
+    """Complete the last line with a line feed, or remove the rest of a line whose writer was killed."""
     size = os.fstat(handle).st_size
     if not size or os.pread(handle, 1, size - 1) == b"\n":
         return 0

@@ -265,7 +265,7 @@ def _is_path(kind: Any) -> bool:
 
 
 def annotations_of(function: Callable[..., Any], *, extras: bool = False) -> dict[str, Any]:
-    """Return what each parameter is annotated as; a name that is not loaded stands for the class of that name.
+    """Return the annotation of each parameter; a name that is not imported stands for the class of that name.
 
     Parameters
     ----------
@@ -305,7 +305,7 @@ class _Names(dict[str, Any]):
 
 
 class _ByName(type):
-    """A class that is known by its name alone: its instances are those of any class of this name."""
+    """A class that is known only by its name: every class of this name matches."""
 
     def __instancecheck__(cls, value: Any) -> bool:
         return any(base.__name__ == cls.__name__ for base in type(value).__mro__)
@@ -317,7 +317,7 @@ def alternatives(kind: Any) -> tuple[Any, ...]:
 
 
 def kind_in_words(kind: Any) -> str:
-    """Return what an annotation takes, for a message."""
+    """Return the values that an annotation accepts, in words for a message."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin is typing.Annotated:
         bounds = [_BOUNDS[name].format(end) for name, end in _ends(inner[1:])]
@@ -361,7 +361,7 @@ def pairs(
     ----------
     texts : sequence of str
     option : str
-        As it is typed, for messages.
+        The option as it is typed, for messages.
     bare : str or callable, optional
         The key of a text without ``=``, or what makes it from the text, which is refused where this is None.
     known : collection of str, optional

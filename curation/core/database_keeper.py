@@ -1,4 +1,4 @@
-"""A process beside a MongoDB, which ends it with the last of its clients: run by `curation.core.private_database`.
+"""A process beside MongoDB that ends it after its last client has gone; run by `curation.core.private_database`.
 
 Each client holds a shared lock on one file for as long as it lives. The system gives the lock back however a client
 ends, ``kill -9`` included; then this process gets the file for itself, and ends the database. Nothing of the package,

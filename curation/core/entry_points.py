@@ -25,7 +25,7 @@ def package_name(point: EntryPoint) -> str:
 
 
 def loaded(point: EntryPoint, subject: str) -> Any:
-    """Return what an entry point names.
+    """Return the object that an entry point names.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def loaded(point: EntryPoint, subject: str) -> Any:
 
 @contextmanager
 def loading(module: str, subject: str, package: str = "") -> Iterator[None]:
-    """Raise `UsageError` for whatever a module raises while it is imported: `subject` cannot be used.
+    """Raise `UsageError` for any error during the import of a module: `subject` cannot be used.
 
     Parameters
     ----------

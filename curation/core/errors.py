@@ -1,4 +1,4 @@
-"""The error tree: every mistake a user can make has one class here, and every message says what to do next."""
+"""The error tree: each kind of user mistake has a class here, and every message states the next step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 class CurationError(Exception):
-    """A mistake in the input or the request, and how to mend it.
+    """A mistake in the input or the request, with a hint how to correct it.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class CurationError(Exception):
     where : str, optional
         The file, record or option concerned, e.g. ``"instances.json: annotations[17]"``.
     expected, found : str, optional
-        What would have been right, and what stood there instead.
+        The correct value, and the actual one.
     hint : str, optional
         The next thing to try, preferably a command.
     """
@@ -52,7 +52,7 @@ class CurationError(Exception):
 
 
 def of_the_machine(error: OSError | MemoryError | RecursionError | UnicodeError) -> CurationError:
-    """Return what the machine refused, or could not hold, as an error of the tree: a full disk, memory, nesting."""
+    """Return an error of the machine (full disk, memory, recursion) as an error of the tree."""
     if isinstance(error, OSError):
         path = None if error.filename is None else str(error.filename)
         return CurationError(f"Operating-system error: {error.strerror or error}", where=path)
@@ -183,7 +183,7 @@ class PredictionError(CurationError):
 
 
 class EvaluationError(CurationError):
-    """Ground truth and predictions do not admit the evaluation that was asked for."""
+    """Ground truth and predictions do not allow the requested evaluation."""
 
 
 class LeaderboardError(CurationError):
@@ -191,11 +191,11 @@ class LeaderboardError(CurationError):
 
 
 class ExportError(CurationError):
-    """A manifest cannot be written in the format that was asked for."""
+    """A manifest cannot be written in the requested format."""
 
 
 class HierarchyError(CurationError):
-    """A class hierarchy, or what is asked of it, does not hold together."""
+    """A class hierarchy, or a question about it, is inconsistent."""
 
 
 class CutError(CurationError):
@@ -211,7 +211,7 @@ class ReviewError(CurationError):
 
 
 class DecisionError(CurationError):
-    """Recorded decisions are malformed, stale, or cannot be replayed on what they speak of."""
+    """Recorded decisions are malformed, stale, or do not fit the manifest."""
 
 
 class DecisionConflictError(DecisionError):
@@ -223,7 +223,7 @@ class EncoderError(CurationError):
 
 
 class EmbeddingError(CurationError):
-    """Embeddings are malformed, unfinished, of another encoder, or could not be made of any image."""
+    """Embeddings are malformed, unfinished, of another encoder, or could not be computed for any image."""
 
 
 class SimilarityError(CurationError):
@@ -239,6 +239,6 @@ class PublishError(CurationError):
 
 
 class PublicationMismatchError(PublishError):
-    """What a hub holds is not what its publication record, or the caller, says it is."""
+    """The content of a hub differs from its publication record, or from the digest that the caller expects."""
 
     exit_code = 1

@@ -49,7 +49,7 @@ def load_fiftyone(folder: Path | None = None) -> Any:
     Parameters
     ----------
     folder : Path, optional
-        Of the database; default: FiftyOne's, which holds the datasets of this user.
+        Folder of the database; default: FiftyOne's, which holds the datasets of this user.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def _package_folder() -> Path:
 
 
 def configuration() -> dict[str, Any]:
-    """Return FiftyOne's own configuration file, empty where there is none that can be read."""
+    """Return the content of FiftyOne's configuration file; empty if it cannot be read."""
     setting = os.environ.get("FIFTYONE_CONFIG_PATH")
     path = Path(setting) if setting else Path.home() / ".fiftyone" / "config.json"
     try:
@@ -194,7 +194,7 @@ def _without_password(text: str) -> str:
 
 
 def _first_answer(package: Any) -> None:
-    """Ask FiftyOne the first question: its database starts with it, and fails by whatever the database fails by.
+    """Ask FiftyOne a first question, which starts its database; raise the error of the database if it fails.
 
     It is asked once more where no answer comes: a connection that was idle may be dead without anybody having noticed,
     and would be waited for without end.
@@ -222,6 +222,6 @@ def _import() -> Any:
         raise ReviewError(
             "FiftyOne or its database does not start",
             found=_without_password(f"{type(error).__name__}: {error}")[:200],
-            hint=f"end what else uses its database, then start again; or {install_command('review')}",
+            hint=f"stop other programs that use its database, then start again; or {install_command('review')}",
         ) from None
     return package

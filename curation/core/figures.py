@@ -81,7 +81,7 @@ _TABLES_ALONE: ContextVar[bool] = ContextVar("tables alone", default=False)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Picture:
-    """A figure in memory: PNG and SVG as `save_figure` writes them, and the table of what it shows.
+    """A figure in memory: PNG and SVG as `save_figure` writes them, and the table of its values.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class Picture:
 
 
 def in_memory(draw: Callable[[Path], list[Path]], name: str) -> Picture:
-    """Return what a function would write with `save_figure`, without writing it."""
+    """Return the output of a function that calls `save_figure`, without writing it."""
     pictures: list[Picture] = []
     token = _KEPT.set(pictures)
     try:
@@ -146,7 +146,7 @@ def save_figure(
     stem : Path
         Path without a suffix.
     header, rows
-        What the figure shows, as a table. None becomes an empty cell; floats read back exactly.
+        Values of the figure as a table. None becomes an empty cell; floats read back exactly.
 
     Returns
     -------
@@ -187,7 +187,7 @@ def new_figure(width: float, height: float) -> Figure:
 def small_multiples(
     n: int, *, most: int = 3, height: float = 2.2, sharex: bool = False, sharey: bool = False
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure with `n` equal panels that fill their grid: none of them stands alone in the last line.
+    """Return a figure with `n` equal panels in a grid whose last line never has a single panel.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def small_multiples(
     most : int
         Panels in a line, at most.
     height : float
-        Of a line of panels, in inches; the width is the page's.
+        Height of a line of panels, in inches; the width is the page's.
     sharex, sharey : bool
         Whether all panels have the same limits; only the outer ones are then labelled.
     """
@@ -288,7 +288,7 @@ def new_matrix(
     rows, columns : sequence of str
         From top to bottom and from left to right.
     below : str
-        What the columns are.
+        Meaning of the columns.
     """
     from matplotlib.ticker import FixedLocator
 

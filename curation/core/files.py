@@ -1,4 +1,4 @@
-"""Users' files by name and as bytes: opened if they are regular, asked for if they are missing, held below a root."""
+"""Users' files: opened only if they are regular, reported if they are missing, confined to a root folder."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def open_binary(path: Path | str, *, kind: str = "file") -> BufferedReader:
 def read_bytes(
     path: Path | str, *, kind: str = "file", most: int | None = None, error: type[CurationError] = UsageError
 ) -> bytes:
-    """Return the bytes of a file; absence or refusal is a `MissingFileError` that says what was looked for.
+    """Return the bytes of a file; if it is missing or refused, raise `MissingFileError` with the kind of file.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def files_below(folder: str, suffixes: Collection[str]) -> Iterator[tuple[str, s
 
     A link is followed only to a file of the same folder tree. One that leads elsewhere, to nothing or in a circle is
     skipped, and a `CurationWarning` counts them; links to folders of the tree are skipped, since the walk reaches those
-    folders directly. The list of one folder at a time is in memory.
+    folders directly. Only the list of the current folder is in memory.
 
     Raises
     ------
@@ -144,14 +144,14 @@ def stays_below(path: str, root: str) -> bool:
 
 
 def missing_path(
-    what: str, path: Path | str, *, expected: str | None = None, found: str | None = None
+    message: str, path: Path | str, *, expected: str | None = None, found: str | None = None
 ) -> MissingFileError:
-    """Return the error for a path where nothing is, with the question whether another was meant."""
-    return MissingFileError(what, where=str(path), expected=expected, found=found, hint=path_meant(Path(path)))
+    """Return the error for a path that does not exist, with a similar existing path as a hint."""
+    return MissingFileError(message, where=str(path), expected=expected, found=found, hint=path_meant(Path(path)))
 
 
 def path_meant(path: Path) -> str | None:
-    """Return the question whether the name beside a missing path that is most like it was meant; None without one.
+    """Return a hint with the most similar name beside a missing path, or None.
 
     A folder of more than a thousand names is not searched.
     """
@@ -201,6 +201,6 @@ def _require_regular_mode(mode: int, path: Path | str, kind: str) -> None:
 
 
 def file_kind(mode: int) -> str:
-    """Return what a file that is not a regular one is, in words."""
+    """Return the kind of a file that is not regular, in words."""
     kinds = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
     return kinds.get(stat.S_IFMT(mode), "no file")

@@ -26,13 +26,13 @@ def decode_json(
     data: bytes,
     form: type[Decoded],
     error: type[CurationError],
-    what: str,
+    message: str,
     *,
     where: str,
     expected: str | None = None,
     hint: str | None = None,
 ) -> Decoded:
-    """Return what some JSON says; what is malformed or of another form is an `error` that says `what`.
+    """Return decoded JSON; raise `error` with `message` if the JSON is malformed or has another form.
 
     Duplicate keys are rejected, as by `refuse_repeated_keys`.
     """
@@ -40,7 +40,7 @@ def decode_json(
     try:
         return msgspec.json.decode(data, type=form)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-        raise error(what, where=where, expected=expected, found=str(problem)[:200], hint=hint) from None
+        raise error(message, where=where, expected=expected, found=str(problem)[:200], hint=hint) from None
 
 
 def refuse_repeated_keys(data: bytes, where: str, error: type[CurationError], *, everywhere: bool = False) -> None:
@@ -92,7 +92,7 @@ class RepeatedKeyError(ValueError):
     """A JSON object names a key twice; its argument is the key."""
 
     def __str__(self) -> str:
-        return f"the key {self.args[0][:40]!r} stands twice"
+        return f"duplicate key {self.args[0][:40]!r}"
 
 
 def each_key_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def record_pieces(data: bytes, start: int, end: int, key: bytes, record: type[Ro
     Parameters
     ----------
     key : bytes
-        With its quotes.
+        Text with its quotes.
 
     Raises
     ------

@@ -25,7 +25,7 @@ class OptionName(NamedTuple):
     key : str
         Where the option is KEY=VALUE: the key that gives this parameter. ``""``: all of the option that has no key.
     words : tuple of str
-        Of a flag that is a key: the word for False, and that for True.
+        For a flag that is a key: the word for False, and that for True.
     """
 
     option: str
@@ -101,7 +101,7 @@ NAMES: Mapping[str, OptionName | None] = {
 
 
 def name_of(function: str, parameter: str) -> OptionName | None:
-    """Return what a parameter of a function is called on the command line; None where it is none of its options."""
+    """Return the command line's name of a function's parameter, or None if it is not an option."""
     return NAMES.get(f"{function}.{parameter}", NAMES.get(parameter, OptionName(parameter.replace("_", "-"))))
 
 
@@ -119,12 +119,12 @@ def option_names_of(signature: inspect.Signature, annotations: Mapping[str, Any]
     ----------
     signature : inspect.Signature
     annotations : mapping of str to type
-        Of its parameters, with what they are annotated with.
+        Annotations of the parameters.
     """
     forms: dict[tuple[str, str], str] = {}
     for name, parameter in signature.parameters.items():
         kind = annotations.get(name, parameter.annotation)
-        record = next((one for one in (kind, *typing.get_args(kind)) if dataclasses.is_dataclass(one)), None)
+        record = next((each for each in (kind, *typing.get_args(kind)) if dataclasses.is_dataclass(each)), None)
         fields = [(field.name, field.type) for field in dataclasses.fields(record) if field.kw_only] if record else []
         record_form = f"{name}={getattr(record, '__name__', '')}({{}})"
         for member, member_kind in fields or [(name, kind)]:
@@ -132,9 +132,9 @@ def option_names_of(signature: inspect.Signature, annotations: Mapping[str, Any]
             form = record_form.format(argument) if fields else argument
             flags = [extra for extra in typing.get_args(kind)[1:] if isinstance(extra, str) and extra.startswith("--")]
             plain = flags[0].partition(" ")[0][2:] if flags else member.replace("_", "-")
-            named = [option for key, option in NAMES.items() if option and key.rpartition(".")[2] == member]
+            options = [option for key, option in NAMES.items() if option and key.rpartition(".")[2] == member]
             usual = [OptionName(plain), *([OptionName(plain[:-1])] if member in ("variants", "sources") else [])]
-            for option in (*named, *usual):
+            for option in (*options, *usual):
                 forms.setdefault((option.option, option.key), form)
     return forms
 
@@ -169,5 +169,5 @@ def in_python(text: str | None, forms: Mapping[tuple[str, str], str]) -> str | N
 
 
 def _literal(value: str) -> str:
-    """Return a value as Python has it: a number, a placeholder, or a text in quotes."""
+    """Return a value in Python's notation: a number, a placeholder, or a quoted text."""
     return value if re.fullmatch(r"[\d.]+|[A-Z][A-Z_.]*", value) else repr(value)

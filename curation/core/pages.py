@@ -34,7 +34,7 @@ def page(template: str, package: str = "", /, **values: Any) -> str:
     package : str, optional
         The package whose folder ``templates`` holds the file, if it is not in ``curation/core/templates``.
     **values
-        What the template names; a name that is not among them is an error.
+        Names that the template uses; any other name is an error.
     """
     return _environment(package).get_template(template).render(values)
 

@@ -50,15 +50,15 @@ def require_group(pattern: str, where: str) -> str:
 
 
 def matches(texts: Any, pattern: str) -> npt.NDArray[np.bool_]:
-    """Return which texts of an Arrow array a pattern is found in, shape (n,)."""
+    """Return which texts of an Arrow array contain a match of a pattern, shape (n,)."""
     from pyarrow import compute
 
-    found: npt.NDArray[np.bool_] = compute.match_substring_regex(texts, pattern).to_numpy(zero_copy_only=False)
-    return found
+    matching: npt.NDArray[np.bool_] = compute.match_substring_regex(texts, pattern).to_numpy(zero_copy_only=False)
+    return matching
 
 
 def captured(texts: Any, pattern: str, captures: int = 1) -> Any:
-    """Return what the first groups of a pattern capture, joined, in each of some texts that it matches: Arrow too."""
+    """Return the first groups of a pattern, joined, for each text that matches; Arrow input gives Arrow output."""
     from pyarrow import compute
 
     replacement = "".join(f"\\{number + 1}" for number in range(captures))

@@ -87,20 +87,20 @@ def _interrupted() -> int:
 Item = TypeVar("Item")
 
 
-def steps(items: Iterable[Item], what: str) -> Iterable[Item]:
-    """Return items that show their progress on standard error while they are taken, where that is a terminal."""
+def steps(items: Iterable[Item], description: str) -> Iterable[Item]:
+    """Return an iterable of the items that shows progress on standard error if that is a terminal."""
     from tqdm import tqdm
 
-    progress: Iterable[Item] = tqdm(items, desc=what, disable=None, leave=False)
+    progress: Iterable[Item] = tqdm(items, desc=description, disable=None, leave=False)
     return progress
 
 
 @contextmanager
-def stage(what: str) -> Iterator[None]:
-    """Name a long piece of work on standard error while it lasts, where that is a terminal."""
+def stage(description: str) -> Iterator[None]:
+    """Show the description of a long piece of work on standard error while it lasts, if that is a terminal."""
     from tqdm import tqdm
 
-    with tqdm(desc=what, total=1, disable=None, leave=False, bar_format="{desc} …"):
+    with tqdm(desc=description, total=1, disable=None, leave=False, bar_format="{desc} …"):
         yield
 
 
@@ -117,12 +117,12 @@ def available_memory() -> int | None:
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def require_memory(needed: int, what: str, *, hint: str | None = None) -> None:
-    """Raise `EvaluationError` where a computation would take more bytes than there are."""
+def require_memory(needed: int, subject: str, *, hint: str | None = None) -> None:
+    """Raise `EvaluationError` if a computation needs more memory than is available."""
     free = available_memory() if needed > _KEPT else None
     if free is not None and needed > free:
         raise EvaluationError(
-            f"{what} need more memory than there is",
+            f"{subject} need more memory than is available",
             expected=f"about {needed / 2**30:,.1f} GiB",
             found=f"{free / 2**30:,.1f} GiB",
             hint=hint,
@@ -137,7 +137,7 @@ def _of_machine() -> int | None:
 
 
 def _of_groups() -> Iterator[int]:
-    """Yield what is free in each control group that the process belongs to, from its own to the outermost."""
+    """Yield the free memory of each control group of the process, from the innermost to the outermost."""
     with suppress(OSError, ValueError, StopIteration):
         lines = _GROUP.read_text(encoding="utf-8").splitlines()
         innermost = PurePosixPath(next(line[3:] for line in lines if line.startswith("0::")).lstrip("/"))

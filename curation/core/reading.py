@@ -53,7 +53,7 @@ class InputFile:
     name : str
         Plain file name.
     data : bytes
-        What it holds, unpacked and without a byte order mark.
+        Content, unpacked and without a byte order mark.
     size : int
         Bytes on disk.
     """
@@ -73,12 +73,12 @@ class InputFile:
 
 
 def read_plain(path: Path, *, kind: str = "file") -> bytes:
-    """Return what a user's file holds, unpacked and without a byte order mark (see `plain` for the errors)."""
+    """Return the content of a file, unpacked and without a byte order mark (see `plain` for the errors)."""
     return plain(read_bytes(path, kind=kind), str(path))
 
 
 def beginning(path: Path, count: int, *, kind: str = "file") -> bytes:
-    """Return the first bytes of the content of a user's file, without reading the rest of it."""
+    """Return the first bytes of a file's content without reading the rest."""
     with opened(path, kind=kind) as stream:
         start = stream.peek(len(GZIP))[: len(GZIP)]
         pieces = unpacked(stream, str(path), _size_of(stream)) if start == GZIP else iter([stream.read(count + _HEAD)])
@@ -104,19 +104,19 @@ def plain(data: bytes, where: str) -> bytes:
     return data.removeprefix(BOM)
 
 
-def utf8_text(data: bytes, where: str, error: type[CurationError], what: str, *, encoding: str = "utf-8-sig") -> str:
-    """Return bytes as text without a byte order mark; any that are not UTF-8 are an `error` that says `what`."""
+def utf8_text(data: bytes, where: str, error: type[CurationError], message: str, *, encoding: str = "utf-8-sig") -> str:
+    """Return UTF-8 bytes as text without a byte order mark; raise `error` with `message` for other bytes."""
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as problem:
-        raise error(what, where=where, found=str(problem)[:200]) from None
+        raise error(message, where=where, found=str(problem)[:200]) from None
 
 
 def filled_lines(
-    data: bytes, where: str, error: type[CurationError], what: str, *, encoding: str = "utf-8-sig"
+    data: bytes, where: str, error: type[CurationError], message: str, *, encoding: str = "utf-8-sig"
 ) -> list[tuple[int, str]]:
     """Return number and text of each line that is not blank, blanks around it taken off (see `utf8_text`)."""
-    lines = utf8_text(data, where, error, what, encoding=encoding).split("\n")
+    lines = utf8_text(data, where, error, message, encoding=encoding).split("\n")
     return [(number, text) for number, line in enumerate(lines, start=1) if (text := line.strip())]
 
 
@@ -175,7 +175,7 @@ def read_declaration(
     Parameters
     ----------
     kind, example : str
-        What messages call the file, and what they show of a good one.
+        Name of the file in messages, and an example of a valid one.
 
     Raises
     ------

@@ -63,9 +63,9 @@ def as_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def csv_rows(
-    data: bytes, error: type[CurationError], what: str, *, where: str, delimiter: str = ",", strict: bool = False
+    data: bytes, error: type[CurationError], message: str, *, where: str, delimiter: str = ",", strict: bool = False
 ) -> list[list[str]]:
-    """Return the rows of CSV in UTF-8; other bytes, and what is no CSV, are an `error` that says `what`.
+    """Return the rows of CSV in UTF-8; raise `error` with `message` for anything else.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def csv_rows(
         text = data.decode("utf-8-sig")
         return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=strict))
     except (UnicodeDecodeError, csv.Error) as problem:
-        raise error(what, where=where, found=str(problem)[:200]) from None
+        raise error(message, where=where, found=str(problem)[:200]) from None
 
 
 def csv_header(line: bytes, error: type[CurationError], *, where: str, delimiter: str = ",") -> tuple[str, ...]:
@@ -255,7 +255,7 @@ def _shared_widths(widths: Sequence[int], rows: Sequence[Sequence[str]], availab
     Parameters
     ----------
     widths : sequence of int
-        Of the longest cells.
+        Widths of the longest cells.
     rows : sequence of sequence of str
     available : int
         Characters of all columns together.
@@ -275,13 +275,13 @@ def _shared_widths(widths: Sequence[int], rows: Sequence[Sequence[str]], availab
     return room
 
 
-def html_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str = "", shown: int = 24) -> str:
-    """Return a small HTML table for a notebook; of many rows the first ones, and how many more there are."""
+def html_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str = "", limit: int = 24) -> str:
+    """Return a small HTML table for a notebook: the first `limit` rows, and the number of further rows."""
     head = "".join(f"<th>{escape(printable(name))}</th>" for name in columns)
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(printable(cut(cell, 80)))}</td>" for cell in row) + "</tr>"
-        for row in rows[:shown]
+        for row in rows[:limit]
     )
-    more = len(rows) - shown
+    more = len(rows) - limit
     rest = f'<tr><td colspan="{len(columns)}">and {more} more</td></tr>' if more > 0 else ""
     return f"<table><caption>{escape(printable(caption))}</caption><tr>{head}</tr>{body}{rest}</table>"

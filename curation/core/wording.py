@@ -17,7 +17,7 @@ from curation.core.errors import CurationWarning
 
 
 def examples(values: Iterable[str], shown: int = 3, joint: str = ", ") -> str:
-    """Return the first few of some texts: ``a, b, c, …``."""
+    """Return the first few texts: ``a, b, c, …``."""
     listed = list(values)
     return joint.join(listed[:shown]) + (f"{joint}…" if len(listed) > shown else "")
 
@@ -30,7 +30,7 @@ def slug(text: str, joint: str = "_") -> str:
 def did_you_mean(
     name: str, names: Iterable[str], otherwise: str | None = None, form: str = "did you mean {}?"
 ) -> str | None:
-    """Return a hint with the nearest of some names, or another hint where none is near."""
+    """Return a hint with the most similar name, or another hint if no name is similar."""
     by_plain_name = {plain_name(each): each for each in names}
     near = get_close_matches(plain_name(name), by_plain_name, 1)
     return form.replace("{}", by_plain_name[near[0]]) if near else otherwise
@@ -46,7 +46,7 @@ _LONGEST_TEXT = 60
 
 
 def short_repr(record: Any) -> str:
-    """Return one line for a dataclass or msgspec struct: short fields as they are, of others how much they hold.
+    """Return a one-line repr: short fields in full, long ones as their length.
 
     Fields that hold nothing are left out, and those beyond a line's length. Serves as ``__repr__``.
 
@@ -165,21 +165,21 @@ def odd_names(counts: Mapping[str, int]) -> dict[str, str]:
     first: dict[str, str] = {}
     for name in sorted(counts, key=lambda name: -counts[name]):
         first.setdefault(plain[name], name)
-    meant = dict(first)
+    likely_name = dict(first)
     for key, name in first.items() if len(counts) <= _MOST_COMPARED else ():
         # A name that is a few letters from another is another class where it is as frequent: mouse and house.
         others = [other for other, usual in first.items() if counts[usual] >= _RARE * max(counts[name], 1)]
-        meant[key] = next((first[near] for near in difflib.get_close_matches(key, others, 1, _ALIKE)), name)
-    found: dict[str, str] = {}
+        likely_name[key] = next((first[near] for near in difflib.get_close_matches(key, others, 1, _ALIKE)), name)
+    doubts: dict[str, str] = {}
     for name, number in counts.items():
-        likely = meant[plain[name]]
+        likely = likely_name[plain[name]]
         if not any(map(str.isalnum, name)):
-            found[name] = "no letter or digit"
+            doubts[name] = "no letter or digit"
         elif likely != name:
-            found[name] = f"like {cut(likely, _LONGEST_TEXT)!r} ({counts[likely]:,})"
+            doubts[name] = f"like {cut(likely, _LONGEST_TEXT)!r} ({counts[likely]:,})"
         elif number == 1:
-            found[name] = "one box"
-    return found
+            doubts[name] = "one box"
+    return doubts
 
 
 def odd_names_text(counts: Mapping[str, int]) -> str:

@@ -345,7 +345,7 @@ def make_folder(folder: Path) -> None:
 
 
 def remove_abandoned(folder: Path, name: str | None = None) -> None:
-    """Remove from a folder what processes that live no more left of writing `name` (its suffix aside), or anything."""
+    """Remove files that ended processes left in a folder while they wrote `name` (whatever its suffix), or anything."""
     for leftover in folder.glob(f".{'*' if name is None else escape(name)}{PARTIAL}*"):
         host, _, rest = leftover.name.rpartition(PARTIAL)[2].partition("-")
         # A process of another machine, which shares the folder, may live.

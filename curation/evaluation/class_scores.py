@@ -1,4 +1,4 @@
-"""Labels and class scores of an open-set classifier: checked once, held against the samples of a manifest's part."""
+"""Labels and class scores of an open-set classifier: checked, and matched with the samples of a manifest's part."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Table = npt.NDArray[np.floating[Any]]
 
 @dataclass(frozen=True, slots=True)
 class ClassScores:
-    """What N samples scored over K known classes: every measure depends on the table of scores through these columns.
+    """Columns of the scores of N samples over K known classes, from which every measure is computed.
 
     Attributes
     ----------
@@ -61,11 +61,11 @@ class ClassScores:
         Score of the background class.
     classes : tuple of str, length K
     kind : {"logits", "probabilities", "real"}
-        What the input was.
+        Kind of the input scores.
     sums_to_one : bool
         Whether the scores of the known classes alone are a softmax (C = K): no background class, present or removed.
     reported : dict of str to int
-        What was changed on reading, with counts.
+        Changes on reading, with counts.
     """
 
     labels: Int64s
@@ -120,7 +120,7 @@ def class_scores(
     classes : tuple of str, length K, optional
         Default ``("0", "1", ...)``.
     where : str
-        What to call the input in messages.
+        Name of the input in messages.
 
     Raises
     ------
@@ -218,7 +218,7 @@ def _checked_labels(labels: npt.NDArray[Any], n_classes: int, background: Backgr
 def _faults(
     table: Table, columns: dict[str, Floats], kind: Kind, background: Background
 ) -> Iterator[tuple[str, Bools, str, Any, str | None]]:
-    """Yield what may be wrong with scores, the rows where it is, what is expected and found in each, and a hint."""
+    """Yield each possible problem of scores, its rows, the expected and actual values, and a hint."""
     highest = columns["highest"]
     last = columns.get("background", highest)
     # argmax stops at the first NaN of a row: the highest score is NaN wherever the row holds one.
@@ -356,7 +356,7 @@ def labels_of_names(names: Sequence[str], classes: ProtocolClasses, where: str) 
 def rows_of_part(
     images: Sequence[str] | None, n: int, part: PartSamples, where: str, stray: Stray = "error"
 ) -> tuple[Int64s, int]:
-    """Return the row of each image of a part in a file, and how many rows belong to none.
+    """Return the row of each image of a part in a file, and the number of rows that belong to no image of it.
 
     Parameters
     ----------
@@ -388,31 +388,31 @@ def rows_of_part(
 
 
 def rows_by_name(
-    given: Sequence[str], wanted: Sequence[str], where: str, owner: str, stray: Stray
+    file_names: Sequence[str], list_names: Sequence[str], where: str, owner: str, stray: Stray
 ) -> tuple[Int64s, int]:
-    """Return the row of each name wanted among those given, and how many given ones are not wanted.
+    """Return the row of a file for each name of a list, and the number of rows that the list does not name.
 
     Parameters
     ----------
     owner : str
-        Whose images are wanted, for messages.
+        The owner of the list, for messages.
 
     Raises
     ------
     PredictionError
-        A name wanted is there twice, or is missing; or (unless dropped) another one is given.
+        The file has a listed name twice, or lacks one; or (unless `stray` drops it) it has a name that is not listed.
     """
-    matched = set(wanted)
+    matched = set(list_names)
     row_of: dict[str, int] = {}
-    strangers = [row for row, name in enumerate(given) if name not in matched]
-    for row, name in enumerate(given):
+    strangers = [row for row, name in enumerate(file_names) if name not in matched]
+    for row, name in enumerate(file_names):
         if name in matched and row_of.setdefault(name, row) != row:
             raise PredictionError("Duplicate image", where=f"{where}: rows {row_of[name]} and {row}", found=name[:120])
-    rows = np.array([row_of.get(name, -1) for name in wanted], np.int64)
+    rows = np.array([row_of.get(name, -1) for name in list_names], np.int64)
     expected = f"the {len(rows):,} images of {owner}"
     if (missing := rows < 0).any():
-        first = wanted[int(np.argmax(missing))][:120]
-        others = f"; {len(strangers):,} others, first {given[strangers[0]][:120]}" if strangers else ""
+        first = list_names[int(np.argmax(missing))][:120]
+        others = f"; {len(strangers):,} others, first {file_names[strangers[0]][:120]}" if strangers else ""
         raise PredictionError(
             "Images have no scores",
             where=where,
@@ -422,7 +422,7 @@ def rows_by_name(
     if strangers and stray == "error":
         raise PredictionError(
             "Images are not in the list",
-            where=f"{where}: row {strangers[0]}, {given[strangers[0]][:120]}",
+            where=f"{where}: row {strangers[0]}, {file_names[strangers[0]][:120]}",
             expected=expected,
             found=f"images that it lacks: {len(strangers):,}",
             hint="--on-error stray=drop leaves them out and reports how many",
@@ -431,25 +431,25 @@ def rows_by_name(
 
 
 def require_same_labels(
-    stated: npt.NDArray[Any], wanted: Int64s, images: Sequence[str], where: str, n_known: int | None = None
+    file_labels: npt.NDArray[Any], list_labels: Int64s, images: Sequence[str], where: str, n_known: int | None = None
 ) -> None:
-    """Raise `PredictionError` where the labels of a file are not those of its images; the number of classes is -1."""
-    wrong: Bools = np.asarray((stated != wanted) & ~((stated == n_known) & (wanted == NEGATIVE)))
+    """Raise `PredictionError` if labels of a file differ from those of its images; the number of classes means -1."""
+    wrong: Bools = np.asarray((file_labels != list_labels) & ~((file_labels == n_known) & (list_labels == NEGATIVE)))
     if wrong.any():
         row = int(np.argmax(wrong))
         raise PredictionError(
             "A label differs from that of the list",
             where=f"{where}: image {images[row]}"[:200],
-            expected=str(int(wanted[row])),
-            found=f"{stated[row]}; such rows: {int(wrong.sum())}"[:80],
+            expected=str(int(list_labels[row])),
+            found=f"{file_labels[row]}; such rows: {int(wrong.sum())}"[:80],
             hint="the file numbers the classes differently: leave its labels out, those of the list are taken"
-            if wrong[wanted >= 0].all()
+            if wrong[list_labels >= 0].all()
             else "rows without image names must be in the order of the list",
         )
 
 
 def numbering_doubt(answers: Int64s, labels: Int64s) -> str:
-    """Return what is to be said where answers and labels number the classes differently, by the data; "" elsewhere.
+    """Return a warning where the data suggest that answers and labels number the classes differently, else "".
 
     >>> numbering_doubt(np.arange(20), np.arange(20) + 1)[:34]
     '20 of 20 labels are the answer +1,'
@@ -478,7 +478,7 @@ def numbering_doubt(answers: Int64s, labels: Int64s) -> str:
 
 
 def native_name(text: str) -> str:
-    """Return the id without namespace that an id, file name or path means.
+    """Return the id without its namespace for an id, a file name or a path.
 
     >>> native_name("train/n02088632/n02088632_3640.JPEG"), native_name("imagenet:ILSVRC2012_val_00000077")
     ('n02088632_3640', 'ILSVRC2012_val_00000077')
@@ -492,7 +492,7 @@ def _classes_by_name(images: Sequence[str]) -> list[str] | None:
 
 
 def _classes_by_truth(manifest: Manifest, part: str, truth: Path) -> list[str]:
-    """Return the class of each image: what the truth says, except for images named after it (``n02088632_3640``)."""
+    """Return the class of each image: that of its name (``n02088632_3640``) if it has one, else that of the truth."""
     from curation.sources.opening import open_path
 
     by_name = {entry.name: entry for entry in manifest.header.sources if entry.name in manifest.part(part).sources}
@@ -530,7 +530,7 @@ def _classes_in(manifest: Manifest, part: str, sources: Mapping[str, Source]) ->
     for number, source in enumerate(located.sources):
         positions = class_positions(entries, source).tolist()
         pairs = zip(positions, source.categories.names, strict=True)
-        labels = np.array([entries[place].name if place >= 0 else name for place, name in pairs], object)
+        labels = np.array([entries[position].name if position >= 0 else name for position, name in pairs], object)
         rows = located.source == number
         names[rows] = labels[class_of_images(source)[located.position[rows]]]
     return names.tolist()

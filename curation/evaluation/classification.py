@@ -76,7 +76,7 @@ MEASURES = (
         "gamma",
         "confidence against unknown samples",
         "mean of gamma_plus and gamma_minus",
-        undefined="there are no unknown samples, or the scores are no probabilities",
+        undefined="there are no unknown samples, or the scores are not probabilities",
         ranked=True,
     ),
     _share(
@@ -107,13 +107,13 @@ MEASURES = (
         "gamma_plus",
         "confidence of known samples",
         "mean probability of the true class over known samples, also misclassified ones",
-        undefined="there are no known samples, or the scores are no probabilities",
+        undefined="there are no known samples, or the scores are not probabilities",
     ),
     _confidence(
         "gamma_minus",
         "confidence of unknown samples",
         "mean over the group of 1 - highest known probability + 1/K (without 1/K where there is a background class)",
-        undefined="there are no unknown samples, or the scores are no probabilities",
+        undefined="there are no unknown samples, or the scores are not probabilities",
     ),
     _share(
         "iosa",
@@ -148,7 +148,7 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
     Parameters
     ----------
     report : Report
-        As `report_as` makes it.
+        Result of `report_as`.
     """
 
     def evaluate(
@@ -338,7 +338,7 @@ def evaluate_classifiers(
     variants: Sequence[Variant] = ("exact",),
     queries: tuple[str, ...] = QUERIES,
 ) -> dict[str, dict[str, Measured]]:
-    """Return what each variant measures of each classifier.
+    """Return the measurements of each classifier under each variant.
 
     Parameters
     ----------
@@ -348,7 +348,7 @@ def evaluate_classifiers(
         Validation scores of some of them: confidence against negatives (by which the paper selects a model), and the
         thresholds of OOSA.
     variants : sequence of str
-        Of `curation.evaluation.oscr.VARIANTS`; ``table2`` is left out for a classifier without a background column.
+        Keys of `curation.evaluation.oscr.VARIANTS`; ``table2`` skips classifiers without a background column.
     queries : tuple of str
         False positive rates, decimal texts.
 
@@ -385,7 +385,7 @@ def evaluate_classifiers(
 def _measured(
     test: ClassScores, validation: ClassScores | None, variant: Variant, queries: tuple[str, ...]
 ) -> Measured:
-    """Return what a variant measures of a classifier: against unknown samples as values, all else as tables."""
+    """Return the measurements of a classifier under a variant: values against unknown samples, and tables."""
     groups, rates = _by_group("test", test, variant, queries)
     accuracies = [
         {"group": group, "rule": rule, "reason": "", **openset_accuracy(test, group, validation, rule=rule)}

@@ -149,7 +149,7 @@ class CocoEvaluation:
 
 
 def _in_hotcoco(truth: GroundTruth, detections: Detections) -> Any:
-    """Return an evaluator of columns, of which no record is made."""
+    """Return hotcoco's evaluator, made from columns without a record for each object."""
     import hotcoco
 
     known = np.flatnonzero(truth.label >= 0)
@@ -210,6 +210,6 @@ def _loaded(truth: GroundTruth, **columns: Any) -> Any:
 
 
 def _sizes(truth: GroundTruth, rows: Int64s) -> Floats:
-    """Return the area of some objects: as stated, else that of their box."""
+    """Return the area of each object: the stated one, else that of its box."""
     areas = truth.areas[rows]
     return np.where(np.isfinite(areas), areas, truth.boxes[rows, 2] * truth.boxes[rows, 3])

@@ -27,16 +27,16 @@ class Curve:
 
     Attributes
     ----------
-    tp, kept : ndarray of int64, shape (L, D)
+    tp, retained : ndarray of int64, shape (L, D)
         True positives, and all detections that count, up to and with each rank.
     envelope : ndarray of float64, shape (L, D)
         Highest precision at this rank or a later one.
     n_positive : float
-        What recall divides by: the objects that count.
+        Denominator of recall: the number of objects that count.
     """
 
     tp: Int64s
-    kept: Int64s
+    retained: Int64s
     envelope: Floats
     n_positive: float
 
@@ -176,7 +176,7 @@ class Pool:
     ----------
     detections : Detections
     outcome : ndarray of int8, shape (d,)
-        As `Matches` has it, 0 on wilderness images.
+        `Matches.outcome`, 0 on wilderness images.
     n_positive : ndarray of int64, shape (K,)
     """
 
@@ -185,8 +185,8 @@ class Pool:
     n_positive: Int64s
 
     @classmethod
-    def of(cls, inside: Detections, matches: Matches, outside: Detections) -> Pool:
-        """Return the detections of both parts, those of the closed part with their matches."""
+    def from_parts(cls, inside: Detections, matches: Matches, outside: Detections) -> Pool:
+        """Build the pool from the detections of both parts, and the matches of the closed part."""
         outcome = np.append(matches.outcome, np.zeros(len(outside), np.int8))
         return cls(Detections.joined([inside, outside]), outcome, matches.n_positive)
 
@@ -222,7 +222,7 @@ def average_precision_by_level(
         ``mAP11_ties_in_input_order`` alone depends on the order of the file.
     """
     level = np.append(np.zeros(len(closed), np.int64), levels.first_level(wilderness.image))
-    pool = Pool.of(closed, matches, wilderness)
+    pool = Pool.from_parts(closed, matches, wilderness)
     names = ("mAP11", "mAP_area", "mAP11_ties_in_input_order")
     # A class without detections is 0 throughout.
     tables: dict[str, Floats] = {name: np.zeros((len(levels), len(classes))) for name in names}

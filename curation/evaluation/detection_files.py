@@ -142,7 +142,7 @@ def open_detections(path: Path) -> DetectionFiles:
 
 
 def _form_of(path: Path) -> tuple[Form, dict[str, Path]]:
-    """Return the form of detections at a path, and its files by what `DetectionFiles.files` calls them."""
+    """Return the form of detections at a path, and its files by the names of `DetectionFiles.files`."""
     if not path.is_dir():
         suffix = Path(path.name.lower().removesuffix(".gz")).suffix
         match = _VOC_FILE.match(path.name)
@@ -172,7 +172,7 @@ def _voc_files(folder: Path) -> dict[str, Path]:
             raise PredictionError(
                 "Two results files name one class",
                 where=str(file),
-                expected="files of one competition and one image set",
+                expected="files of the same competition and image set",
                 found=f"{other.name} and {file.name}",
             )
     if not files:
@@ -232,7 +232,7 @@ class Row(msgspec.Struct, gc=False):
 
 
 class _NumbersRow(msgspec.Struct, gc=False):
-    """A record of numbers alone, as most files have them: its columns take a quarter less time than those of `Row`."""
+    """A record of numbers only, the usual case: decoding its columns takes a quarter less time than those of `Row`."""
 
     image_id: Int64
     category_id: Int64
@@ -271,8 +271,8 @@ class Records:
     file_names: list[str | None] | None = None
 
     @classmethod
-    def of(cls, pieces: Iterable[Sequence[Row | _NumbersRow]]) -> Records:
-        """Return the columns of records, which come in pieces: those of one piece are in memory at once."""
+    def from_pieces(cls, pieces: Iterable[Sequence[Row | _NumbersRow]]) -> Records:
+        """Build the columns from pieces of the records; one piece at a time is in memory."""
         ids, numbers, names, categories, background, boxes, scores = map(
             _joined, zip(*map(_columns, pieces), strict=True)
         )
@@ -298,8 +298,8 @@ class Records:
             return self.file_names if ids is None else ids
         return [name or image for name, image in zip(self.file_names, ids, strict=True)]
 
-    def named(self, row: int) -> str:
-        """Return the class that a record states: a name, an id, or both."""
+    def class_text(self, row: int) -> str:
+        """Return the class of a record for messages: its name, its id, or both."""
         name, number = self.categories[row] if self.categories else None, self.category_ids[row]
         texts = [] if name is None else [f"category {name!r:.80}"]
         texts += [] if number is None else [f"category_id {number}"]
@@ -326,7 +326,7 @@ class Records:
         ids = self.category_ids
         if isinstance(ids, np.ndarray):
             numbers = np.array(sorted(key for key in table if isinstance(key, int)), np.int64)
-            position, is_listed = find(ids, numbers)
+            position, is_listed = positions_in(ids, numbers)
             labels = np.array([table[number] for number in numbers.tolist()] or [STRANGE], np.int32)
             return np.where(is_listed, labels[position], STRANGE).astype(np.int32)
 
@@ -359,12 +359,12 @@ def _columns(rows: Sequence[Row | _NumbersRow]) -> tuple[Any, ...]:
 
 
 def _integers(values: list[Any]) -> Any:
-    """Return a column of integers as an array, any other one as it is."""
+    """Return an array if all values are integers, else the list unchanged."""
     return np.fromiter(values, np.int64, len(values)) if {*map(type, values)} == {int} else values
 
 
 def _joined(parts: Sequence[Any]) -> Any:
-    """Return the parts of a column as one: an array, where all of them are arrays, else a list."""
+    """Return the pieces of a column joined: an array if all of them are arrays, else a list."""
     if all(isinstance(part, np.ndarray) for part in parts):
         return np.concatenate(parts)
     return [*chain.from_iterable(part.tolist() if isinstance(part, np.ndarray) else part for part in parts)]
@@ -376,8 +376,8 @@ def _coco(file: InputFile) -> Records:
         executor.submit(lambda: file.sha256)
         for form in (_NumbersRow, Row):
             with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                return Records.of(_pieces(file.data, form))
-        return Records.of([read_rows(file)])
+                return Records.from_pieces(_pieces(file.data, form))
+        return Records.from_pieces([read_rows(file)])
 
 
 def _pieces(data: bytes, form: type[Row | _NumbersRow]) -> Iterator[Sequence[Row | _NumbersRow]]:
@@ -409,8 +409,8 @@ def first_without_image(rows: Sequence[Row | _NumbersRow]) -> int | None:
 
 
 @contextmanager
-def decoding(file: InputFile, form: str, what: str = "The detections") -> Iterator[None]:
-    """Raise `PredictionError` where the records of a file turn out not to be of a form."""
+def decoding(file: InputFile, form: str, subject: str = "The detections") -> Iterator[None]:
+    """Raise `PredictionError` if decoding fails: the records of the file do not have the form."""
     try:
         yield
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -431,7 +431,7 @@ def decoding(file: InputFile, form: str, what: str = "The detections") -> Iterat
         elif "`str` - at" in str(error) and "category_id" in str(error):
             hint = "names of classes belong in category; curation inspect TRUTH --detections FILE mends such texts"
         raise PredictionError(
-            "This is not a list of detections, it is a ground-truth file" if is_truth else f"{what} cannot be read",
+            "This is not a list of detections, it is a ground-truth file" if is_truth else f"{subject} cannot be read",
             where=str(file.path),
             expected=form,
             found="a JSON object" if is_truth else str(error)[:300],
@@ -533,7 +533,7 @@ def _voc_lines(file: InputFile) -> Iterator[tuple[int, str, list[float]]]:
 
 
 def _in_pixels(shares: Floats, position: Int32s, truth: GroundTruth, where: Callable[[int], str]) -> Floats:
-    """Return ``cx, cy, w, h`` in shares of images as ``x, y, w, h`` in pixels; on images that the truth lacks, of 1."""
+    """Convert ``cx, cy, w, h`` from shares of images to ``x, y, w, h`` in pixels; an unknown image has size 1."""
     beyond = ~((shares >= -_BEYOND) & (shares <= 1 + _BEYOND)).all(axis=1)
     if beyond.any():
         row = int(np.argmax(beyond))
@@ -562,8 +562,8 @@ def _nested(opened: DetectionFiles, truth: GroundTruth) -> tuple[Records, Callab
     names: list[str | None] = [label if isinstance(label, str) else None for label in labels]
     numbering = {box.numbering for box in boxes if isinstance(box.label, int)}
     if numbering - {"ids"}:
-        counted, named = _counted_classes(numbers, truth, str(opened.path), always="positions" in numbering)
-        numbers, names = counted, [name or other for name, other in zip(names, named, strict=True)]
+        counted, class_names = _counted_classes(numbers, truth, str(opened.path), always="positions" in numbering)
+        numbers, names = counted, [name or other for name, other in zip(names, class_names, strict=True)]
     scores = np.array([math.nan if box.score is None else box.score for box in boxes], np.float64)
     images: list[Any] = [box.image for box in boxes]
     records = Records(
@@ -573,7 +573,7 @@ def _nested(opened: DetectionFiles, truth: GroundTruth) -> tuple[Records, Callab
         np.array([box.box for box in boxes], np.float64).reshape(-1, 4),
         scores,
     )
-    return records, lambda row: boxes[row].place
+    return records, lambda row: boxes[row].where
 
 
 def _counted_classes(
@@ -655,23 +655,23 @@ def _table(file: InputFile, truth: GroundTruth) -> tuple[Records, Callable[[int]
 
 
 def _renamed(table: pd.DataFrame, header: str) -> pd.DataFrame:
-    """Return a table whose columns are called as here, whatever another tool calls them; others stay as they are."""
+    """Return a table with other tools' column names replaced by those of this package; unknown columns stay."""
     columns = {str(column).lower(): column for column in reversed(table.columns)}
     names: dict[str, str] = {}
     for name, calls in _CALLED.items():
-        found = [columns[call] for call in calls if call in columns]
-        if name in table.columns or not found:
+        matching = [columns[call] for call in calls if call in columns]
+        if name in table.columns or not matching:
             continue
-        if len(found) > 1 and name == "category":
+        if len(matching) > 1 and name == "category":
             raise PredictionError(
-                "Two columns of the table name the class", where=header, expected=_HEADER, found=", ".join(found)
+                "Two columns of the table name the class", where=header, expected=_HEADER, found=", ".join(matching)
             )
-        names[found[0]] = name
+        names[matching[0]] = name
     return table.rename(columns=names)
 
 
 def _unfolded(table: pd.DataFrame, where: Callable[[int], str]) -> tuple[pd.DataFrame, list[int]]:
-    """Return a row a detection of a table whose rows hold those of an image, and the row that each comes from."""
+    """Unfold rows that hold all detections of an image: return a row for each detection, and its source row."""
     images = next((name for name in _IMAGES if name in table), None)
     cells: list[list[str]] = []
     rows: list[int] = []
@@ -713,7 +713,7 @@ def _lacks(table: pd.DataFrame, header: str) -> PredictionError:
 
 
 def _boxes(table: pd.DataFrame, header: str, where: Callable[[int], str]) -> Floats:
-    """Return ``x, y, w, h`` by the one set of columns that states boxes."""
+    """Return ``x, y, w, h`` from the columns that describe boxes; the table must have exactly one such set."""
     matches = [names for names in (*_BOXES, ("bbox",)) if all(name in table for name in names)]
     # A width beside w is that of the image.
     matches = [names for names in matches if names != _SIDES or _BOX not in matches]
@@ -761,9 +761,9 @@ def _no_number(column: str, expected: str, text: str, where: str) -> PredictionE
     )
 
 
-def find(wanted: Int64s, known: Int64s) -> tuple[Int32s, Bools]:
-    """Return the position of each number among ascending ones, and whether it is there."""
+def positions_in(numbers: Int64s, known: Int64s) -> tuple[Int32s, Bools]:
+    """Return the position of each number in ascending numbers, and whether they contain it."""
     if not len(known):
-        return np.zeros(len(wanted), np.int32), np.zeros(len(wanted), bool)
-    position = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    return position.astype(np.int32), known[position] == wanted
+        return np.zeros(len(numbers), np.int32), np.zeros(len(numbers), bool)
+    position = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+    return position.astype(np.int32), known[position] == numbers

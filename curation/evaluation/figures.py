@@ -1,4 +1,4 @@
-"""Figures of average precision and of open-world evaluations, each as PNG and SVG with the CSV of what it shows."""
+"""Figures of average precision and of open-world evaluations, each as PNG and SVG with a CSV of its values."""
 
 from __future__ import annotations
 
@@ -81,10 +81,10 @@ def precision_recall_curves(
     return save_figure(draw, stem, ("detector", "class", "score", "recall", "precision"), rows)
 
 
-def require_content(content: Any, stem: Path, what: str) -> None:
-    """Raise `EvaluationError` where a figure has nothing to show."""
+def require_content(content: Any, stem: Path, content_name: str) -> None:
+    """Raise `EvaluationError` if a figure would be empty; `content_name` is for the message."""
     if not content:
-        raise EvaluationError(f"A figure needs {what}, and there are none", where=str(stem))
+        raise EvaluationError(f"A figure needs {content_name}, and there are none", where=str(stem))
 
 
 def _mark_thresholds(axis: Axes, points: Sequence[Result], name: str, number: int) -> None:

@@ -1,4 +1,4 @@
-"""What an evaluation is given: ground truth, classes, images and detections, read by one set of rules."""
+"""Inputs of an evaluation: ground truth, classes, images and detections, read by one set of rules."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Reading:
     bad_boxes: BadBoxes = "error"
 
     def open(self, truth: Truth, part: str = "test", dataset: str = "coco") -> Source:
-        """Return the source of a ground truth; `part` and `dataset` are what to call those that a file holds."""
+        """Return the source of a ground truth; `part` and `dataset` select or name its content."""
         from curation.sources.object_rows import row_files
         from curation.sources.opening import as_source, coco_file, native_dataset
 
@@ -77,20 +77,20 @@ class Reading:
         try:
             return read(truth, dataset=dataset)
         except ForeignClassError as error:
-            message = f"{truth} is read as a dataset of its own: VOC does not have the classes {error.found}"
+            message = f"{truth} is read as a separate dataset: VOC does not have the classes {error.found}"
             source = read(locate_voc(truth, dataset), dataset=_OWN_VOC)
             odd = odd_names_text(source.boxes_by_class())
             warnings.warn(message + f"; these may be mistakes: {odd}" * bool(odd), CurationWarning, stacklevel=2)
             return source
 
     def opener(self) -> Callable[[Truth], Source]:
-        """Return what opens the ground truth of several tasks or cases, the same truth once."""
+        """Return a function that opens the ground truth of several tasks or cases, and each truth once."""
         once = cache(self.open)
         return lambda truth: truth if isinstance(truth, Source) else once(truth)
 
 
 def remembered_truth(manifest: Manifest | None, parts: Sequence[str], source: str = "") -> Source:
-    """Return the one source of some parts of a manifest, where its build remembers it: what they are scored against.
+    """Return the source of some parts that the build of a manifest remembers, as their ground truth.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class Listed:
     Attributes
     ----------
     manifest : str or Manifest, optional
-        score the images of one of its parts alone, classes and ignored objects as its label view has them
+        score only the images of a part of this manifest, with the classes and ignored objects of its label view
     part : str, optional
         of the manifest (default: the only one that has a list)
     category_ids : {"truth", "manifest"}, optional
@@ -163,39 +163,39 @@ LISTED = Listed()
 def by_name(
     given: Mapping[str, Given] | Given,
     option: str,
-    of: str,
+    group: str,
     names: Sequence[str] = (),
     *,
-    wanted: Sequence[str] = (),
+    requested: Sequence[str] = (),
     unnamed: str | Callable[[Given], str] = "",
     shared: bool = False,
     hint: str | None = None,
 ) -> dict[str, Given]:
-    """Return what an option gives for each task, case, split, part or classifier.
+    """Return the value of an option for each task, case, split, part or classifier.
 
     Parameters
     ----------
     given : mapping of str to value, or value
-        A value without a name, alone or under ``""``, is of the only one there is, else of `unnamed`.
-    of : str
-        What the names are of, for messages.
+        A value without a name, alone or under ``""``, belongs to the only possible name, else to `unnamed`.
+    group : str
+        Kind of the names, such as ``task``, for messages.
     names : sequence of str
-        Those there are; empty where this option makes them.
-    wanted : sequence of str
-        Those that need a value, others are left out; by default those that are given.
+        Possible names; empty if this option defines them.
+    requested : sequence of str
+        Names that need a value; others are left out. By default all names with a value.
     unnamed : str or callable
-        Name of a value that has none, or what makes one of it.
+        Name of a value without a name, or a function that returns it for a value.
     shared : bool
-        Whether a value without a name applies to all wanted names without a value.
+        Whether a value without a name applies to all requested names without a value.
     hint : str, optional
-        For a value that does not say what it is of.
+        For a value whose name is missing.
 
     Raises
     ------
     UsageError
         A value has an unknown name or no name, two values have the same name, or a name has no value.
     """
-    usual = wanted or names
+    usual = requested or names
     expected = " ".join(f"{option} {name}=FILE" for name in usual[:4]) or f"{option} NAME=FILE"
     by_key: dict[str, Given] = dict(given) if isinstance(given, Mapping) else {"": given}
     common = [by_key.pop("")] if shared and "" in by_key else []
@@ -204,19 +204,19 @@ def by_name(
         name = key or (usual[0] if len(usual) == 1 else unnamed(value) if callable(unnamed) else unnamed)
         if not name or (names and name not in names):
             raise UsageError(
-                f"No such {of}" if key else f"{option} does not say which {of} it belongs to",
+                f"No such {group}" if key else f"{option} does not say which {group} it belongs to",
                 where=f"{option} {key}{'=' * bool(key)}{value}"[:200],
                 expected=expected,
                 hint=None if key else hint,
             )
         if name in values:
-            raise UsageError(f"{option} is given twice for one {of}", where=str(value)[:200], expected=expected)
+            raise UsageError(f"{option} is given twice for one {group}", where=str(value)[:200], expected=expected)
         values[name] = value
-    missing = [name for name in wanted if name not in values]
+    missing = [name for name in requested if name not in values]
     if missing and not common:
-        raise UsageError(f"{option} is missing for {of} {', '.join(missing)}", expected=expected)
+        raise UsageError(f"{option} is missing for {group} {', '.join(missing)}", expected=expected)
     values |= dict.fromkeys(missing, *common)
-    return {name: values[name] for name in wanted or values}
+    return {name: values[name] for name in requested or values}
 
 
 def known_classes(
@@ -227,7 +227,7 @@ def known_classes(
     part: str = "",
     category_ids: CategoryIds | None = None,
 ) -> KnownClasses:
-    """Return the known classes: those of a class file, else of a manifest, else the categories of the closed truth.
+    """Return the known classes: from a class file, else from a manifest, else the categories of the closed truth.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ def detections_of(
     other : Part, optional
         Another part, to recognise detections that belong to it.
     accepted : Accepted
-        Of COCO results.
+        Exceptions for COCO results.
     """
     others = None if other is None else other.truth
     return read_detections(path, part.truth, policy, others=others, accepted=accepted)
@@ -274,7 +274,7 @@ def detections_of(
 
 @dataclass(frozen=True, slots=True)
 class OnePart:
-    """Truth and detections of an evaluation without parts, and what the numbers rest on.
+    """Truth and detections of an evaluation without parts, and the facts about its inputs.
 
     Attributes
     ----------
@@ -292,7 +292,7 @@ class OnePart:
     frequencies: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(
+    def from_options(
         cls,
         truth: Truth,
         detections: Path,
@@ -303,7 +303,7 @@ class OnePart:
         listed: Listed = LISTED,
         accepted: Accepted = ACCEPTED,
     ) -> OnePart:
-        """Read them; `accepted` says what a variant reads that others refuse."""
+        """Read truth, classes and detections; `accepted` lists forms that only some variants read."""
         opened, name = listed.open()
         with stage("reading ground truth"):
             source = reading.open(truth)
@@ -320,8 +320,8 @@ class OnePart:
         facts = about(known, inputs, manifest=record, option_files={"classes": classes})
         return cls(part, read, facts, name or source.part, frequencies)
 
-    def scored(self, variant: str, found: Measured, operating_point: dict[str, str]) -> Scored:
-        """Return what was measured with what tells whether another result is comparable."""
+    def scored(self, variant: str, measured: Measured, operating_point: dict[str, str]) -> Scored:
+        """Return the measured numbers with the facts that decide whether another result is comparable."""
         return Scored(
             part=self.name,
             variant=variant,
@@ -329,7 +329,7 @@ class OnePart:
             truth=truth_digests(self.about),
             predictions={"test": self.read.file},
             operating_point=operating_point,
-            found=found,
+            found=measured,
         )
 
 
@@ -340,14 +340,14 @@ def about(
     manifest: Mapping[str, Any] | None = None,
     option_files: Mapping[str, Path | None],
 ) -> dict[str, Any]:
-    """Return what the numbers rest on: classes, digests of all inputs, and what was left out of them.
+    """Return the facts about the inputs of an evaluation: classes, digests, and the numbers of records left out.
 
     Parameters
     ----------
     inputs : mapping
         By part or task, the record of each file.
     manifest : mapping, optional
-        What `manifest_record` returns.
+        Result of `manifest_record`.
     option_files : mapping of str to Path or None
         Files that options name.
     """
@@ -361,7 +361,7 @@ def about(
 
 
 def manifest_record(manifest: Manifest | None, **more: Any) -> dict[str, Any] | None:
-    """Return name, version and digest of a manifest, and what was taken of it."""
+    """Return name, version and digest of a manifest, and which of its content was used."""
     if manifest is None:
         return None
     header = manifest.header

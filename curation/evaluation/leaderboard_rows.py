@@ -17,7 +17,7 @@ from curation.core.canonical import sha256_of_value
 from curation.core.errors import LeaderboardError, UsageError
 from curation.core.files import read_bytes
 from curation.core.tables import printable
-from curation.evaluation.measures import Better, Measure, Scored, measure_of, range_of, ranked, values_of
+from curation.evaluation.measures import Better, Measure, Scored, declared_values, measure_of, range_of, ranked
 from curation.version import __version__
 
 SCHEMA_VERSION = 2
@@ -59,20 +59,20 @@ class Metric(_Record, frozen=True):
     better: Better
 
 
-class Row(_Record, frozen=True):
+class LeaderboardRow(_Record, frozen=True):
     """One method on one part under one variant of the metrics.
 
     Attributes
     ----------
     name : str
-        Of the method.
+        Name of the method.
     score : str
         Which of its scores, ``""`` where there is but one.
     manifest : ManifestName or None
     part : str
         ``""`` where no part of a manifest was named.
     variant : str
-        Of the metrics.
+        Variant of the metrics.
     truth : str
         Digest of what names the ground truth.
     pinned : bool
@@ -85,7 +85,7 @@ class Row(_Record, frozen=True):
     predictions : str
         Digest of the file of predictions, or of the canonical list of several.
     reported : dict of str to int
-        What was left out of the predictions, by reason.
+        Predictions left out, by reason.
     """
 
     schema_version: int
@@ -105,14 +105,14 @@ class Row(_Record, frozen=True):
     reported: Annotated[dict[str, Count], Meta(max_length=MAX_ENTRIES)]
 
 
-def rows_of(result: Any, name: str | None = None) -> list[Row]:
+def rows_of(result: Any, name: str | None = None) -> list[LeaderboardRow]:
     """Return the rows of a result, in its order.
 
     Parameters
     ----------
     result : curation.evaluation.result.Result
     name : str, optional
-        Of the method; by default the name of the file of its predictions.
+        Name of the method; by default the name of the file of its predictions.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def _row(result: Any, scored: Scored, name: str | None) -> dict[str, Any]:
             measure.key_of(row.parameters): {
                 "value": row.value, "unit": measure.unit, "better": measure.better or "higher"
             }
-            for measure, row in values_of(scored, ranked(report.measures))
+            for measure, row in declared_values(scored, ranked(report.measures))
         },
         "predictions": next(iter(digests.values())) if len(digests) == 1 else sha256_of_value(digests),
         "reported": dict(reported),
@@ -182,8 +182,8 @@ def _plain(text: str) -> str:
     return printable(text, "?")[:MAX_TEXT]
 
 
-def _checked(fields: Any, where: str) -> Row:
-    """Return the row that a line of a file holds; a field that is not what it should be is a `LeaderboardError`."""
+def _checked(fields: Any, where: str) -> LeaderboardRow:
+    """Return the row of a line; a field with an invalid value is a `LeaderboardError`."""
     for text in _texts(fields):
         if len(text) > MAX_TEXT or not text.isprintable():
             raise LeaderboardError(
@@ -193,7 +193,7 @@ def _checked(fields: Any, where: str) -> Row:
                 found=_plain(text),
             )
     try:
-        row = msgspec.convert(fields, type=Row)
+        row = msgspec.convert(fields, type=LeaderboardRow)
     except msgspec.ValidationError as error:
         raise LeaderboardError(
             "A line is not a leaderboard row",
@@ -215,7 +215,7 @@ def _texts(value: Any) -> Iterator[str]:
             yield from (key, *_texts(child))
 
 
-def check_numbers(row: Row, measures: Sequence[Measure], where: str) -> None:
+def check_numbers(row: LeaderboardRow, measures: Sequence[Measure], where: str) -> None:
     """Raise `LeaderboardError` for a number that its measure, where it is known, or its unit cannot have."""
     for name, metric in row.metrics.items():
         known = measure_of(measures, name)
@@ -242,12 +242,12 @@ def check_numbers(row: Row, measures: Sequence[Measure], where: str) -> None:
 class ReadRows:
     """The rows of a file with their line numbers, its bytes, and the beginning of a last line that is cut off."""
 
-    rows: tuple[tuple[int, Row], ...]
+    rows: tuple[tuple[int, LeaderboardRow], ...]
     data: bytes
     torn: str = ""
 
 
-def append_rows(path: Path, rows: Sequence[Row]) -> int:
+def append_rows(path: Path, rows: Sequence[LeaderboardRow]) -> int:
     """Add rows to a file with one write under its lock (see `curation.core.append_log`); return the lines it mended.
 
     Raises
@@ -266,10 +266,10 @@ def check_appendable(path: Path) -> None:
     """Raise `LeaderboardError` if rows could not be appended to a file: another suffix, or it holds something else."""
     require_json_lines(path, LeaderboardError, "leaderboard file")
     if path.exists():
-        read_rows(path)
+        read_leaderboard_rows(path)
 
 
-def read_rows(path: Path) -> ReadRows:
+def read_leaderboard_rows(path: Path) -> ReadRows:
     """Return the rows of a file; blank lines are passed over, and a last line that a kill cut off is left out.
 
     Raises
@@ -286,7 +286,7 @@ def read_rows(path: Path) -> ReadRows:
     return ReadRows(rows, data, torn)
 
 
-def _parsed(text: bytes, where: str) -> Row:
+def _parsed(text: bytes, where: str) -> LeaderboardRow:
     fields = parsed_line(text, LeaderboardError, where)
     version = fields.get("schema_version") if isinstance(fields, dict) else None
     if version != SCHEMA_VERSION and isinstance(version, int):

@@ -78,7 +78,7 @@ class OverlappingPairs:
 
 
 def assign(truth: GroundTruth, detections: Detections, rules: Rules, *, competing: Bools | None = None) -> Matches:
-    """Return the outcome of each detection: the one assignment of detections to objects, under a row of rules.
+    """Return the outcome of each detection, after matching detections to objects under the rules of a variant.
 
     Under the default rules (VOC's), within each class and by falling score with ties in input order, a detection takes
     the object of highest IoU in its image, even if it is already taken: a second detection of an object is a false

@@ -123,7 +123,7 @@ class Measured(NamedTuple):
     tables : mapping of str to mapping
         Further tables by name, each of equally long columns by name.
     notes : sequence of str
-        What a reader must know.
+        Sentences for the reader of the numbers.
     """
 
     values: Sequence[Value]
@@ -161,7 +161,7 @@ def place_of(measures: Sequence[Measure], key: str) -> tuple[int, str]:
 
 
 def formulas(measures: Sequence[Measure], *keys: str) -> dict[str, str]:
-    """Return the formula of some measures by key, for the definitions of a result."""
+    """Return the formulas of measures by key, for the definitions of a result."""
     by_key = {measure.base: measure.formula for measure in measures}
     return {key: by_key[key] for key in keys}
 
@@ -173,7 +173,7 @@ def definitions(measures: Iterable[Measure], **rules: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """One method on one part under one variant: its numbers, and what tells whether another one is comparable.
+    """Numbers of a method on a part under a variant, and the facts that decide whether other numbers are comparable.
 
     Attributes
     ----------
@@ -185,15 +185,15 @@ class Scored:
     score : str
         Which of the method's scores, ``""`` where there is but one.
     part, task, split, case : str
-        What was scored; ``""`` where a protocol knows no such thing.
+        Names of the scored part, task, split and case; ``""`` if the protocol has no such level.
     truth : mapping
-        What names the ground truth: digests, and what was left out of it.
+        Identity of the ground truth: digests, and the numbers of records left out.
     predictions : mapping of str to mapping
         Records of the files that hold the predictions: ``sha256`` and ``reported``.
     settings : dict of str to str
         Choices that change the numbers: rows that differ here are not comparable.
     operating_point : dict of str to str
-        What belongs to the method, or tells where it was read; rows may differ here.
+        Settings of the method, or where it was read; rows may differ here.
     pinned : bool
         Whether manifest and part say which images were scored.
     manifest : mapping or None
@@ -220,13 +220,13 @@ class Scored:
 
     @property
     def label(self) -> str:
-        """Return what tells this one apart in its result, ``t1/clean``."""
+        """Return the label that identifies this entry in its result, such as ``t1/clean``."""
         method = self.method if self.of_several else ""
         return "/".join(filter(None, (self.task, self.split, self.case, method, self.score, self.variant)))
 
 
-def values_of(scored: Scored, measures: Iterable[Measure]) -> Iterator[tuple[Measure, Value]]:
-    """Yield the declared numbers of what was scored, each with its declaration, in the order of the declarations."""
+def declared_values(scored: Scored, measures: Iterable[Measure]) -> Iterator[tuple[Measure, Value]]:
+    """Yield each declared measure with its number, in the order of the declarations."""
     rows: dict[str, list[Value]] = {}
     for row in scored.found.values:
         rows.setdefault(row.measure, []).append(row)

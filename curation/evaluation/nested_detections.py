@@ -38,14 +38,14 @@ class NestedBox(NamedTuple):
     Attributes
     ----------
     image : int or str
-        What names the image.
+        Id or name of the image.
     label : int or str
         Name or number of the class.
     box : sequence of float
         ``x, y, w, h``.
     score : float or None
-    place : str
-        Where it stands, for messages.
+    where : str
+        File and record, for messages.
     numbering : {"ids", "labels", "positions"}
         Whether a number is an id of the truth, surely counts the classes from 0, or may do either.
     """
@@ -54,7 +54,7 @@ class NestedBox(NamedTuple):
     label: int | str
     box: Sequence[float]
     score: float | None
-    place: str
+    where: str
     numbering: Numbering
 
 
@@ -106,8 +106,8 @@ def _boxes(content: Any, where: str, image: str, truth: GroundTruth) -> Iterator
     if isinstance(content, dict) and "annotations" in content:
         yield from _of_coco(content, where, truth)
         return
-    if isinstance(content, dict) and (whole := next((key for key in _WHOLE if key in content), None)):
-        content = content[whole]
+    if isinstance(content, dict) and (wrapper := next((key for key in _WHOLE if key in content), None)):
+        content = content[wrapper]
     if isinstance(content, dict) and not _holds_boxes(content):
         if not all(map(_holds_boxes, content.values())):
             raise _refused(where, "objects with boxes, scores and labels by image", content)
@@ -115,25 +115,25 @@ def _boxes(content: Any, where: str, image: str, truth: GroundTruth) -> Iterator
             yield from _of_image(record, f"{where}: {name!r:.80}", name)
         return
     for number, record in enumerate(content if isinstance(content, list) else [content]):
-        place = f"{where}: record {number}"
+        record_at = f"{where}: record {number}"
         if not _holds_boxes(record):
-            raise _refused(place, NESTED, record)
-        named = next((record[key] for key in _IMAGES if isinstance(record.get(key), int | str)), image)
-        if named == "":
+            raise _refused(record_at, NESTED, record)
+        image_name = next((record[key] for key in _IMAGES if isinstance(record.get(key), int | str)), image)
+        if image_name == "":
             raise PredictionError(
-                "A prediction names no image", where=place, expected=f"one of {', '.join(_IMAGES)}",
+                "A prediction names no image", where=record_at, expected=f"one of {', '.join(_IMAGES)}",
                 found=", ".join(record)[:200],
                 hint="write the name of its photo into each record, or give a folder of STEM.json, one an image",
             )  # fmt: skip
-        yield from _of_image(record, place, named)
+        yield from _of_image(record, record_at, image_name)
 
 
 def _holds_boxes(record: Any) -> bool:
     return isinstance(record, dict) and not {"boxes", "bboxes", "box"}.isdisjoint(record)
 
 
-def _of_image(record: Mapping[str, Any], place: str, image: int | str) -> Iterator[NestedBox]:
-    """Yield the detections of an image, or the one that a result of Ultralytics holds."""
+def _of_image(record: Mapping[str, Any], record_at: str, image: int | str) -> Iterator[NestedBox]:
+    """Yield the detections of an image, or the single detection of an Ultralytics result."""
     if isinstance(corners := record.get("box"), dict):
         boxes: Any = [[corners.get(name) for name in _CORNERS]]
         scores: Any = [record.get("confidence", record.get("score"))]
@@ -145,9 +145,9 @@ def _of_image(record: Mapping[str, Any], place: str, image: int | str) -> Iterat
     lists = (boxes, scores, labels)
     if not all(isinstance(values, list) for values in lists) or len({*map(len, lists)}) > 1:
         lengths = [len(values) if isinstance(values, list) else type(values).__name__ for values in lists]
-        raise _refused(place, "boxes, scores and labels of one length", lengths)
+        raise _refused(record_at, "boxes, scores and labels of equal length", lengths)
     for number, (box, score, label) in enumerate(zip(*lists, strict=True)):
-        where = f"{place}, box {number}"
+        where = f"{record_at}, box {number}"
         x1, y1, x2, y2 = _numbers(box, where)
         box_of_image = (x1, y1, x2 - x1, y2 - y1)
         numbering: Numbering = "labels" if "boxes" in record else "positions"
@@ -168,14 +168,14 @@ def _of_coco(content: Mapping[str, Any], where: str, truth: GroundTruth) -> Iter
         )  # fmt: skip
     is_named = {names.get(number) for number in _used(annotations)} <= {*truth.classes}
     for number, record in enumerate(annotations):
-        place = f"{where}: annotations[{number}]"
-        image, label = _label(record.get("image_id"), place), _label(record.get("category_id"), place)
+        record_at = f"{where}: annotations[{number}]"
+        image, label = _label(record.get("image_id"), record_at), _label(record.get("category_id"), record_at)
         yield NestedBox(
             photos.get(image) or image,
             names[label] if is_named else label,
-            _numbers(record.get("bbox"), place),
-            _score(record.get("score"), place),
-            place,
+            _numbers(record.get("bbox"), record_at),
+            _score(record.get("score"), record_at),
+            record_at,
             "ids",
         )
 
@@ -188,38 +188,38 @@ def _table(content: Mapping[str, Any], section: str, field: str, where: str) -> 
     records = content.get(section) or []
     if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
         raise _refused(where, f"{section}: a list of objects", records)
-    found = {
+    name_of = {
         record["id"]: record[field]
         for record in records
         if isinstance(record.get("id"), int | str) and isinstance(record.get(field), str)
     }
-    # Names that repeat tell nothing apart.
-    return found if len({*found.values()}) == len(found) == len(records) else {}
+    # Repeated names identify nothing.
+    return name_of if len({*name_of.values()}) == len(name_of) == len(records) else {}
 
 
-def _label(value: Any, place: str) -> int | str:
+def _label(value: Any, where: str) -> int | str:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int | str) or (isinstance(value, int) and abs(value) >= 2**63):
-        raise _refused(place, "a name or a whole number", value)
+        raise _refused(where, "a name or a whole number", value)
     return value
 
 
-def _score(value: Any, place: str) -> float | None:
-    return None if value is None else _numbers([value] * 4, place)[0]
+def _score(value: Any, where: str) -> float | None:
+    return None if value is None else _numbers([value] * 4, where)[0]
 
 
-def _numbers(box: Any, place: str) -> list[float]:
+def _numbers(box: Any, where: str) -> list[float]:
     if not isinstance(box, list) or len(box) != 4 or not all(type(side) in (int, float) for side in box):
-        raise _refused(place, "four numbers, and a number as score", box)
+        raise _refused(where, "four numbers, and a number as score", box)
     try:
         return [float(side) for side in box]
     except OverflowError:
-        raise _refused(place, "finite numbers", box) from None
+        raise _refused(where, "finite numbers", box) from None
 
 
-def _refused(where: str, expected: str, found: Any) -> PredictionError:
+def _refused(where: str, expected: str, value: Any) -> PredictionError:
     return PredictionError(
-        "A prediction cannot be read", where=where, expected=expected, found=ascii(found)[:120],
+        "A prediction cannot be read", where=where, expected=expected, found=ascii(value)[:120],
         hint="COCO results are one list: docs/detection_metrics.md, Files of detections",
     )  # fmt: skip

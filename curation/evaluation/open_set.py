@@ -113,7 +113,7 @@ def wilderness_levels(
 
 
 @dataclass(frozen=True)
-class Outcomes:
+class TaskOutcomes:
     """Outcome of each detection, and the unknown objects that detections of known classes overlap.
 
     Attributes
@@ -121,7 +121,7 @@ class Outcomes:
     label : ndarray of int32, shape (d,)
         The last class is unknown.
     scores : ndarray of float64, shape (d,)
-        As the variant ranks by them.
+        Scores by which the variant ranks.
     outcome : ndarray of int8, shape (d,)
         1 true positive, 0 false positive, -1 ignored.
     n_positive : ndarray of int64, shape (K + 1,)
@@ -168,7 +168,7 @@ class RecallPoints:
     rank : ndarray of int64, shape (p,)
         Position of the detection in the class's order, from 0.
     score, recall : ndarray of float64, shape (p,)
-    kept : ndarray of int64, shape (p,)
+    retained : ndarray of int64, shape (p,)
         True and false positives up to and with it: the code's denominator.
     kept_closed : ndarray of int64, shape (p,)
         The same without false positives on unknown objects: the closed-set denominator.
@@ -181,7 +181,7 @@ class RecallPoints:
     rank: Int64s
     score: Floats
     recall: Floats
-    kept: Int64s
+    retained: Int64s
     kept_closed: Int64s
     on_unknown: Int64s
     tp: int
@@ -197,16 +197,16 @@ class RecallPoints:
 
 
 def recall_points(
-    outcomes: Outcomes, n_known: int, *, without_objects: bool = False, added: float = 0.0
+    outcomes: TaskOutcomes, n_known: int, *, without_objects: bool = False, added: float = 0.0
 ) -> dict[int, RecallPoints]:
     """Return the operating points of each known class that has both objects and detections, by label.
 
     Parameters
     ----------
     without_objects : bool
-        Those of a class without objects too: its first detection.
+        Include classes without objects: their point is the first detection.
     added : float
-        What recalls add to the objects that they divide by.
+        Number that recalls add to the objects in their denominator.
     """
     hits = outcomes.on_unknown
     result = {}
@@ -222,7 +222,7 @@ def recall_points(
             rank=at,
             score=outcomes.scores[rows][at],
             recall=tp[at] / (n + added) if n else np.full(len(at), np.nan),
-            kept=np.cumsum(counted, dtype=np.int64)[at],
+            retained=np.cumsum(counted, dtype=np.int64)[at],
             kept_closed=np.cumsum(counted & (correct | ~hit), dtype=np.int64)[at],
             on_unknown=np.cumsum(hit, dtype=np.int64)[at],
             tp=int(tp[-1]),
@@ -240,7 +240,7 @@ def impact_at_recalls(by_class: dict[int, RecallPoints], classes: Sequence[str])
     Returns
     -------
     dict
-        Lists over ``recall`` (decimal texts): ``WI`` = sum of ``on_unknown`` / sum of ``kept`` over classes,
+        Lists over ``recall`` (decimal texts): ``WI`` = sum of ``on_unknown`` / sum of ``retained`` over classes,
         ``WI_closed_set_denominator`` (sum of ``kept_closed`` instead), None if a sum is 0; these three sums;
         ``classes``, ``classes_reaching``, and ``never_reached_by``: names of the others.
     """
@@ -249,7 +249,7 @@ def impact_at_recalls(by_class: dict[int, RecallPoints], classes: Sequence[str])
     recalls = np.array(HUNDREDTHS) / 100
     for number, points in by_class.items():
         at = points.nearest(recalls)
-        sums += np.stack([points.on_unknown[at], points.kept[at], points.kept_closed[at]])
+        sums += np.stack([points.on_unknown[at], points.retained[at], points.kept_closed[at]])
         for level, names in zip(HUNDREDTHS, never, strict=True):
             if not points.n_positive or 100 * points.tp < level * points.n_positive:
                 names.append(classes[number])
@@ -283,7 +283,7 @@ class Targets:
         Highest score of a detection of a known class on it, of any and of those that are not true positives; -inf
         without one.
     added : float
-        What recalls add to the objects that they divide by.
+        Number that recalls add to the objects in their denominator.
     """
 
     position: Int64s
@@ -298,7 +298,7 @@ class Targets:
         return _percent(detected, n + self.added) if n else None
 
 
-def targets(truth: TaskTruth, outcomes: Outcomes, *, added: float = 0.0) -> Targets:
+def targets(truth: TaskTruth, outcomes: TaskOutcomes, *, added: float = 0.0) -> Targets:
     """Return the unknown objects that count, with the scores at which each is found and called known."""
     size = len(outcomes.target)
     detected_at, called_at, wrongly_at = (np.full(size, -np.inf) for _ in range(3))
@@ -342,7 +342,7 @@ def unknown_counts(unknowns: Targets, rows: Bools | slice = slice(None)) -> dict
     return result
 
 
-def unknown_by_class(truth: TaskTruth, outcomes: Outcomes, unknowns: Targets) -> dict[str, dict[str, Any]] | None:
+def unknown_by_class(truth: TaskTruth, outcomes: TaskOutcomes, unknowns: Targets) -> dict[str, dict[str, Any]] | None:
     """Return `unknown_counts` and ``AOSE`` of each original class of unknown objects, by name.
 
     A detection counts for the class of the first object of highest IoU that it lies on. None where the ground truth
@@ -361,8 +361,8 @@ def unknown_by_class(truth: TaskTruth, outcomes: Outcomes, unknowns: Targets) ->
     }
 
 
-def operating_curve(unknowns: Targets, outcomes: Outcomes, unknown: int) -> dict[str, list[Any]]:
-    """Return what keeping detections of score >= s gives, for falling s.
+def operating_curve(unknowns: Targets, outcomes: TaskOutcomes, unknown: int) -> dict[str, list[Any]]:
+    """Return the measures of the detections with score >= s, for falling s.
 
     Scores are those at which an unknown object is found or first called known, and the lowest of all detections (the
     operating point).
@@ -404,7 +404,7 @@ def _at_least(scores: Floats, weights: Int64s, limits: Floats) -> Int64s:
     return np.asarray(total[-1] - total[np.searchsorted(scores[order], limits[::-1])[::-1]])
 
 
-def _kinds_hit(outcomes: Outcomes, kind: Int64s, n_kinds: int) -> Int64s:
+def _kinds_hit(outcomes: TaskOutcomes, kind: Int64s, n_kinds: int) -> Int64s:
     """Return how many detections of known classes lie on each kind of object, by the best object of each."""
     pairs = outcomes.pairs
     best = np.lexsort((pairs.position, -pairs.iou, pairs.row))
@@ -417,7 +417,7 @@ def _percent(above: int, below: float) -> float | None:
 
 
 def lies_on(truth: GroundTruth, detections: Detections, mask: Bools, rules: Rules) -> Bools:
-    """Return which detections, of whatever class, overlap an object under `mask` enough for a match, shape (d,)."""
+    """Return which detections of any class overlap an object under `mask` enough for a match, shape (d,)."""
     hit = np.zeros(len(detections), bool)
     hit[pairs_on(truth, detections, mask, rules, np.arange(len(detections))).row] = True
     return hit
@@ -441,7 +441,7 @@ def counts_at_thresholds(
     Parameters
     ----------
     scores, outcome, is_open : ndarray, shape (d,)
-        Of the detections of known classes; `is_open`: on an unknown object.
+        Columns of the detections of known classes; `is_open`: whether it lies on an unknown object.
 
     Returns
     -------
@@ -540,21 +540,21 @@ def _open_false_positives(points: OperatingPoints, wilderness: Detections, level
     return table[:, :, :-1].cumsum(axis=2)
 
 
-def readings(tp: Int64s, kept: Int64s, opened: Int64s) -> dict[str, Floats]:
+def readings(tp: Int64s, counted: Int64s, opened: Int64s) -> dict[str, Floats]:
     """Return the three averages over classes by level, shapes (L,).
 
     Parameters
     ----------
-    tp, kept : ndarray of int64, shape (C,)
+    tp, counted : ndarray of int64, shape (C,)
         True positives, and true and false positives, of each class that has a threshold.
     opened : ndarray of int64, shape (C, L)
         FP_o at each level.
     """
-    tp, kept = tp[:, None], kept[:, None]
-    closed_precision, open_precision = (tp / kept).mean(axis=0), (tp / (kept + opened)).mean(axis=0)
+    tp, counted = tp[:, None], counted[:, None]
+    closed_precision, open_precision = (tp / counted).mean(axis=0), (tp / (counted + opened)).mean(axis=0)
     return {
-        "macro": (opened / kept).mean(axis=0),
-        "pooled": opened.sum(axis=0) / kept.sum(),
+        "macro": (opened / counted).mean(axis=0),
+        "pooled": opened.sum(axis=0) / counted.sum(),
         "ratio_of_mean_precision": closed_precision / open_precision - 1,
     }
 

@@ -34,8 +34,8 @@ from curation.evaluation.inputs import (
 from curation.evaluation.matching import assign, positives
 from curation.evaluation.measures import Better, Measure, Measured, Unit, Value, sum_in_order
 from curation.evaluation.open_set import (
-    Outcomes,
     Targets,
+    TaskOutcomes,
     impact_at_recalls,
     operating_curve,
     pairs_on,
@@ -44,7 +44,7 @@ from curation.evaluation.open_set import (
     unknown_by_class,
     unknown_counts,
 )
-from curation.evaluation.outcomes import Outcomes as SingleOutcomes
+from curation.evaluation.outcomes import Outcomes
 from curation.evaluation.problem import (
     UNKNOWN,
     ClassRoles,
@@ -211,32 +211,32 @@ TABLES = (
 
 @dataclass(frozen=True)
 class TaskScene:
-    """One task under one variant: truth and detections as the variant reads them, and what it makes of them, once.
+    """Truth and detections of a task under a variant, with cached intermediate results.
 
     Attributes
     ----------
     truth : TaskTruth
-    given : Detections
+    unfiltered : Detections
         Labels as in `truth`; the last is unknown.
     rules : Rules
     """
 
     truth: TaskTruth
-    given: Detections
+    unfiltered: Detections
     rules: Rules
 
     @cached_property
     def detections(self) -> Detections:
         """The scored detections; a variant may set a minimum score for those of known classes."""
         if self.rules.known_score_min < 0:
-            return self.given
-        return self.given.take(
-            (self.given.label == self.truth.unknown) | (self.given.scores > self.rules.known_score_min)
+            return self.unfiltered
+        return self.unfiltered.take(
+            (self.unfiltered.label == self.truth.unknown) | (self.unfiltered.scores > self.rules.known_score_min)
         )
 
     @cached_property
     def compared(self) -> tuple[GroundTruth, Detections]:
-        """Both with the boxes that are compared: as given, or as the official evaluator reads them.
+        """Truth and detections with the boxes that are compared: unchanged, or as the official evaluator reads them.
 
         That one reads tenths of a pixel: whole numbers here, so that IoU is exact. Ground truth:
         ``int(x + 1), int(y + 1), int(x + w + 1), int(y + h + 1)``, inclusive; as `int` truncates. Boxes that were such
@@ -255,7 +255,7 @@ class TaskScene:
         return replace(objects, boxes=corners * 10), replace(text, boxes=np.rint(text.boxes * 10))
 
     @cached_property
-    def outcomes(self) -> Outcomes:
+    def outcomes(self) -> TaskOutcomes:
         """The outcome of each detection, and the unknown objects that detections of known classes overlap."""
         rules, unknown_label = self.rules, self.truth.unknown
         objects, detections = self.compared
@@ -266,7 +266,7 @@ class TaskScene:
         # The official A-OSE and WI count an overlap with a difficult unknown object too.
         pairs = pairs_on(objects, detections, unknown if rules.text else unknown & positive, rules, known_rows)
         lines = self.truth.lines[objects.image[positive]]
-        return Outcomes(
+        return TaskOutcomes(
             label=detections.label,
             scores=detections.scores,
             outcome=matches.outcome,
@@ -276,10 +276,10 @@ class TaskScene:
             pairs=pairs,
         )
 
-    def single_outcomes(self) -> SingleOutcomes:
+    def single_outcomes(self) -> Outcomes:
         """Return the outcome of each detection and object."""
         outcomes, objects = self.outcomes, self.truth.truth
-        return SingleOutcomes.of(
+        return Outcomes.from_matches(
             objects,
             self.detections,
             self.rules,
@@ -295,7 +295,7 @@ class TaskScene:
 def evaluate_task(
     truth: TaskTruth, detections: Detections, variants: Sequence[Rules] = (CLEAN,)
 ) -> dict[str, Measured]:
-    """Return what each variant measures of a task, by its name: `MEASURES` as rows, and `TABLES`.
+    """Return the measurements of a task by variant: `MEASURES` as rows, and `TABLES`.
 
     Parameters
     ----------
@@ -363,7 +363,7 @@ def _measured(scene: TaskScene, rules: Rules) -> Measured:
     return Measured(values, retained, list(notes))
 
 
-def _classes(truth: TaskTruth, outcomes: Outcomes, rules: Rules) -> dict[str, list[Any]]:
+def _classes(truth: TaskTruth, outcomes: TaskOutcomes, rules: Rules) -> dict[str, list[Any]]:
     """Return a row a class, unknown last: AP in percent, None without objects."""
     names, n = truth.truth.classes, outcomes.n_positive.tolist()
     precisions: list[float | None] = []
@@ -408,7 +408,7 @@ def _means(classes: Mapping[str, Sequence[Any]]) -> Iterator[Value]:
 
 
 def _unknown(
-    outcomes: Outcomes, unknowns: Targets, classes: Mapping[str, Any], nothing: float | None
+    outcomes: TaskOutcomes, unknowns: Targets, classes: Mapping[str, Any], nothing: float | None
 ) -> Iterator[Value]:
     """Yield the counts and rates of unknown objects."""
     defined = bool(outcomes.target.any())
@@ -422,7 +422,7 @@ def _unknown(
     yield Value("P_unknown", 100 * counts["TP_u"] / called if called else nothing)
 
 
-def _impact_values(impact: Mapping[str, Any], outcomes: Outcomes) -> Iterator[Value]:
+def _impact_values(impact: Mapping[str, Any], outcomes: TaskOutcomes) -> Iterator[Value]:
     undefined = "the denominator is 0" if outcomes.target.any() else _NO_UNKNOWN
     index_of = {f"0.{tenths}": 10 * tenths - 1 for tenths in range(1, 10)}
     for name in ("WI", "WI_closed_set_denominator"):
@@ -431,7 +431,7 @@ def _impact_values(impact: Mapping[str, Any], outcomes: Outcomes) -> Iterator[Va
         yield Value("WI_at_recall", impact["WI"][at], {"recall": recall}, undefined=undefined)
 
 
-def _counts(truth: TaskTruth, outcomes: Outcomes) -> dict[str, Any]:
+def _counts(truth: TaskTruth, outcomes: TaskOutcomes) -> dict[str, Any]:
     objects, lines = truth.truth, int(truth.lines.sum())
     is_unknown = outcomes.label == truth.unknown
     per_image = {"all": len(is_unknown), "known": int((~is_unknown).sum()), "unknown": int(is_unknown.sum())}
@@ -472,7 +472,7 @@ def _notes(
 
 
 def _settings_of(rules: Rules) -> dict[str, str]:
-    """Return what a variant does, in words."""
+    """Return a description of the rules of a variant."""
     in_floats = rules.average_precision == "eleven_point_in_floats"
     return {
         "meaning": rules.meaning,
@@ -528,11 +528,11 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
     Parameters
     ----------
     report : Report
-        As `report_as` makes it.
+        Result of `report_as`.
     variants : iterable of Rules
         The first is the default.
     notes : tuple of str
-        What a reader of every result must know.
+        Sentences for the reader of every result.
     """
     known = {rules.name: rules for rules in variants}
 
@@ -556,7 +556,7 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         Parameters
         ----------
         truth : Path or Source, or mapping of str to such
-            COCO JSON, or a dataset root; of one task, or of all (default: the test source that the manifest remembers)
+            COCO JSON, or a dataset root, for one task or for all (default: the test source that the manifest remembers)
         detections : Path, or mapping of str to Path
             COCO results (a JSON list, or one record a line), a table (.csv), or a folder of label files of YOLO
             (data.yaml, labels/STEM.txt) or of VOC results (comp4_det_test_CLASS.txt); may be compressed by gzip
@@ -604,8 +604,8 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         tasks = _tasks(truth, task, opened, classes, opening)
         names = [entry.name for entry in tasks]
         hint = f"one plain --detections FILE goes with --task {(task or names)[0]}"
-        files: dict[str, Path] = by_name(detections, "--detections", "task", names, wanted=task, hint=hint)
-        truths: dict[str, Truth] = by_name(truth, "--truth", "task", names, wanted=list(files), shared=True)
+        files: dict[str, Path] = by_name(detections, "--detections", "task", names, requested=task, hint=hint)
+        truths: dict[str, Truth] = by_name(truth, "--truth", "task", names, requested=list(files), shared=True)
         inputs: dict[str, tuple[TaskTruth, ReadDetections]] = {}
         all_notes = list(notes)
         for chosen in steps([entry for entry in tasks if entry.name in files], "reading tasks"):
@@ -702,7 +702,7 @@ def _about(
     repeats: str,
     option_files: Mapping[str, Path | None],
 ) -> dict[str, Any]:
-    """Return what the numbers rest on: digests of all inputs, classes by task, and what was left out."""
+    """Return the facts about the inputs: digests, classes by task, and the numbers of records left out."""
     first = next(iter(inputs.values()))[0].task
     files = {
         task: {"truth": truth.file, "detections": {**read.file, "repeated_images": read.copies or None}}

@@ -115,7 +115,7 @@ class Margins:
 
 
 def margins_of(data: ClassScores, group: str, *, with_background: bool = False) -> Margins:
-    """Return the sorted scores of right answers, of all true classes, and the highest ones of the other group.
+    """Return sorted scores of right answers, scores of all true classes, and highest scores of the other group.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def oscr_curve(margins: Margins, variant: Variant = "exact") -> OscrCurve | None
 
 
 def point_at_fpr(curve: OscrCurve, query: str) -> int | None:
-    """Return the point at a false positive rate, as its variant says (see `VARIANTS`); None where it has none.
+    """Return the point at a false positive rate under the rule of its variant (see `VARIANTS`), or None.
 
     Parameters
     ----------
@@ -262,7 +262,9 @@ def auroc_of(data: ClassScores, group: str) -> dict[str, float | None]:
     other = data.group(group)
     readings = {"AUROC": data.known, "AUROC_rest_as_known": ~other}
     return {
-        name: auroc(RankedScores.of(data.highest[known], data.highest[other])) if known.any() and other.any() else None
+        name: auroc(RankedScores.from_scores(data.highest[known], data.highest[other]))
+        if known.any() and other.any()
+        else None
         for name, known in readings.items()
     }
 
@@ -276,7 +278,7 @@ def _thresholds(margins: Margins, variant: Variant) -> Floats:
 
 
 def _empty(margins: Margins, group: str) -> str:
-    """Return which samples there are none of; "" where there are both known ones and others."""
+    """Return which kind of sample is missing; "" if there are known samples and others."""
     if not margins.n_known:
         return "no sample of a known class"
     return "" if len(margins.other) else f"no {group} sample"
@@ -392,7 +394,7 @@ def confidence(data: ClassScores, group: str) -> dict[str, Any]:
         "gamma_table2": None if plus is None or official is None else (plus + official) / 2,
     }
     if is_real:
-        result["reason"] = "the scores are no probabilities"
+        result["reason"] = "the scores are not probabilities"
     elif beyond is None or plus is None:
         result["reason"] = f"no {group} sample" if beyond is None else "no sample of a known class"
     return result

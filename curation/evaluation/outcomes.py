@@ -1,7 +1,7 @@
 """Outcomes of all detections and objects, as the evaluator matched them, for inspection.
 
-An evaluator hands over what its own matching found (`Outcomes.of`); nothing is matched again. Sums over detections and
-objects are therefore the numbers of the result.
+An evaluator passes its matching to `Outcomes.from_matches`; nothing is matched again. Sums over detections and objects
+are therefore the numbers of the result.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TRUE_POSITIVE, OPEN_SET_ERROR, FALSE_POSITIVE, BACKGROUND, IGNORED = (
 KINDS: dict[str, str] = {
     TRUE_POSITIVE: "it found an object of its class",
     OPEN_SET_ERROR: "a false positive of a known class that lies on an unknown object (FP_o of wilderness impact)",
-    FALSE_POSITIVE: "it lies on another object: one of another class, or one that was found already",
+    FALSE_POSITIVE: "it lies on an object of another class, or on one that another detection already matched",
     BACKGROUND: "a false positive that lies on no annotated object",
     IGNORED: "it counts neither way: its object is difficult or crowd",
 }
@@ -59,7 +59,7 @@ class Outcomes:
         ``""`` where there is one alone.
     truth : GroundTruth
     detections : Detections
-        Those that were scored, in input order, boxes as they were given.
+        The scored detections in input order, with unrounded boxes.
     unknown : ndarray of bool, shape (m,)
         Which objects are unknown.
     kind : ndarray of int8, shape (d,)
@@ -68,7 +68,7 @@ class Outcomes:
         The object that decides the outcome of a detection: the object that it matches, the unknown object that it
         overlaps, else the object of highest IoU if the IoU suffices or the detection is ignored; -1 for none.
     iou : ndarray of float64, shape (d,)
-        With that object, else the highest with any object; of the boxes as the variant rounds them.
+        IoU with that object, else the highest with any object; boxes are rounded if the variant rounds them.
     on_unknown : ndarray of bool, shape (d,)
         Detections of known classes that lie on an unknown object, whatever else they are: A-OSE counts these.
     state : ndarray of int8, shape (m,)
@@ -91,7 +91,7 @@ class Outcomes:
     kept_at: Mapping[str, Bools] = field(default_factory=dict)
 
     @classmethod
-    def of(
+    def from_matches(
         cls,
         truth: GroundTruth,
         detections: Detections,
@@ -106,7 +106,7 @@ class Outcomes:
         compared: tuple[GroundTruth, Detections] | None = None,
         kept_at: Mapping[str, Bools] | None = None,
     ) -> Outcomes:
-        """Return them from what a matching found.
+        """Build the outcomes from a matching.
 
         Parameters
         ----------
@@ -217,15 +217,15 @@ def outcomes_by_class(truth: GroundTruth, detections: Detections, rules: Rules, 
     Parameters
     ----------
     rules : Rules
-        Of the matching, and of which overlap with an unknown object is an open-set error.
+        Rules of the matching, and of the overlap that makes an open-set error.
     **more
-        As `Outcomes.of` takes it; ``strict`` for open-set errors of an IoU above 0.5.
+        Arguments of `Outcomes.from_matches`; ``strict`` for open-set errors of an IoU above 0.5.
     """
     matches = assign(truth, detections, rules)
     unknown = truth.label < 0
     strict = more.pop("strict", rules.strict)
     pairs = overlapping_pairs(truth, detections, same_class=False, mask=unknown, iou_threshold=IOU, strict=strict)
-    return Outcomes.of(
+    return Outcomes.from_matches(
         truth,
         detections,
         rules,

@@ -247,24 +247,24 @@ class Scene(NamedTuple):
         return (self.closed, self.inside), (self.wilderness, self.outside)
 
 
-def of_classes(truth: GroundTruth, detections: Detections, kept: Int64s) -> tuple[GroundTruth, Detections]:
-    """Return ground truth and detections with some of the classes alone, which all of their labels but -1 are of.
+def of_classes(truth: GroundTruth, detections: Detections, classes: Int64s) -> tuple[GroundTruth, Detections]:
+    """Return ground truth and detections restricted to some classes; every label is one of them, or -1.
 
     Parameters
     ----------
-    kept : ndarray of int64, shape (k,)
+    classes : ndarray of int64, shape (k,)
         Positions in `GroundTruth.classes`, ascending.
     """
     new_label = np.full(len(truth.classes) + 1, -1, np.int32)
-    new_label[kept] = np.arange(len(kept), dtype=np.int32)
+    new_label[classes] = np.arange(len(classes), dtype=np.int32)
     federated = truth.federated
     if federated is not None:
         federated = np.column_stack([federated[:, 0], new_label[federated[:, 1]], federated[:, 2]]).astype(np.int32)
         federated = federated[federated[:, 1] >= 0]
     return replace(
         truth,
-        classes=tuple(truth.classes[label] for label in kept.tolist()),
-        class_numbers=tuple(truth.class_numbers[label] for label in kept.tolist()),
+        classes=tuple(truth.classes[label] for label in classes.tolist()),
+        class_numbers=tuple(truth.class_numbers[label] for label in classes.tolist()),
         label=new_label[truth.label],
         federated=federated,
     ), replace(detections, label=new_label[detections.label])
@@ -299,7 +299,7 @@ class KnownClasses:
     unknown_numbers : tuple of int
         Category ids that detections may use for ``unknown``.
     ids_from : {"truth", "manifest"}
-        Whose ids `numbers` are.
+        Owner of the ids in `numbers`.
     """
 
     names: tuple[str, ...]
@@ -315,14 +315,14 @@ Names = tuple[str, ...]
 CLASS_EXAMPLE = '{"known": ["cat", "dog"], "unknown": ["elephant"]}'
 
 
-def read_class_file(path: Path, form: type[Form], example: str, *, what: str = "class file") -> Form:
-    """Return a JSON file of classes in a form; one that is not of it is an `EvaluationError` that shows an example."""
+def read_class_file(path: Path, form: type[Form], example: str, *, subject: str = "class file") -> Form:
+    """Return the content of a JSON file of classes; a file of another form is an `EvaluationError` with an example."""
     data = read_plain(path, kind="class file")
-    return decode_json(data, form, EvaluationError, f"The {what} cannot be read", where=str(path), expected=example)
+    return decode_json(data, form, EvaluationError, f"The {subject} cannot be read", where=str(path), expected=example)
 
 
 class ClassFile(msgspec.Struct):
-    """What a file of known and unknown classes says, and what the two are to each other."""
+    """Content of a file of known and unknown classes, with the relation between the two."""
 
     known: Annotated[Names, Meta(min_length=1)]
     unknown: Names = ()
@@ -467,7 +467,7 @@ class ClassRoles:
     Attributes
     ----------
     name : str
-        Of the task or case.
+        Name of the task or case.
     previous, current : tuple of str
         Classes introduced by earlier tasks and by this one; a detector of this task knows both.
     rest : tuple of str, or None
@@ -481,7 +481,7 @@ class ClassRoles:
     origin : str
         Where this was said.
     taxonomy : str
-        What a known class is to an unknown one; ``""`` where nothing says it.
+        Relation of a known class to an unknown one; ``""`` if it is not declared.
     """
 
     name: str
@@ -537,7 +537,7 @@ def tasks_of_file(path: Path) -> tuple[ClassRoles, ...]:
     if path.suffix.lower() == ".toml":
         hint = f"curation build {path} … --out DIR, then curation evaluate DIR"
         raise EvaluationError("--classes takes JSON", where=str(path), expected=_EXAMPLE, found="TOML", hint=hint)
-    listed = read_class_file(path, _TaskFile, _EXAMPLE, what="task file").tasks
+    listed = read_class_file(path, _TaskFile, _EXAMPLE, subject="task file").tasks
     if twice := repeated(record.name for record in listed):
         raise EvaluationError("Two tasks share a name", where=str(path), found=twice[0][:80])
     for record in listed:
@@ -636,7 +636,7 @@ def task_of_truth(source: Source, name: str = "test") -> ClassRoles:
     return ClassRoles(name, (), known, (), "categories of the truth")
 
 
-def known_classes(task: ClassRoles, source: Source) -> KnownClasses:
+def known_classes_of_task(task: ClassRoles, source: Source) -> KnownClasses:
     """Return the known classes of a task as `curation.evaluation.truth.ground_truth` wants them.
 
     Raises
@@ -670,9 +670,9 @@ def known_classes(task: ClassRoles, source: Source) -> KnownClasses:
     )
 
 
-def choose_tasks(tasks: tuple[ClassRoles, ...], wanted: Iterable[str]) -> tuple[ClassRoles, ...]:
-    """Return the tasks of some names, in the order of `tasks`; a name that none has is an `EvaluationError`."""
-    names = list(wanted)
+def choose_tasks(tasks: tuple[ClassRoles, ...], requested: Iterable[str]) -> tuple[ClassRoles, ...]:
+    """Return the requested tasks in the order of `tasks`; an unknown name is an `EvaluationError`."""
+    names = list(requested)
     missing = [name for name in names if name not in {task.name for task in tasks}]
     if missing:
         raise EvaluationError(

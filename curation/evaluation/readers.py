@@ -1,4 +1,4 @@
-"""Detections of files, whatever their form, and one policy for what does not belong."""
+"""Detections from files of any form, with one policy for detections that do not belong to the part."""
 
 from __future__ import annotations
 
@@ -101,9 +101,9 @@ class ReadDetections:
     rows : int
         Records in the file.
     reported : dict of str to int
-        What was left out or changed under the policy, with counts; empty when nothing was.
+        Records left out or changed under the policy, with counts; empty if there are none.
     copies : str
-        What was done about images that a list repeats, or ``""`` where it repeats none.
+        Treatment of images that a list repeats, or ``""`` without repeats.
     doubt : str
         Why the file may be mistaken (see `doubt`), or ``""``.
     """
@@ -118,7 +118,7 @@ class ReadDetections:
 
     @property
     def file(self) -> dict[str, Any]:
-        """What a result says about this input."""
+        """Record of this input in a result."""
         doubt = {"doubt": self.doubt} if self.doubt else {}
         return {"name": self.name, "sha256": self.sha256, "rows": self.rows, "reported": self.reported, **doubt}
 
@@ -261,7 +261,7 @@ def _labels(records: Records, columns: RawColumns, truth: GroundTruth, accepted:
     if accepted.folded or (accepted.other_classes and truth.federated is not None and (label >= 0).any()):
         others: dict[str, int] = {}
         label[strange] = [
-            DISAGREEING - 1 - others.setdefault(records.named(row), len(others)) for row in strange.tolist()
+            DISAGREEING - 1 - others.setdefault(records.class_text(row), len(others)) for row in strange.tolist()
         ]
     _require_classes(
         records,
@@ -289,7 +289,7 @@ def _require_classes(
     of_unknown: str = "",
     names: Mapping[int, str] | None = None,
 ) -> None:
-    """Refuse detections whose label is below `least`: of no class that is known here, or unknown in the task.
+    """Raise if a detection has a label below `least`: its class is unknown here, or unknown in the task.
 
     Left-out detections of classes that the truth lacks raise no error, unless all detections are of such classes.
     """
@@ -317,7 +317,7 @@ def _require_classes(
         message,
         where=columns.at(row),
         expected=expected,
-        found=f"{records.named(row)}{f' ({name})' if name else ''}; such detections: {int(refused.sum())}",
+        found=f"{records.class_text(row)}{f' ({name})' if name else ''}; such detections: {int(refused.sum())}",
         hint=advice,
     )
 
@@ -331,7 +331,7 @@ def _refuse_numbers(records: Records, columns: RawColumns, truth: GroundTruth) -
             "The detections number their classes, and the truth states no category ids",
             where=columns.at(row),
             expected="names of classes, " + _list(truth),
-            found=f"{records.named(row)}; such detections: {numbered.count(True)}",
+            found=f"{records.class_text(row)}; such detections: {numbered.count(True)}",
             hint="write names into the detections (category, labels), or the ids of the detector into the truth: "
             "category_id of each row, dataset.info['categories'] of FiftyOne, a COCO JSON file",
         )
@@ -384,22 +384,22 @@ def check_values(columns: RawColumns, policy: Policy, *, scoreless: bool = False
     return int(negative.sum())
 
 
-def stray_error(columns: RawColumns, found: Bools, image: str, truth: GroundTruth, hint: str = "") -> PredictionError:
+def stray_error(columns: RawColumns, listed: Bools, image: str, truth: GroundTruth, hint: str = "") -> PredictionError:
     """Return the error about the first detection on no image of the truth; `image` names its image.
 
     Its `hint` is made by `curation.extensions.diagnosis.diagnosis.stray_hint`.
     """
     return PredictionError(
         "A detection lies on an image that is not in the ground truth",
-        where=columns.at(int(np.argmin(found))),
+        where=columns.at(int(np.argmin(listed))),
         expected=f"one of its {truth.n_images} images",
-        found=f"{image}; {int((~found).sum())} such detections of {len(found)}",
-        hint=hint or (_LEAVE_OUT if 2 * int(found.sum()) >= len(found) else _OTHER_TRUTH),
+        found=f"{image}; {int((~listed).sum())} such detections of {len(listed)}",
+        hint=hint or (_LEAVE_OUT if 2 * int(listed.sum()) >= len(listed) else _OTHER_TRUTH),
     )
 
 
 def report(*, stray: int, negative: int, outside: int = 0, unknown: int = 0, disagreeing: int = 0) -> dict[str, int]:
-    """Return the counts above zero, by what they count."""
+    """Return the counts above zero by their descriptions."""
     counts = {
         CALLED_UNKNOWN: unknown,
         "left out: detections on images or of classes that are not in the ground truth": stray,
@@ -422,7 +422,7 @@ def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth)
 
 
 def stray_hint(ids: Sequence[int | str], truth: GroundTruth) -> str:
-    """Return what image ids may be that a truth lacks; else ``""``."""
+    """Return a hint on image ids that the truth lacks, or ``""``."""
     module = diagnosis()
     return "" if module is None else str(module.stray_hint(ids, truth))
 
@@ -494,7 +494,7 @@ def locate(
 
 
 def take_rows(columns: RawColumns, position: Int32s, label: Int32s, rows: Bools) -> Detections:
-    """Return the detections of some rows, given the image and class positions of all."""
+    """Return the detections of selected rows; `image` and class positions are those of all rows."""
     index, background = slice(None) if rows.all() else rows, columns.background
     return Detections(
         position[index],
@@ -527,7 +527,7 @@ def read_task_detections(
         ``other_classes="drop"`` and ``stray="drop"`` also leave out detections of classes that are unknown in the
         task, and count them.
     accepted : Accepted
-        Of COCO results.
+        Exceptions for COCO results.
 
     Returns
     -------

@@ -37,7 +37,7 @@ class Resampled:
     samples: Mapping[str, Floats]
 
     def intervals(self, name: str, tail: float) -> Any:
-        """Return the interval of a statistic: a dict, or an array of them of the shape of the statistic."""
+        """Return the interval of a statistic: a dict, or an array of dicts with the shape of the statistic."""
         estimate, samples = np.asarray(self.estimate[name], np.float64), self.samples[name]
         cells = np.empty(estimate.shape, object)
         for index in np.ndindex(estimate.shape):

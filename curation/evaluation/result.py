@@ -1,4 +1,4 @@
-"""`Result`: what one evaluation found, and every form in which it is shown or kept.
+"""`Result`: the numbers and tables of an evaluation, and all forms in which they are printed or written.
 
 How to declare the results of a protocol
 ----------------------------------------
@@ -50,20 +50,19 @@ from curation.core.tables import Table as TextTable
 from curation.core.tables import grouped, number_lines
 from curation.core.wording import examples
 from curation.evaluation.measures import Data as Data
-from curation.evaluation.measures import Measure, Number, ranked, values_of
+from curation.evaluation.measures import Measure, Number, declared_values, ranked
 from curation.evaluation.measures import Scored as Scored
-from curation.evaluation.tables import ARROWS, in_unit, shown_unit, sign_of
+from curation.evaluation.tables import ARROWS, formatted, in_unit, shown_unit, sign_of
 from curation.evaluation.tables import Column as Column
 from curation.evaluation.tables import Table as Table
 from curation.evaluation.tables import Tidy as Tidy
-from curation.evaluation.tables import shown as shown
 from curation.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from curation.core.figures import Picture
-    from curation.evaluation.leaderboard_rows import Row
+    from curation.evaluation.leaderboard_rows import LeaderboardRow
     from curation.evaluation.outcomes import Outcomes
 
 Given = ParamSpec("Given")
@@ -120,7 +119,7 @@ class Report:
     tidy : tuple of Tidy
         Further tables of each thing scored.
     places : tuple of str
-        What tells the things scored apart in those tables, of `PLACES`.
+        Columns that identify the scored entries in those tables, a subset of `PLACES`.
     """
 
     protocol: str
@@ -135,19 +134,19 @@ class Report:
 
 
 class Result:
-    """What one evaluation found.
+    """Result of an evaluation: its numbers, tables, and facts about its inputs.
 
     Parameters
     ----------
     report : Report
     about : mapping
-        What the numbers rest on: the digests of all inputs, rules, what was left out.
+        Facts about the inputs: digests, rules, records left out.
     scored : sequence of Scored
-        What was scored, with its numbers as rows.
+        The scored entries, with their numbers as rows.
     columns : mapping, or a function that makes it
         Curves and scores, an entry for each detection, for tables and figures.
     notes : sequence of str
-        What a reader must know.
+        Sentences for the reader of the result.
     outcomes : function, optional
         Makes the outcomes of all detections, one a part, by what was scored (``t1/clean``).
 
@@ -156,7 +155,7 @@ class Result:
     data : dict
         Protocol, version of the program and `about`: what ``results.json`` says beside the numbers.
     notes : tuple of str
-        What a reader must know, doubts about files first.
+        Sentences for the reader of the result, doubts about files first.
     warnings : tuple of str
         Every warning of the evaluation (see `with_warnings`): those of its inputs, then the notes.
     call : dict
@@ -194,12 +193,12 @@ class Result:
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """Return what made the numbers and what they rest on."""
+        """Return the settings and inputs of the evaluation, and its data."""
         return {"protocol": self.report.protocol, "curation": __version__, **self.about}
 
     @cached_property
     def columns(self) -> Data:
-        """Return what is too long for JSON."""
+        """Return the columns that are too long for JSON."""
         return (self._columns() if callable(self._columns) else self._columns) or {}
 
     @checked
@@ -209,7 +208,7 @@ class Result:
         Parameters
         ----------
         scored : str, optional
-            What was scored, such as ``t1/clean``; needed where that is several things.
+            Label of an entry, such as ``t1/clean``; required if there are several.
 
         Raises
         ------
@@ -250,7 +249,7 @@ class Result:
         dataset : fiftyone.Dataset
             It holds the images that were scored; truth and predictions need not be in it.
         scored : str, optional
-            What was scored, such as ``t1/clean``; needed where that is several things.
+            Label of an entry, such as ``t1/clean``; required if there are several.
         key : str, optional
             Name of the field; by default protocol and variant. The field of an earlier call is replaced, a field
             of the user never.
@@ -293,7 +292,7 @@ class Result:
              ", ".join(f"{name}={value}" for name, value in row.parameters.items()), row.value, measure.unit,
              measure.better, row.n, row.undefined)
             for scored in self.scored
-            for measure, row in values_of(scored, self.report.measures)
+            for measure, row in declared_values(scored, self.report.measures)
         ]  # fmt: skip
         names = (*PLACES, "measure", "parameters", "value", "unit", "better", "n", "undefined")
         return Table("measures", tuple(map(Column, names)), rows, file=True)
@@ -306,15 +305,15 @@ class Result:
     def _numbers(self) -> Iterator[tuple[str, str, Number | None]]:
         """Yield label, key and value of every declared number."""
         for scored in self.scored:
-            for measure, row in values_of(scored, self.report.measures):
+            for measure, row in declared_values(scored, self.report.measures):
                 yield scored.label, measure.key_of(row.parameters), row.value
 
     def numbers(self) -> dict[str, Number | None]:
-        """Return every declared number by what was scored and its key, ``t1/clean/UR``; None where undefined."""
+        """Return every declared number by its full key, such as ``t1/clean/UR``; None if it is undefined."""
         return {f"{label}/{key}".lstrip("/"): value for label, key, value in self._numbers()}
 
     def settings(self) -> dict[str, str]:
-        """Return what the numbers rest on, as texts by names that loggers take: digests, versions, settings."""
+        """Return digests, versions and settings as texts, by names that loggers accept."""
         settings = {"protocol": self.report.protocol, "curation": __version__, "algorithm": str(self.report.algorithm)}
         if isinstance(manifest := self.data.get("manifest"), Mapping):
             settings |= {f"manifest_{key}": str(manifest[key]) for key in ("name", "version", "digest")}
@@ -360,7 +359,7 @@ class Result:
         rows_by_label: dict[str, dict[str, Number | None]] = {scored.label: {} for scored in self.scored}
         for scored in self.scored:
             rows_by_label[scored.label] |= {
-                measure.key_of(row.parameters): row.value for measure, row in values_of(scored, chosen)
+                measure.key_of(row.parameters): row.value for measure, row in declared_values(scored, chosen)
             }
         keys = dict.fromkeys(key for numbers in rows_by_label.values() for key in numbers)
         measures = {key: next(measure for measure in chosen if measure.matches(key)) for key in keys}
@@ -382,10 +381,10 @@ class Result:
             "summary", (Column("scored", head=""), *columns), rows, title=self.report.protocol, printed=in_words
         )
 
-    def lines(self, width: int | None = None, *, whole: bool = True) -> list[str]:
-        """Return the tables for a terminal; unless `whole`, of a report without own tables the ranked measures."""
+    def lines(self, width: int | None = None, *, with_tables: bool = True) -> list[str]:
+        """Return the lines for a terminal: all tables, or only the ranked measures if `with_tables` is false."""
         chosen, is_wide = ranked(self.report.measures), _is_wide(self)
-        if whole or not chosen or self.report.tables is not None:
+        if with_tables or not chosen or self.report.tables is not None:
             every = (*self.tables, *_undefined_table(self, self.report.measures))
             return [
                 line for table in every if table.title
@@ -402,7 +401,7 @@ class Result:
         return [*left_out, *lines, *undefined, more]
 
     def json_data(self) -> dict[str, Any]:
-        """Return what JSON holds: the data, with the schema's name and every declared number in one list."""
+        """Return the content of ``results.json``: the data, its schema name, and every declared number in one list."""
         data = {**self.data, "scored": [_record(scored) for scored in self.scored]}
         for table in self._tidy(lambda tidy: tidy.json):
             data[table.name] = table.records()
@@ -419,7 +418,7 @@ class Result:
 
     @checked
     def figure(self, name: str) -> Picture:
-        """Return a figure, which shows itself in a notebook and can be saved.
+        """Return a figure, which notebooks display and which can be saved.
 
         Raises
         ------
@@ -437,7 +436,7 @@ class Result:
         return in_memory(chosen.draw, name)
 
     @checked
-    def rows(self, name: str | None = None) -> list[Row]:
+    def rows(self, name: str | None = None) -> list[LeaderboardRow]:
         """Return the rows of a leaderboard; `name` is the method's, by default the name of its predictions' file."""
         from curation.evaluation.leaderboard_rows import rows_of
 
@@ -445,7 +444,7 @@ class Result:
 
     @checked
     def append(self, file: Path | str, name: str | None = None) -> None:
-        """Add the rows of a leaderboard to a ``.jsonl`` file, made where there is none (see `rows`).
+        """Append the rows of a leaderboard to a ``.jsonl`` file, which is created if necessary (see `rows`).
 
         Raises
         ------
@@ -459,7 +458,7 @@ class Result:
 
     @checked
     def save(self, folder: Path | str, *, figures: bool = False) -> list[Path]:
-        """Write the tables, those of figures among them, and ``results.json`` (see `curation.core.writing`).
+        """Write the tables, including those of figures, and ``results.json`` (see `curation.core.writing`).
 
         With `figures` these are drawn too, as PNG and SVG.
 
@@ -561,24 +560,24 @@ def stated_call(signature: inspect.Signature, arguments: Mapping[str, Any]) -> d
     """
     defaults = {name: parameter.default for name, parameter in signature.parameters.items()}
     return {
-        name: _stated(Path(value) if name == "manifest" and isinstance(value, str) and Path(value).exists() else value)
+        name: _plain(Path(value) if name == "manifest" and isinstance(value, str) and Path(value).exists() else value)
         for name, value in arguments.items()
         if value is not defaults[name] and value not in ((), {}) and value != defaults[name]
     }
 
 
-def _stated(value: Any) -> Any:
-    """Return an argument as JSON states it; of an object in memory its class."""
+def _plain(value: Any) -> Any:
+    """Return an argument as recorded in JSON; an object in memory is recorded by its class."""
     if isinstance(value, Path):
         return {"file": value.name}
     if isinstance(value, Mapping):
-        return {str(key): _stated(each) for key, each in value.items()}
+        return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_stated(each) for each in value]
+        return [_plain(each) for each in value]
     if is_options(type(value)):
         usual = {each.name: each.default for each in fields(value)}
-        stated = {name: getattr(value, name) for name in usual if getattr(value, name) != usual[name]}
-        return {name: _stated(each) for name, each in stated.items()}
+        options = {name: getattr(value, name) for name in usual if getattr(value, name) != usual[name]}
+        return {name: _plain(each) for name, each in options.items()}
     if isinstance(value, bool | int | float | str | None):
         return value
     header = getattr(value, "header", None)
@@ -596,7 +595,7 @@ def is_file_entry(value: Any) -> bool:
 
 
 def schema_text() -> str:
-    """Return the JSON Schema of what `Result.save` and ``--json`` write."""
+    """Return the JSON Schema of the output of `Result.save` and ``--json``."""
     from importlib.resources import files
 
     return files("curation.evaluation").joinpath("result.schema.json").read_text(encoding="utf-8")
@@ -609,21 +608,21 @@ def _record(scored: Scored) -> dict[str, Any]:
 
 
 def tidy_tables(result: Result) -> Iterator[Table]:
-    """Yield the tables of a result of rows: inputs, every number by what was scored, then what its report declares."""
+    """Yield the tables of a result: inputs, every number, then the tables that its report declares."""
     yield inputs_table(result.data)
     yield _measures_table(result, result.report.measures)
     yield from result._tidy(lambda _: True)
 
 
 def _measures_table(result: Result, measures: Sequence[Measure]) -> Table:
-    """Return the numbers of some measures, a column each thing scored, with what a measure is in a few words."""
+    """Return a table of measures with a short description each, and a column for each scored entry."""
     labels = list(dict.fromkeys(scored.label for scored in result.scored))
     numbers: dict[tuple[str, str, str], dict[str, str]] = {}
     for scored in result.scored:
-        for measure, row in values_of(scored, measures):
+        for measure, row in declared_values(scored, measures):
             meaning = f"{measure.name} {ARROWS[measure.better]}" if measure.better else measure.name
             line = measure.key_of(row.parameters), _SIGNS.get(measure.unit, measure.unit), meaning
-            numbers.setdefault(line, {})[scored.label] = shown(row.value, measure.unit)
+            numbers.setdefault(line, {})[scored.label] = formatted(row.value, measure.unit)
     rows = [
         (key, unit, *(row.get(label, "") for label in labels), meaning) for (key, unit, meaning), row in numbers.items()
     ]
@@ -632,35 +631,35 @@ def _measures_table(result: Result, measures: Sequence[Measure]) -> Table:
 
 
 def _is_wide(result: Result) -> bool:
-    """Return whether what was scored are several methods, or too many parts and variants for columns."""
+    """Return whether the result has several methods, or too many parts and variants for columns."""
     labels = {scored.label for scored in result.scored}
     return _has_several_methods(result) or sum(len(label) + 2 for label in labels) > _MOST_LABELS
 
 
 def _has_several_methods(result: Result) -> bool:
-    return any(len({_method(scored) for scored in entries}) > 1 for entries in grouped(result.scored, _place).values())
+    return any(len({_method(scored) for scored in entries}) > 1 for entries in grouped(result.scored, _title).values())
 
 
 def _method(scored: Scored) -> tuple[str, str]:
     return scored.method if scored.of_several else "", scored.score
 
 
-def _place(scored: Scored) -> str:
+def _title(scored: Scored) -> str:
     return " · ".join(filter(None, (scored.task, scored.split, scored.case, scored.variant)))
 
 
 def _method_lines(result: Result, measures: Sequence[Measure], width: int | None) -> list[str]:
-    """Return a table a part and variant for a terminal: methods are its rows and measures its columns.
+    """Return a table for each part and variant, for a terminal: methods are its rows and measures its columns.
 
-    Where one method was scored, its parts and variants are the rows of one table.
+    If only one method was scored, its parts and variants are the rows of a single table.
     """
     several, lines = _has_several_methods(result), list[str]()
-    for title, entries in grouped(result.scored, _place if several else lambda _: "").items():
+    for title, entries in grouped(result.scored, _title if several else lambda _: "").items():
         keys: dict[str, Measure] = {}
         numbers: dict[str, dict[str, Number | None]] = {}
         for scored in entries:
             name = "/".join(filter(None, _method(scored))) if several else scored.label
-            for measure, row in values_of(scored, measures):
+            for measure, row in declared_values(scored, measures):
                 key = measure.key_of(row.parameters)
                 keys[key] = measure
                 numbers.setdefault(name, {})[key] = row.value
@@ -670,7 +669,7 @@ def _method_lines(result: Result, measures: Sequence[Measure], width: int | None
             (
                 name,
                 *(
-                    shown(in_unit(values[key], measure.unit, units[key]), units[key]) if key in values else ""
+                    formatted(in_unit(values[key], measure.unit, units[key]), units[key]) if key in values else ""
                     for key, measure in keys.items()
                 ),
             )
@@ -687,7 +686,7 @@ def _undefined_table(result: Result, measures: Sequence[Measure]) -> Iterator[Ta
     """Yield why numbers are undefined, a row a reason, where some are."""
     reasons: dict[str, dict[str, None]] = {}
     for scored in result.scored:
-        for measure, row in values_of(scored, measures):
+        for measure, row in declared_values(scored, measures):
             if row.value is None:
                 reasons.setdefault(row.undefined, {})[measure.key_of(row.parameters)] = None
     if reasons:
@@ -696,7 +695,7 @@ def _undefined_table(result: Result, measures: Sequence[Measure]) -> Iterator[Ta
 
 
 def input_rows(inputs: Data, manifest: Data | None) -> Iterator[tuple[str, ...]]:
-    """Yield part, kind, file, digest and what was left out, for each file that the numbers of each part rest on."""
+    """Yield part, kind, file, digest and number of records left out, for each input file of each part."""
     for part, files in inputs.items():
         for kind, record in files.items():
             reported = "; ".join(f"{reason}: {count}" for reason, count in record["reported"].items())
@@ -717,7 +716,7 @@ def inputs_table(data: Data, title: str | None = None, part: str = "part") -> Ta
 
 
 def truth_digests(data: Data, *parts: str, options: Sequence[str] = ("classes", "images")) -> dict[str, Any]:
-    """Return what names the truth of some parts: digests of the files that say it, and what was left out of them."""
+    """Return the identity of the truth of some parts: digests of its files, and the numbers of records left out."""
     inputs = data["inputs"]
     return {
         "files": {
@@ -743,7 +742,7 @@ def _legal(name: str) -> str:
 
 
 def _written_before(path: Path) -> list[str]:
-    """Return the plain names of figures and tables that an earlier result says it wrote; none if it is unreadable."""
+    """Return the names of figures and tables that an earlier result lists; empty if it is unreadable."""
     try:
         names = json.loads(path.read_bytes())["written"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

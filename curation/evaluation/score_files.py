@@ -78,13 +78,13 @@ IMAGES = ("image", "images", "image_id", "image_ids", "path", "paths", "file_nam
 """Usual names of arrays and columns."""
 
 
-class Columns(NamedTuple):
+class ScoreColumns(NamedTuple):
     """What a file of scores holds, by name; nothing but names is read yet.
 
     Attributes
     ----------
     names : tuple of str
-        Of arrays or columns.
+        Names of arrays or columns.
     kind : {"table", "arrays", "alone"}
         CSV or Parquet; named arrays; one array that has no name, and is called ``scores``.
     read : callable
@@ -96,12 +96,12 @@ class Columns(NamedTuple):
     read: Callable[[Sequence[str], Sequence[str]], dict[str, Any]]
 
     def first(self, names: Sequence[str]) -> str | None:
-        """Return the first of some names that the file has."""
+        """Return the first of the names that the file has."""
         return next((name for name in names if name in self.names), None)
 
 
-def open_columns(path: Path, suffixes: Sequence[str]) -> Columns:
-    """Return what a file of scores holds.
+def open_columns(path: Path, suffixes: Sequence[str]) -> ScoreColumns:
+    """Open a file of scores: the names of its columns or arrays, and a function that reads them.
 
     Parameters
     ----------
@@ -126,11 +126,11 @@ def open_columns(path: Path, suffixes: Sequence[str]) -> Columns:
             found=suffix[:20] or "no suffix",
         )
     if suffix == ".npy":
-        return Columns(("scores",), "alone", lambda _, __: {"scores": read_npy(path)})
+        return ScoreColumns(("scores",), "alone", lambda _, __: {"scores": read_npy(path)})
     with readable(path):
         if suffix == ".npz":
             names = tuple(keys_of_npz(path))
-            return Columns(names, "arrays", lambda numbers, texts: read_npz(path, (*numbers, *texts)))
+            return ScoreColumns(names, "arrays", lambda numbers, texts: read_npz(path, (*numbers, *texts)))
         return _csv(path) if suffix == ".csv" else _parquet(path)
 
 
@@ -152,7 +152,7 @@ def readable(path: Path | str) -> Iterator[None]:
         ) from None
 
 
-def _csv(path: Path) -> Columns:
+def _csv(path: Path) -> ScoreColumns:
     data = read_plain(path, kind="scores file")
     line = data[:_LONGEST_HEADER].split(b"\n", 1)[0]
     names = [name.strip() for name in next(csv.reader([line.decode("utf-8").rstrip("\r\n")]), [])]
@@ -173,10 +173,10 @@ def _csv(path: Path) -> Columns:
             )
             return _of_table(table, numbers, texts, path)
 
-    return Columns(tuple(names), "table", read)
+    return ScoreColumns(tuple(names), "table", read)
 
 
-def _parquet(path: Path) -> Columns:
+def _parquet(path: Path) -> ScoreColumns:
     from pyarrow import parquet
 
     file = parquet.ParquetFile(path)
@@ -197,7 +197,7 @@ def _parquet(path: Path) -> Columns:
         with readable(path):
             return _of_table(file.read(columns=[*numbers, *texts], use_threads=False), numbers, texts, path)
 
-    return Columns(tuple(names), "table", read)
+    return ScoreColumns(tuple(names), "table", read)
 
 
 def _require_distinct(names: Sequence[str], path: Path) -> None:
@@ -259,7 +259,7 @@ def read_npy(path: Path) -> Array:
 
 
 def read_npz(path: Path, names: Iterable[str]) -> dict[str, Array]:
-    """Return those arrays of a ``.npz`` file that are asked for and there; others are not read.
+    """Return the requested arrays of a ``.npz`` file that exist; others are not read.
 
     Raises
     ------
@@ -424,7 +424,7 @@ def read_score_table(path: Path, keys: Keys, classes: Sequence[str] | None = Non
 
 
 def _score_columns(
-    columns: Columns, names: Sequence[str], requested: str | None, classes: Sequence[str] | None, path: Path
+    columns: ScoreColumns, names: Sequence[str], requested: str | None, classes: Sequence[str] | None, path: Path
 ) -> tuple[tuple[str, ...], str]:
     """Return the columns or array of scores, and the name that indicates their kind."""
     if columns.kind != "table":
@@ -436,10 +436,10 @@ def _score_columns(
         return (array,), array
     if requested is None and classes and set(classes) <= set(names):
         return tuple(classes), ""
-    if requested is None and classes and (named := [name for name in classes if name in names]):
+    if requested is None and classes and (class_columns := [name for name in classes if name in names]):
         lacking = [name for name in classes if name not in names]
         raise _no_column(
-            f"The file has columns of {len(named)} of {len(classes)} known classes", columns, path, lacking
+            f"The file has columns of {len(class_columns)} of {len(classes)} known classes", columns, path, lacking
         )
     for prefix in (requested,) if requested is not None else PREFIXES:
         pattern = re.compile(re.escape(prefix) + r"(0|[1-9][0-9]{0,5})", re.ASCII)
@@ -452,7 +452,7 @@ def _score_columns(
     raise _no_column("The file has no scores", columns, path)
 
 
-def _no_column(message: str, columns: Columns, path: Path, lacking: Sequence[str] = ()) -> PredictionError:
+def _no_column(message: str, columns: ScoreColumns, path: Path, lacking: Sequence[str] = ()) -> PredictionError:
     return PredictionError(
         message,
         where=str(path) if columns.kind != "table" else f"{path}: header",
@@ -502,7 +502,7 @@ def read_scores(
     labels : Path, optional
         ``.npy`` of labels, in place of those in the file.
     classes : ProtocolClasses, optional
-        Of a manifest: labels may then be class names, and columns too.
+        Classes of a manifest: labels may then be class names, and columns too.
     part : PartSamples, optional
         The samples that there must be, no more and no less. Rows with image names are sorted into its order, others
         must already have it. Its labels are used; labels in the file must agree.
@@ -576,7 +576,7 @@ def _labels(
             expected="a column or array of labels, or a part of a manifest with known classes",
             hint="--labels FILE.npy; or "
             + ("--manifest MANIFEST " if classes is None else "")
-            + "--part PART, with --truth PATH where the sources are no longer where the manifest was built",
+            + "--part PART, with --truth PATH if the sources were moved since the manifest was built",
         )
     return numbers, "file"
 

@@ -28,7 +28,7 @@ class RankedScores:
     oods: Floats
 
     @classmethod
-    def of(cls, id_scores: Floats, ood_scores: Floats) -> RankedScores:
+    def from_scores(cls, id_scores: Floats, ood_scores: Floats) -> RankedScores:
         """Return the ranking of scores in any order."""
         scores = np.asarray(id_scores), np.asarray(ood_scores)
         # Single precision sorts in half the time, and its order is that of the same numbers as doubles.
@@ -121,7 +121,7 @@ class ScoreSteps:
         return ScoreSteps(np.ascontiguousarray(below[0][::-1]), np.ascontiguousarray(below[1][::-1]))
 
     @classmethod
-    def of(cls, id_scores: Floats, ood_scores: Floats) -> ScoreSteps:
+    def from_scores(cls, id_scores: Floats, ood_scores: Floats) -> ScoreSteps:
         """Return the steps of scores in any order; both must be there."""
         # Two ascending runs are merged in one pass.
         scores = np.concatenate([np.sort(id_scores), np.sort(ood_scores)])
@@ -143,7 +143,7 @@ def auroc(ranked: RankedScores | ScoreSteps) -> float:
 
 
 def sign_doubt(areas: Mapping[str, float | None]) -> tuple[str, ...]:
-    """Return what is to be said where every AUROC, by OOD set, is far below 0.5."""
+    """Return a warning if every AUROC, by OOD set, is far below 0.5."""
     known = [area for area in areas.values() if area is not None]
     if not known or max(known) >= 0.45:
         return ()

@@ -56,9 +56,9 @@ class Table:
     rows : sequence of rows, or a function that makes them
         Texts, numbers, and None for what is undefined.
     title : str
-        What a terminal shows above it; ``""`` for a table that it does not show.
+        Heading in a terminal; ``""`` for a table that is not printed.
     printed : sequence of rows, optional
-        What a terminal shows instead of `rows`.
+        Rows that a terminal shows instead of `rows`.
     file : bool
         Whether `Result.save` writes it as CSV.
     """
@@ -83,7 +83,7 @@ class Table:
         """Return the rows for the eye, as texts."""
         columns = [(number, column) for number, column in enumerate(self.columns) if column.text]
         rows = self.all_rows() if self.printed is None else self.printed
-        return [tuple(shown(row[number], column.unit, column.show) for number, column in columns) for row in rows]
+        return [tuple(formatted(row[number], column.unit, column.show) for number, column in columns) for row in rows]
 
     @property
     def heads(self) -> tuple[str, ...]:
@@ -95,7 +95,7 @@ class Table:
         return table_lines(TextTable(self.title, self.heads, tuple(self.cells())), width=width)
 
     def csv(self) -> str:
-        """Return the table as CSV: every digit, an empty cell for what is undefined."""
+        """Return the table as CSV with all digits; undefined values are empty cells."""
         return as_csv([column.name for column in self.columns], self.all_rows())
 
     def records(self) -> list[dict[str, Any]]:
@@ -129,7 +129,7 @@ class Tidy:
     columns : tuple of Column
         Besides those that say what was scored.
     title : str
-        What a terminal shows above it; ``""`` for a table that it does not show.
+        Heading in a terminal; ``""`` for a table that is not printed.
     json : bool
         Whether JSON holds it: not where it has a row a detection.
     printed : callable, optional
@@ -160,7 +160,7 @@ class Tidy:
         return Table(self.name, columns, rows, title, printed=shown_rows, file=there)
 
 
-def shown(value: Any, unit: str = "", show: str = "") -> str:
+def formatted(value: Any, unit: str = "", show: str = "") -> str:
     """Return a value for the eye: ``-`` for None, a number with the decimals of its unit."""
     if value is None:
         return "-"

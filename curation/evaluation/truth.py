@@ -1,4 +1,4 @@
-"""Ground truth of a part from a raw source: which images count, in which order, what is unknown, lines of a list."""
+"""Ground truth of a part from a raw source: its images and their order, unknown objects, lines of a list."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from curation.evaluation.problem import (
     Int64s,
     KnownClasses,
     files_of,
-    known_classes,
+    known_classes_of_task,
 )
 from curation.manifest.header import ClassEntry, classes_in
 from curation.manifest.manifest import Manifest
@@ -46,7 +46,7 @@ DOUBTS = "curation.doubts"
 
 @cache
 def diagnosis() -> Any:
-    """Return the module that tells what may be wrong with truth and detections: the entry point of `DOUBTS`."""
+    """Return the module that looks for mistakes in truth and detections: the entry point of `DOUBTS`."""
     points = [point for point in entry_points(DOUBTS) if point.name == "detections"]
     try:
         return loaded(points[0], "The check of detections for mistakes") if points else None
@@ -96,7 +96,7 @@ class Part:
     truth : GroundTruth
     files : tuple of FileRecord
     dropped : dict of str to int
-        What the reader left out, by reason.
+        Records that the reader left out, by reason.
     images_in_files : int
         How many images the files hold; more than `truth` where a manifest chose among them.
     doubt : str
@@ -111,7 +111,7 @@ class Part:
 
     @property
     def file(self) -> dict[str, Any]:
-        """What a result says about this input."""
+        """Record of this input in a result."""
         names = ", ".join(file.name for file in self.files)
         doubt = {"name": names, "doubt": self.doubt} if self.doubt else {}
         return {
@@ -131,7 +131,7 @@ def ground_truth(
     Parameters
     ----------
     source : Source
-        With boxes. Every category that is not a known class (by name or alias) is unknown.
+        Source with boxes. Every category that is not a known class (by name or alias) is unknown.
     known : KnownClasses
     ids : sequence of str, optional
         Namespaced ids of the images that belong to the part (a manifest's list); all images by default.
@@ -238,7 +238,7 @@ def _part(
 
 
 def _warn_of_names(source: Source, class_names: Sequence[str], aliases: Mapping[str, str], origin: str) -> None:
-    """Warn of classes of a truth, or of it and of what names the classes, that differ in case or blanks alone."""
+    """Warn of class names that differ only in case or blanks, within a truth or between it and the list of classes."""
     names: Sequence[str] = source.categories.names
     if len(class_names) == len(names) and all(map(is_, class_names, names)):
         class_names = ()
@@ -312,10 +312,10 @@ def _positions_of(source: Source, ids: Sequence[str]) -> list[int | None]:
     differing = (text for text, *pair in zip(ids, by_name, by_number, strict=True) if len(set(pair)) == 2)
     if None not in (*by_name, *by_number) and (first := next(differing, None)):
         raise EvaluationError(
-            "File names and image ids of the truth both fit the manifest's list, and mean other images",
+            "File names and image ids of the truth both fit the manifest's list but identify different images",
             where=files_of(source),
             expected="a truth that states the manifest's ids, as an export does",
-            found=f"{first}, the id of one image and the file name of another"[:200],
+            found=f"{first}, an image's id and another image's file name"[:200],
             hint="curation export MANIFEST --part PART --format coco --out TRUTH.json",
         )
     return min(by_name, by_number, key=lambda positions: positions.count(None))
@@ -449,7 +449,7 @@ class TaskTruth:
 
     @property
     def file(self) -> dict[str, Any]:
-        """What a result says about this input."""
+        """Record of this input in a result."""
         return {
             **self.part.file,
             "lines": int(self.lines.sum()),
@@ -466,7 +466,7 @@ def task_truth(
     Parameters
     ----------
     source : Source
-        With boxes: original classes, or a test view whose category ``unknown`` holds the rest.
+        Source with boxes: original classes, or a test view whose category ``unknown`` holds the rest.
     ids : sequence of str, optional
         The image list, line by line, ids with or without namespace; all images of the source by default.
     repeats : {"error", "keep", "drop"}
@@ -480,7 +480,7 @@ def task_truth(
         The source lacks an image of the list or a category of a known class, shows a class that the task does not
         name, or the list repeats an image under ``repeats="error"``.
     """
-    known = known_classes(task, source)
+    known = known_classes_of_task(task, source)
     space = source.namespace
     qualified = None if ids is None else [text if ":" in text else f"{space}:{native_of(text, space)}" for text in ids]
     counted = Counter(qualified or ())

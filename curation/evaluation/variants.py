@@ -1,4 +1,4 @@
-"""A variant of an evaluation as one row of rules: what a paper says, what its code does, what other code does."""
+"""A variant of an evaluation as a row of rules: those of a paper, of its code, or of other code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ IOU = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """How one variant assigns detections to objects, and what it makes of the outcome.
+    """How a variant assigns detections to objects, and how it counts the outcome.
 
     A room declares its variants as such rows; `curation.evaluation.matching.assign` applies them.
 
@@ -52,14 +52,14 @@ class Rules:
     text : bool
         Boxes and scores as text files hold them: scores to 3 decimals, corners to 1.
     dtype : type
-        Of the IoU: numpy.float64 or numpy.float32.
+        Type of the IoU: numpy.float64 or numpy.float32.
     average_precision : {"area", "eleven_point", "eleven_point_in_floats"}
     ties : {"grouped", "input_order"}
         Whether equal scores make one point of a precision-recall curve.
     nothing : {"null", "zero"}
-        What a ratio of nothing is.
+        Value of a ratio whose denominator is 0.
     errors : {"detections", "objects"}
-        What the rate of open-set errors counts.
+        Unit that the rate of open-set errors counts.
     known_score_min : float
         Detections of known classes count from above this score, those called unknown at any; negative for no limit.
     box_offset : int
@@ -68,7 +68,7 @@ class Rules:
         Whether wilderness impact reads a class without objects, at its first detection (its recalls are 0 / 0, and none
         is nearer than the first), or leaves it out.
     added_objects : float
-        What recalls add to the objects that they divide by.
+        Number that recalls add to the objects in their denominator.
     scoreless : bool
         Whether scores are passed over: detections come in input order, and what needs scores is undefined.
     """
@@ -113,19 +113,19 @@ class Rules:
         return self.overlap == ">"
 
     def reached(self, iou: Any) -> Any:
-        """Return which overlaps suffice for a match, of the shape of `iou`."""
+        """Return which overlaps suffice for a match; the shape is that of `iou`."""
         return iou > IOU if self.strict else iou >= IOU
 
 
-def select(variants: Mapping[str, Chosen], asked: str | Iterable[str]) -> tuple[Chosen, ...]:
-    """Return the variants asked for, in that order: one or several by name, or every one for ``all``.
+def select(variants: Mapping[str, Chosen], requested: str | Iterable[str]) -> tuple[Chosen, ...]:
+    """Return the requested variants in that order: one or several by name, or every variant for ``all``.
 
     Raises
     ------
     UsageError
-        Nothing is asked for, or a variant that there is not.
+        No variant is requested, or an unknown one.
     """
-    names = [asked] if isinstance(asked, str) else list(asked)
+    names = [requested] if isinstance(requested, str) else list(requested)
     names = list(variants) if names == ["all"] else list(dict.fromkeys(names))
     unknown = [name for name in names if name not in variants]
     if unknown or not names:

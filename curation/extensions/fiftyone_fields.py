@@ -1,4 +1,4 @@
-"""Outcomes of an evaluation as fields of a FiftyOne dataset: every detection with what became of it, counts, views."""
+"""Outcomes of an evaluation as fields of a FiftyOne dataset: the outcome of every detection, counts, views."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ COUNTS: dict[str, tuple[str, ...]] = {
 _AOSE = "AOSE"
 _STATES = {"unknown_found": FOUND, "unknown_called_known": CALLED_KNOWN, "unknown_missed": MISSED}
 _OBJECTS = "objects"
-# Okabe and Ito's vermilion and sky blue: told apart by colour-blind readers too.
+# Okabe and Ito's vermilion and sky blue, which colour-blind readers can distinguish.
 _KEY = re.compile("[A-Za-z][A-Za-z0-9_]*")
 _COLOURS = ("#d55e00", "#56b4e9")
 _CHANGED = "last_modified_at"
@@ -64,7 +64,7 @@ def write_fields(
     missing: str = "error",
     about: Mapping[str, str] | None = None,
 ) -> dict[str, int]:
-    """Write outcomes into fields, and return what was written, summed over samples.
+    """Write outcomes into fields, and return the sums over samples.
 
     Field `key` holds the detections, with ``outcome`` (one of `curation.evaluation.outcomes.KINDS`), ``iou``,
     ``matched`` (id of the object in the next field), ``matched_class``, ``on_unknown`` and ``kept_at``; ``KEY_objects``
@@ -79,7 +79,7 @@ def write_fields(
     ids = [image for part in parts for image in part.truth.image_ids]
     if twice := sorted(image for image, count in Counter(ids).items() if count > 1):
         raise UsageError(
-            "Images of two parts have one id",
+            "Images of two parts have the same id",
             found=named_images(twice),
             hint="evaluate with manifest=…: its lists say which image is whose",
         )
@@ -91,7 +91,7 @@ def write_fields(
             where=shown_name(dataset),
             expected=f"all {len(ids)} images",
             found=f"without {named_images(absent)}",
-            hint="missing='skip' writes what became of the others; id_field=FIELD says what names the images",
+            hint="missing='skip' writes the outcomes of the others; id_field=FIELD is the field with the image ids",
         )
     sizes = _sizes(dataset, there)
     # Nothing is refused from here on: what an earlier call wrote stays until then.
@@ -113,13 +113,13 @@ def view_name(key: str, name: str) -> str:
 
 
 def _require_room(dataset: Any, key: str, fields: Sequence[str], views: Sequence[str]) -> None:
-    """Refuse a name that no field can have, and where a field or saved view is there that is not ours."""
+    """Refuse an invalid field name, and a field or saved view that this module did not write."""
     if not _KEY.fullmatch(key):
         raise UsageError(
             "No field can have this name", expected="letters, digits, _; a letter first", found=ascii(key)[:80]
         )
-    said = dataset.info.get(INFO_KEY, {})
-    before = said.get(key, {}) if isinstance(said, Mapping) else None
+    records = dataset.info.get(INFO_KEY, {})
+    before = records.get(key, {}) if isinstance(records, Mapping) else None
     schema = dataset.get_field_schema()
     foreign = [name for name in fields if name in schema and name not in (before or {}).get("fields", ())]
     if before is None or foreign:
@@ -168,8 +168,8 @@ def _declare(fiftyone: Any, dataset: Any, key: str, *, with_recalls: bool) -> li
     text, number, flag = fiftyone.StringField, fiftyone.FloatField, fiftyone.BooleanField
     of_detections = {"outcome": text, "iou": number, "matched": text, "matched_class": text, "on_unknown": flag}
     boxed = (
-        (key, "detections, with what became of each", of_detections),
-        (f"{key}_{_OBJECTS}", "objects that were scored, with what became of each", {"role": text, "outcome": text}),
+        (key, "detections with their outcomes", of_detections),
+        (f"{key}_{_OBJECTS}", "scored objects with their outcomes", {"role": text, "outcome": text}),
     )
     create, fields = fiftyone.core.odm.create_field, {}
     for name, meaning, attributes in boxed:
@@ -192,10 +192,10 @@ def _declare(fiftyone: Any, dataset: Any, key: str, *, with_recalls: bool) -> li
 def _sizes(dataset: Any, there: Mapping[str, str]) -> dict[str, tuple[int, int]]:
     """Return width and height of the photo of each image that the dataset holds."""
     columns = dataset.values(["id", "metadata.width", "metadata.height", "filepath"])
-    found = {sample_id: (width, height, path) for sample_id, width, height, path in zip(*columns, strict=True)}
+    photo_of = {sample_id: (width, height, path) for sample_id, width, height, path in zip(*columns, strict=True)}
     sizes = {}
     for image, sample in there.items():
-        width, height, path = found[sample]
+        width, height, path = photo_of[sample]
         if not width or not height:
             raise UsageError(
                 "A sample does not say how large its photo is", where=str(path)[:200], hint="dataset.compute_metadata()"
@@ -226,7 +226,7 @@ def _of_images(
             for row in objects_of[position].tolist()
         }
         rows = rows_of[position].tolist()
-        found = []
+        labels = []
         for row in rows:
             matched = int(part.matched[row])
             attributes = {
@@ -238,14 +238,14 @@ def _of_images(
             if matched >= 0:
                 attributes |= {"matched": str(objects[matched]["_id"]), "matched_class": part.class_of(matched)}
             if part.kept_at:
-                attributes["kept_at"] = [recall for recall, kept in part.kept_at.items() if kept[row]]
-            found.append(_label(truth.classes[detections.label[row]], detections.boxes[row] / size, **attributes))
+                attributes["kept_at"] = [recall for recall, is_kept in part.kept_at.items() if is_kept[row]]
+            labels.append(_label(truth.classes[detections.label[row]], detections.boxes[row] / size, **attributes))
         became = [kinds[kind] for kind in part.kind[rows].tolist()]
-        counts = {name: sum(kind in wanted for kind in became) for name, wanted in COUNTS.items()}
+        counts = {name: sum(kind in outcomes for kind in became) for name, outcomes in COUNTS.items()}
         counts[_AOSE] = int(part.on_unknown[rows].sum())
-        own = [states[part.state[row]] for row in objects if part.unknown[row]]
-        counts |= {name: own.count(state) for name, state in _STATES.items()}
-        yield image, list(objects.values()), found, counts
+        unknown_states = [states[part.state[row]] for row in objects if part.unknown[row]]
+        counts |= {name: unknown_states.count(state) for name, state in _STATES.items()}
+        yield image, list(objects.values()), labels, counts
 
 
 def _label(name: str, box: Any, **attributes: Any) -> Data:
@@ -263,15 +263,15 @@ def _grouped(image: Any, n_images: int) -> list[Any]:
 
 
 def _save_views(fiftyone: Any, dataset: Any, key: str) -> None:
-    of = fiftyone.ViewField
+    field_value = fiftyone.ViewField
     for name, (count, kind, state) in _VIEWS.items():
         field = f"{key}_{count}"
-        view = dataset.match(of(field) > 0)
-        # Nothing else stands in the way of what is to be looked at.
-        shown = of("outcome") == kind if kind else of("on_unknown") == True  # noqa: E712
-        view = view.filter_labels(key, shown, only_matches=False)
-        unknown = of("role") == "unknown"
+        view = dataset.match(field_value(field) > 0)
+        # Only the objects of this view stay visible.
+        condition = field_value("outcome") == kind if kind else field_value("on_unknown") == True  # noqa: E712
+        view = view.filter_labels(key, condition, only_matches=False)
+        unknown = field_value("role") == "unknown"
         if state:
-            unknown &= of("outcome") == state
+            unknown &= field_value("outcome") == state
         view = view.filter_labels(f"{key}_{_OBJECTS}", unknown, only_matches=False).sort_by(field, reverse=True)
         dataset.save_view(view_name(key, name), view, description=f"most {field} first")

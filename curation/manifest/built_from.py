@@ -1,4 +1,4 @@
-"""The files that a manifest was built from, and what they held: beside its header, outside digest and publication."""
+"""The files that a manifest was built from, and their content: beside the header, not part of its digest."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SourceContent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     classes : dict of str to (int, int)
         Images and boxes of each class; a class without any is left out. A source without boxes has 0.
     checksum : str
-        Of every box with its image and class, in any order; without boxes, of every image with its class.
+        Digest of every box with its image and class, in any order; without boxes, of every image with its class.
     names : str
         Checksum of the file names of the images, without folders; ``""`` if one of them has none.
     details : str
@@ -58,9 +58,9 @@ class BuiltFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bad_boxes : str
         How they were read.
     seam : str
-        Of earlier versions: how they read MTSD's signs across the seam of a panorama.
+        How earlier versions read MTSD's signs across the seam of a panorama.
     contents : dict of str to SourceContent
-        What they held, by name, in a file of its own; empty where an earlier version built the manifest.
+        Content of the sources by name, in a separate file; empty if an earlier version built the manifest.
     """
 
     sources: dict[str, str]
@@ -88,13 +88,13 @@ def _relative(path: str, folder: Path) -> str:
 
 
 def built_from(
-    given: Mapping[str, Any],
+    values: Mapping[str, Any],
     slots: Sequence[SourceSlot],
     reading: Reading,
     contents: Mapping[str, SourceContent] | None = None,
 ) -> BuiltFrom | None:
-    """Return what to remember of the sources of a build; None where there is nothing to remember."""
-    by_name = {key.partition("@")[0]: path for key, path in given.items()}
+    """Return the record of a build's sources; None if no source is a path."""
+    by_name = {key.partition("@")[0]: path for key, path in values.items()}
     path_of = {slot.name: by_name.get(slot.name, by_name.get(slot.dataset)) for slot in slots}
     paths = {
         name: str(Path(path).absolute())
@@ -136,15 +136,15 @@ def _read(path: Path, kind: Any, hint: str) -> Any:
     if not path.is_file():
         return None
     data = read_bytes(path, kind="record of sources", most=_MOST_BYTES, error=ManifestError)
-    what = "The record of the manifest's sources cannot be read"
-    return decode_json(data, kind, ManifestError, what, where=str(path), hint=hint.format(path))
+    message = "The record of the manifest's sources cannot be read"
+    return decode_json(data, kind, ManifestError, message, where=str(path), hint=hint.format(path))
 
 
 def open_remembered(
     stored: BuiltFrom | None,
     header: Header,
     slots: Sequence[SourceSlot],
-    given: Mapping[str, Any],
+    values: Mapping[str, Any],
     reading: Reading,
     *,
     allow_changed: bool = False,
@@ -158,7 +158,7 @@ def open_remembered(
     """
     from curation.sources.opening import open_slots
 
-    opened = open_slots(given, slots, reading)
+    opened = open_slots(values, slots, reading)
     if stored is None:
         return opened
     as_built = Reading(bad_boxes=stored.bad_boxes)
@@ -170,7 +170,7 @@ def open_remembered(
         hint = f"--source {slot.name}=PATH; or do without, and remove {BUILT_FROM_FILE} from the manifest's folder"
         where = f"source {slot.name}: {path}"
         if not path.exists():
-            raise SourceError("A file that the manifest was built from is no longer there", where=where, hint=hint)
+            raise SourceError("A file that the manifest was built from does not exist any more", where=where, hint=hint)
         try:
             source = open_slots({slot.name: path}, [slot], as_built)[slot.name]
         except CurationError as error:

@@ -36,12 +36,12 @@ _STEPS: tuple[Verdict, ...] = ("none", "patch", "minor", "major")
 
 @dataclass(frozen=True, slots=True)
 class ManifestChange:
-    """One difference: what it is, and the version step it deserves.
+    """A difference between two manifests, and the version step it requires.
 
     Attributes
     ----------
     ids : PartChange or None
-        Where the ids of a part differ, how.
+        How the ids of a part differ, if they do.
     """
 
     __repr__ = short_repr
@@ -61,7 +61,7 @@ class PartChange:
     added, removed : tuple of str
         Ids, sorted; an id whose repeats became more or fewer is listed once for each line.
     moved_to : dict of str to int
-        Of the removed ids, how many another part has gained, by that part.
+        Number of removed ids that another part has gained, by that part.
     reordered : bool
         Same ids in another order, in a part whose order carries meaning.
     """
@@ -96,7 +96,7 @@ class ManifestDiff:
 
     @property
     def reason(self) -> str:
-        """The first change that led to the verdict, in words."""
+        """Description of the first change that led to the verdict."""
         return next((f"{row.subject}: {row.what}" for row in self.changes if row.step == self.verdict), "equal digests")
 
 
@@ -194,7 +194,7 @@ def _compare_classes(old: Header, new: Header) -> Iterator[ManifestChange]:
 
 
 def _compare_header(old: Header, new: Header) -> Iterator[ManifestChange]:
-    """Yield the differences other than those of parts and classes."""
+    """Yield the differences between headers, except those of parts and classes."""
     if old.tasks != new.tasks:
         yield ManifestChange("major", "tasks", "the classes that a task introduces, or their order, are others")
     before, after = _header_values(old), _header_values(new)

@@ -52,11 +52,11 @@ DISJOINT: tuple[tuple[str, str], ...] = (
 )
 """Roles, joined by ``+``, that share no image with the other roles: the default for a user's data.
 
-Parts of one stage share images by design: finetuning lists repeat training images, tasks share a test list, wilderness
-levels are nested.
+Parts of the same stage share images by design: finetuning lists repeat training images, tasks share a test list,
+wilderness levels are nested.
 """
 COMPARED = ("ids", "names", "records", "photos")
-"""What may be known of images. A record is the size and the boxes of an image."""
+"""Facts by which images are compared. A record is the size and the boxes of an image."""
 SHOWN = 30
 """Shared images that a message names."""
 _SUFFIX = rf"(?i)\.(?:{'|'.join(re.escape(suffix) for suffix in IMAGE_SUFFIXES)})$"
@@ -92,7 +92,7 @@ class Shared(NamedTuple):
 
 @dataclass(frozen=True)
 class Overlap:
-    """Images that parts of one side share with parts of the other side.
+    """Images that parts on the left side share with parts on the right side.
 
     Attributes
     ----------
@@ -100,9 +100,9 @@ class Overlap:
         Names of the parts that hold them.
     images : Shared
     columns : ImageColumns
-        What is known of them.
-    stated : bool
-        Whether the header says of each such part that it is a subset of the other.
+        Facts about the images.
+    is_declared : bool
+        Whether the header declares each part a subset of the other.
     """
 
     __repr__ = short_repr
@@ -111,7 +111,7 @@ class Overlap:
     right: tuple[str, ...]
     images: Shared
     columns: ImageColumns
-    stated: bool = False
+    is_declared: bool = False
 
     def __len__(self) -> int:
         return len(distinct(self.images.right))
@@ -133,14 +133,14 @@ class Overlap:
         names = ((self.columns.label(left), self.columns.label(right)) for left, right in rows)
         return [left if left == right else f"{left} = {right}" for left, right in names]
 
-    def summary(self, shown: int = SHOWN) -> str:
-        """Return the number of shared images, the evidence, and the first of them."""
+    def summary(self, limit: int = SHOWN) -> str:
+        """Return the number of shared images, the evidence, and examples."""
         sides = f"in {examples(self.left)} and in {examples(self.right)}"
         verb = ("is" if len(self) == 1 else "are") if self.proven else "may be"
         names = self.pairs
-        more = f" and {len(names) - shown:,} more" if len(names) > shown else ""
+        more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
         reason = REASONS[self.images.evidence]
-        return f"{counted(len(self), 'image')} {verb} {sides} ({reason}): {', '.join(names[:shown])}{more}"
+        return f"{counted(len(self), 'image')} {verb} {sides} ({reason}): {', '.join(names[:limit])}{more}"
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ class ImageColumns:
         return cls(names, sources, home, position)
 
     def located(self, paths: Mapping[int, Path]) -> ImageColumns:
-        """Return the columns with the folders of the annotations and the bytes of the photos that lie beside them.
+        """Return the columns with the folders of annotations, and the bytes of photos beside them.
 
         Parameters
         ----------
@@ -205,7 +205,7 @@ class ImageColumns:
         return replace(self, photos=equal_photos(column), photo_files=files, folders=folders)
 
     def is_one_folder(self, sources: Sequence[Source]) -> bool:
-        """Return whether some sources are parts of one VOC or YOLO folder."""
+        """Return whether all of the sources are parts of the same VOC or YOLO folder."""
         folders = {
             folder
             for known, folder in zip(self.sources, self.folders, strict=False)
@@ -223,7 +223,7 @@ class ImageColumns:
         return differ
 
     def label(self, row: int) -> str:
-        """Return how messages name an image: its id, and its file name where the id does not tell it."""
+        """Return the name of an image in messages: its id, and its file name if the id does not contain it."""
         text = str(self.labels[row])
         if self.home[row] < 0:
             return text
@@ -263,7 +263,7 @@ class ImageColumns:
 
     @cached_property
     def path_texts(self) -> pa.LargeStringArray:
-        """File names with forward slashes; where a file states none, ids that are no bare numbers."""
+        """File names with forward slashes; for files without names, the ids, unless they are bare numbers."""
         from pyarrow import compute
 
         column = texts([""] * len(self.home))
@@ -316,7 +316,7 @@ class ImageColumns:
     @cached_property
     def _boxes(self) -> tuple[Int64s, Hashes, Bools]:
         """The row and hash of each box, and whether it covers nearly the whole image."""
-        rows, hashes, whole = list[Int64s](), list[Hashes](), list[Bools]()
+        rows, hashes, covers_image = list[Int64s](), list[Hashes](), list[Bools]()
         for number, source in enumerate(self.sources):
             if source.objects is None or not len(source.objects):
                 continue
@@ -331,12 +331,12 @@ class ImageColumns:
             rows.append(row_of[image][used])
             hashes.append(_mixed_columns(np.rint(np.nan_to_num(boxes) * steps).astype(np.int64))[used])
             area = np.where(shares, 1.0, width * height)
-            whole.append(((boxes[:, 2] * boxes[:, 3] >= _NEARLY_WHOLE * area) & (area > 0))[used])
+            covers_image.append(((boxes[:, 2] * boxes[:, 3] >= _NEARLY_WHOLE * area) & (area > 0))[used])
         none = np.empty(0, np.int64)
         return (
             np.concatenate([none, *rows]),
             np.concatenate([none.astype(np.uint64), *hashes]),
-            np.concatenate([none.astype(np.bool_), *whole]),
+            np.concatenate([none.astype(np.bool_), *covers_image]),
         )
 
     @cached_property
@@ -357,10 +357,10 @@ class ImageColumns:
 
     @cached_property
     def distinctive(self) -> Bools:
-        """Which images have a box that leaves some of the image out: one around the whole image tells none apart."""
-        rows, _, whole = self._boxes
+        """Which images have a box smaller than the image: a box around the whole image distinguishes no images."""
+        rows, _, covers_image = self._boxes
         column = np.zeros(len(self.home), np.bool_)
-        column[rows[~whole]] = True
+        column[rows[~covers_image]] = True
         return column
 
 
@@ -410,18 +410,18 @@ def _same_record(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[
     """Yield images of equal file name and boxes, if no other image has these boxes."""
     boxed = images.records != 0
     left, right = left[boxed[left]], right[boxed[right]]
-    named = np.where(images.stems >= 0, scatter(images.stems.astype(np.uint64)) ^ images.records, 0).view(np.int64)
-    named = np.where(images.stems >= 0, named, -1)
-    first, second = _meet(named, left, right)
+    keys = np.where(images.stems >= 0, scatter(images.stems.astype(np.uint64)) ^ images.records, 0).view(np.int64)
+    keys = np.where(images.stems >= 0, keys, -1)
+    first, second = _meet(keys, left, right)
     alone = (_counts(images.records, left, first) == 1) & (_counts(images.records, right, second) == 1)
     proven = alone & images.distinctive[first] & _sizes_agree(images, first, second)
-    # Two views of one scene, such as fog and no fog, have equal boxes.
+    # Two views of a scene, such as with and without fog, have equal boxes.
     proven &= ~images.photos_differ(first, second)
     yield Shared("record", True, first[proven], second[proven])
 
 
 def _same_name(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Shared]:
-    """Yield images of equal path, else of equal file name; boxes that differ tell counters apart."""
+    """Yield images of equal path, else of equal file name; different boxes prove that a name is only a counter."""
     for names in (images.paths, images.stems):
         first, second = _meet(names, left, right)
         common, smaller = _common_boxes(images, first, second)
@@ -461,10 +461,10 @@ def _meet(column: Int64s, left: Int64s, right: Int64s) -> tuple[Int64s, Int64s]:
         return left[:0], right[:0]
     order = np.argsort(column[left], kind="stable")
     ranked = column[left][order]
-    place = np.searchsorted(ranked, column[right])
-    hits = np.flatnonzero(place < len(ranked))
-    hits = hits[ranked[place[hits]] == column[right][hits]]
-    return left[order[place[hits]]], right[hits]
+    positions = np.searchsorted(ranked, column[right])
+    hits = np.flatnonzero(positions < len(ranked))
+    hits = hits[ranked[positions[hits]] == column[right][hits]]
+    return left[order[positions[hits]]], right[hits]
 
 
 def _counts(column: Int64s | Hashes, side: Int64s, rows: Int64s) -> Int64s:
@@ -480,7 +480,7 @@ def _sizes_agree(images: ImageColumns, first: Int64s, second: Int64s) -> Bools:
 
 
 def _pair_boxes(images: ImageColumns, rows: Int64s) -> tuple[Int64s, Hashes]:
-    """Return the boxes of some rows: for each box the place of its row, and its hash."""
+    """Return the boxes of some rows: the position of each box's row, and its hash."""
     bounds, hashes = images.boxes_of
     sizes = bounds[rows + 1] - bounds[rows]
     pair = np.repeat(np.arange(len(rows)), sizes)
@@ -489,7 +489,7 @@ def _pair_boxes(images: ImageColumns, rows: Int64s) -> tuple[Int64s, Hashes]:
 
 
 def _common_boxes(images: ImageColumns, first: Int64s, second: Int64s) -> tuple[Int64s, Int64s]:
-    """Return for each pair of images the boxes of the one with fewer that the other has too, and how many it has."""
+    """Return for each pair of images the boxes that both have, and how many boxes the image with fewer has."""
     keys = []
     for rows in (first, second):
         pair, hashes = _pair_boxes(images, rows)
@@ -536,7 +536,7 @@ def _coded(column: pa.LargeStringArray) -> Int64s:
 
 
 def source_overlaps(sources: Mapping[str, Source], paths: Mapping[str, Path] | None = None) -> list[Overlap]:
-    """Return the images that each two of some sources share.
+    """Return the images shared by each pair of sources.
 
     Parameters
     ----------
@@ -555,7 +555,7 @@ def manifest_overlaps(
     disjoint: Sequence[tuple[str, str]] = DISJOINT,
     paths: Mapping[str, Path] | None = None,
 ) -> tuple[list[Overlap], tuple[str, ...]]:
-    """Return the images that the parts of a manifest share and should not share, and by what they were compared.
+    """Return the images that parts of a manifest share but should not, and the facts that were compared.
 
     Parameters
     ----------
@@ -570,7 +570,7 @@ def manifest_overlaps(
     -------
     list of Overlap
     tuple of str
-        Those of `COMPARED` that are known of the images; empty where no two parts should be disjoint.
+        Keys of `COMPARED` that are known of the images; empty if no two parts should be disjoint.
     """
     parts = [part for part in manifest.header.parts if manifest.lists.get(part.name)]
     compared = {part.name for pair in compared_pairs(parts, disjoint) for part in pair}
@@ -604,9 +604,9 @@ def manifest_columns(
         rows = distinct(rows)
         rows = rows[home[rows] < 0]
         if opened and len(rows):
-            number, place = positions_of(labels.take(rows).to_pylist(), [sources[name] for name in opened])
+            number, row = positions_of(labels.take(rows).to_pylist(), [sources[name] for name in opened])
             slots = np.array([names.index(name) for name in opened], np.int32)
-            home[rows], position[rows] = np.where(number < 0, -1, slots[number]), place
+            home[rows], position[rows] = np.where(number < 0, -1, slots[number]), row
     columns = ImageColumns(labels, list(sources.values()), home, position)
     return columns, {part.name: distinct(rows) for part, rows in zip(parts, codes, strict=True)}
 
@@ -669,8 +669,8 @@ def _attributed(
     first, second = (tuple(dict.fromkeys(pair[side] for pair in between)) for side in (0, 1))
     pruned = shared._replace(left=shared.left[mask], right=shared.right[mask])
     part_of = {(part.subset_of, part.name) for side in sides for part in side if part.subset_of}
-    stated = all(pair in part_of or pair[::-1] in part_of for pair in between)
-    yield Overlap(first, second, pruned, images, stated)
+    is_subset = all(pair in part_of or pair[::-1] in part_of for pair in between)
+    yield Overlap(first, second, pruned, images, is_subset)
 
 
 def is_on_side(name: str, role: str, side: str) -> bool:
@@ -683,6 +683,6 @@ def _on_side(parts: Sequence[PartEntry], side: str) -> list[PartEntry]:
 
 
 def share_by_design(first: str, second: str) -> bool:
-    """Return whether two names are of one part, or of parts of two folds."""
+    """Return whether two names belong to the same part, or to parts of two folds."""
     folds = [_FOLD.search(name) for name in (first, second)]
     return first == second or len({fold[1] for fold in folds if fold}) > 1

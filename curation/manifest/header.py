@@ -1,4 +1,4 @@
-"""The header of a manifest: what a protocol is, which images it lists, how that came about, and what makes it sound.
+"""The header of a manifest: its protocol, images, origin, and the rules that make it valid.
 
 The header is plain data without floats (a threshold is a decimal string), so that its canonical form, and with it
 the manifest's digest, is the same on every machine.
@@ -71,9 +71,9 @@ class SourceEntry(_Record, frozen=True):
     name : str
         The protocol's name for it, as in ``--source NAME=PATH``.
     dropped : dict of str to int
-        What the reader left out under a policy, by reason.
+        Records that the reader left out under a policy, by reason.
     note : str
-        What a reader of the manifest must know about these files, or ``""``.
+        Sentence about these files for readers of the manifest, or ``""``.
     exhaustive : tuple of str
         Classes whose every object is annotated on every image of the source; empty where that is not known.
     """
@@ -96,7 +96,7 @@ class ClassEntry(_Record, frozen=True):
     Attributes
     ----------
     index : int
-        Category id in exports and predictions; -1 where the class has none of its own (it becomes ``unknown``).
+        Category id in exports and predictions; -1 for a class that becomes ``unknown``.
     aliases : tuple of str
         Names of the same class in the sources (``airplane`` for ``aeroplane``).
     """
@@ -180,14 +180,14 @@ class Rule(_Record, frozen=True):
 
 
 class Figure(_Record, frozen=True):
-    """One figure of the paper beside the one obtained; a difference carries its explanation.
+    """A figure of the paper and the obtained number; a difference has an explanation.
 
     Attributes
     ----------
     name : str
         ``wilderness.images``, ``wr1.non_crowd_boxes``, …
     paper, obtained : int or None
-        None where the paper states none, or where it is not computed yet.
+        None if the paper states no number, or if it is not computed yet.
     place : str
         Where the paper or its code states it.
     explanation : str
@@ -229,7 +229,7 @@ class Header(_Record, frozen=True):
     version : str
         Semantic version ``MAJOR.MINOR.PATCH``.
     paper : Paper or None
-        The publication whose benchmark this is; None for a benchmark of the user's own, whose `notes` name the rule.
+        The publication whose benchmark this is; None for a user's benchmark, whose `notes` name the rule.
     taxonomy : str
         ``closed-set``, ``OSOD-I``, ``OSOD-II``, ``OSOD-III``, ``OWOD``, ``OVD`` or ``OSC``.
     origin : str

@@ -1,4 +1,4 @@
-"""Authors' lists as a manifest: every file and every id list held against the digests that a header states.
+"""Authors' lists as a manifest: every file and every id list is checked against the digests of a header.
 
 A header of origin ``as_published`` names the authors' files in its source ``published-lists`` and says in its rule
 which part is which file, or which lines of it. The lists themselves are not passed on: who has them completes it.
@@ -109,13 +109,13 @@ def complete_lists(header: Header, folder: Path) -> Manifest:
     """Return the manifest of a header with its lists, read from the authors' files below a folder.
 
     The digest is that of the header alone: nothing in it changes. File order and repeats are kept. A list is known by
-    its digest: of several files with one name, as in a repository that holds two benchmarks, the one with the stated
-    digest is read, and where none has it, a file of another name that does.
+    its digest: of several files with the same name, as in a repository that holds two benchmarks, the one with the
+    stated digest is read; if no file of that name has it, a file of another name with this digest is.
 
     Parameters
     ----------
     header : Header
-        Of origin ``as_published``, with the digest of every file and list.
+        Header of origin ``as_published``, with the digest of every file and list.
     folder : Path
         Searched by file name, then by size and digest, subfolders included.
 
@@ -130,9 +130,9 @@ def complete_lists(header: Header, folder: Path) -> Manifest:
     ManifestError
         The header does not say which file a part is, or a file is not a list of ids.
     """
-    slices, stated = list_slices(header), [file.name for file in _lists_source(header).files]
-    if unpinned := sorted({piece.file for piece in slices.values()} - {*stated}):
-        where, names = f"{_title(header)}: sources[{LISTS}].files", ", ".join(stated) or "none"
+    slices, pinned_names = list_slices(header), [file.name for file in _lists_source(header).files]
+    if unpinned := sorted({piece.file for piece in slices.values()} - {*pinned_names}):
+        where, names = f"{_title(header)}: sources[{LISTS}].files", ", ".join(pinned_names) or "none"
         message = "The header states no digest of a published list"
         raise ManifestError(message, where=where, expected=", ".join(unpinned), found=names)
     files = _read_files(header, slices, folder)
@@ -188,7 +188,7 @@ def pin_lists(draft: Header, folder: Path, sources: Mapping[str, Source] = Mappi
 
 
 def list_slices(header: Header) -> dict[str, ListSlice]:
-    """Return for each part the file, or the lines of it, that the header's rule says it is.
+    """Return the file, or the lines of a file, of each part, as the header's rule declares them.
 
     Raises
     ------
@@ -221,7 +221,7 @@ def list_slices(header: Header) -> dict[str, ListSlice]:
 
 
 def _read_files(header: Header, slices: Mapping[str, ListSlice], folder: Path) -> dict[str, AuthorsList]:
-    """Return each list below a folder: the file with the digest that the header states, else the one of its name."""
+    """Return each list below a folder: the file with the header's digest, else the file with its name."""
     pinned: dict[str, FileEntry | None] = {piece.file: None for piece in slices.values()}
     pinned |= {file.name: file for file in _lists_source(header).files}
     root, files_of, others = os.path.realpath(folder), {name: list[AuthorsList]() for name in pinned}, list[Path]()
@@ -240,7 +240,7 @@ def _read_files(header: Header, slices: Mapping[str, ListSlice], folder: Path) -
         if entry is not None and all(file.sha256 != entry.sha256 for file in files_of[name]):
             same_size = (AuthorsList.read(path) for path in others if path.stat().st_size == entry.size)
             files_of[name] += [file for file in same_size if file.sha256 == entry.sha256][:1]
-    if missing := [name for name, found in files_of.items() if not found]:
+    if missing := [name for name, candidates in files_of.items() if not candidates]:
         raise MissingFileError(
             f"{len(missing)} of the {len(files_of)} published lists are missing",
             where=str(folder),
@@ -251,7 +251,7 @@ def _read_files(header: Header, slices: Mapping[str, ListSlice], folder: Path) -
             if (note := _lists_source(header).note)
             else f"--source {LISTS}=FOLDER names the folder of the lists",
         )
-    return {name: _chosen(header, pinned[name], found, folder) for name, found in files_of.items()}
+    return {name: _chosen(header, pinned[name], candidates, folder) for name, candidates in files_of.items()}
 
 
 def _chosen(header: Header, entry: FileEntry | None, files: Sequence[AuthorsList], folder: Path) -> AuthorsList:
@@ -275,7 +275,7 @@ def _chosen(header: Header, entry: FileEntry | None, files: Sequence[AuthorsList
         found="; ".join(described),
         hint=f"the lists are those of {note}; `curation identify FILE` says what a list is"
         if note
-        else "fetch the list again; or, if the change is meant, write its new digest into the file",
+        else "fetch the list again; or, if the change is intended, write its new digest into the file",
     )
 
 
@@ -329,7 +329,7 @@ def _looked_up(
 
 
 def _any_form(namespaces: Sequence[str]) -> bool:
-    """Return whether lists of a name space may be of any published form: those of COCO and VOC are ids alone."""
+    """Return whether lists of a namespace may have any published form: those of COCO and VOC are ids alone."""
     return len(namespaces) == 1 and namespaces[0] not in NATIVE_FORMS
 
 
@@ -382,7 +382,7 @@ def _title(header: Header) -> str:
 
 
 def namespaced_by_form(text: str, namespaces: Iterable[str]) -> str | None:
-    """Return ``namespace:text`` under the one of some name spaces in whose form an id is written; None without one.
+    """Return ``namespace:text`` with the namespace whose form the id has, or None.
 
     Twelve digits are COCO's, six VOC2007's, year and number VOC2012's; another name space takes any text.
 

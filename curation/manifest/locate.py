@@ -125,7 +125,7 @@ def load_manifest(target: str | Path) -> Manifest:
 
 @checked
 def load(target: str | Path) -> Manifest:
-    """Return a manifest, every digest checked.
+    """Return a manifest after checking every digest.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def _folders_below(root: Path, depth: int = _DEPTH) -> Iterator[Path]:
 
 
 def available_manifests(folders: Sequence[Path] = ()) -> list[dict[str, Any]]:
-    """Return what the header of every available manifest states; one that cannot be read is warned of and left out.
+    """Return the header of every available manifest; unreadable ones cause a warning and are left out.
 
     Digests are the stated ones: `read_manifest` holds header and lists against them.
 

@@ -76,7 +76,7 @@ class Manifest:
     built_from: BuiltFrom | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse what is not a header or not lists by part, and a name that cannot be that of a folder.
+        """Raise for an invalid header, invalid lists, or a name that cannot be a folder's.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class Manifest:
 
     @property
     def slots(self) -> tuple[SourceSlot, ...]:
-        """The sources that it was made from, none of them required: what `open_slots` takes."""
+        """The sources that the manifest was made from, none of them required, as `open_slots` expects them."""
         entries = self.header.sources
         return tuple(SourceSlot(entry.name, entry.dataset, entry.part, False, entry.note) for entry in entries)
 
@@ -129,16 +129,16 @@ class Manifest:
         slots: Sequence[SourceSlot] | None = None,
         allow_changed: bool = False,
     ) -> dict[str, Source]:
-        """Return the sources that are given, and of the others those that the build remembered.
+        """Return the given sources, and for all others those that the build remembered.
 
         Parameters
         ----------
         given : mapping of str to path or annotations
             See `curation.sources.opening.open_slots`.
         reading : Reading, optional
-            Of what is given; the others are read as in the build.
+            How given sources are read; the others are read as in the build.
         slots : sequence of SourceSlot, optional
-            Those that are needed, by default all; what is given for others is not read.
+            Required sources, by default all; values for other sources are ignored.
         allow_changed : bool
             Remembered files may have other bytes than in the build.
 
@@ -149,8 +149,8 @@ class Manifest:
         """
         needed, how = self.slots if slots is None else slots, reading or Reading()
         idle, used = ({name for slot in some for name in (slot.name, slot.dataset)} for some in (self.slots, needed))
-        given = {key: value for key, value in given.items() if key.partition("@")[0] not in idle - used}
-        return open_remembered(self.built_from, self.header, needed, given, how, allow_changed=allow_changed)
+        values = {key: value for key, value in given.items() if key.partition("@")[0] not in idle - used}
+        return open_remembered(self.built_from, self.header, needed, values, how, allow_changed=allow_changed)
 
     @checked
     def part(self, name: str) -> PartEntry:
@@ -180,7 +180,7 @@ class Manifest:
         Parameters
         ----------
         target : str
-            What the command names: a folder; by default name and version.
+            Name of the manifest in the command: a folder; by default name and version.
 
         Examples
         --------
@@ -463,7 +463,7 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def read_stated(folder: Path) -> StoredHeader:
-    """Return what the header of a manifest states, its own digest included: nothing is held against it.
+    """Return the content of a manifest's header with its stated digest, without checking it.
 
     Raises
     ------
@@ -516,11 +516,11 @@ def _read_header(path: Path) -> Header:
     return header
 
 
-def _require_bytes(data: bytes, digest: str | None, where: str, what: str) -> None:
-    if (found := sha256_of_bytes(data)) != digest:
+def _require_bytes(data: bytes, digest: str | None, where: str, message: str) -> None:
+    if (computed := sha256_of_bytes(data)) != digest:
         ends = " (it has CRLF line ends)" if b"\r\n" in data else ""
         hint = "fetch the file again; a changed one needs a new version"
-        raise DigestMismatchError(what, where=where, expected=digest, found=found + ends, hint=hint)
+        raise DigestMismatchError(message, where=where, expected=digest, found=computed + ends, hint=hint)
 
 
 def _lists_at_hand(header: Header, folder: Path) -> set[str]:
@@ -552,7 +552,7 @@ def _read_list(folder: Path, part: PartEntry) -> tuple[str, ...]:
 
 
 def packaged_manifests() -> Path:
-    """Return the folder of manifests that come with this package: inside it once installed, beside it in a checkout."""
+    """Return the folder of the packaged manifests: inside the installed package, or beside it in a checkout."""
     package = Path(__file__).resolve().parents[1]
     installed = package / "manifests"
     return installed if installed.is_dir() else package.parent / "manifests"

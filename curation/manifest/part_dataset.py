@@ -13,7 +13,7 @@ import numpy as np
 from curation.core.errors import CurationWarning, ManifestError, MissingExtraError, MissingFileError, install_command
 from curation.core.wording import counted
 from curation.manifest.header import UNKNOWN_ID, ClassEntry, PartEntry, classes_in
-from curation.manifest.views import Listed, PartImages, locate_images, picked, raw_column, stated_pairs, view_objects
+from curation.manifest.views import Listing, PartImages, locate_images, picked, raw_column, stated_pairs, view_objects
 from curation.sources.photos import BrokenPhotoError, decode_photo, photos_of_ids, read_photo
 from curation.sources.source import Int32s, Int64s, Source
 
@@ -37,7 +37,7 @@ class PartDataset:
     paths : mapping of str to Path
         The photo of each image.
     target : {"boxes", "coco", "label", "id"}
-        What an item holds beside its picture: see `curation.Manifest.dataset`.
+        Content of an item beside its picture: see `curation.Manifest.dataset`.
     transforms : callable or None
     sizes : ndarray of int32, shape (n, 2), or None
         Width and height of each item in pixels, 0 where the source does not say.
@@ -46,7 +46,7 @@ class PartDataset:
     objects : mapping of str to ndarray
         Columns of the m objects: ``boxes`` (``x, y, w, h``), ``labels``, ``area``, ``iscrowd``, ``ignore``.
     starts : mapping of str to (int, int)
-        Of each image, where its objects start and end.
+        Start and end of the objects of each image.
     """
 
     ids: tuple[str, ...]
@@ -65,7 +65,7 @@ class PartDataset:
         return len(self.ids)
 
     def __getitem__(self, index: int) -> Any:
-        """Return picture and target of an item, or what the transforms make of them.
+        """Return picture and target of an item, after the transforms.
 
         Raises
         ------
@@ -122,7 +122,7 @@ class PartDataset:
 
 
 def part_dataset(
-    manifest: Listed,
+    manifest: Listing,
     part: str,
     root: Path | str | Mapping[str, Path],
     sources: Mapping[str, Source],
@@ -170,7 +170,7 @@ def part_dataset(
 
 
 def _class_labels(classes: Sequence[ClassEntry], entry: PartEntry, ids: Sequence[str], located: PartImages) -> Int64s:
-    """Return the index of the one class that each image shows under the view, -1 for unknown."""
+    """Return the index of the class that each image shows under the view, -1 for unknown."""
     treatments = [getattr(entry.view, cls.role) for cls in classes]
     index = [UNKNOWN_ID if how == "rename:unknown" else cls.index for how, cls in zip(treatments, classes, strict=True)]
     indices_of: dict[str, dict[int, str]] = {image: {} for image in ids}

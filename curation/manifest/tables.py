@@ -50,7 +50,7 @@ def manifest_tables(manifest: Manifest, classes: Table | None = None) -> list[Ta
 
 
 def figure_table(figures: Sequence[Figure], title: str = "Figures") -> Table:
-    """Return the figures of the paper beside those obtained; adjacent rows do not repeat an explanation."""
+    """Return the figures of the paper with the obtained numbers; adjacent rows do not repeat an explanation."""
     rows, last = [], ""
     for figure in figures:
         remark = figure.explanation or ("same" if figure.paper == figure.obtained else "")
@@ -144,7 +144,7 @@ def _rule(header: Header) -> Table:
 
 @dataclass(frozen=True, slots=True)
 class PartComposition:
-    """The images and objects of one part, as its label view leaves them.
+    """Images and objects of a part after its label view is applied.
 
     Attributes
     ----------
@@ -254,12 +254,12 @@ def _class_rows(classes: Sequence[ClassEntry], objects: pd.DataFrame, *, boxed: 
     )
     rows = counts.reindex(range(len(classes)), fill_value=0).astype(int).to_dict("records")
     for entry, row in zip(classes, rows, strict=True):
-        shown = {str(name): number if boxed or name == "images" else None for name, number in row.items()}
-        yield {"name": entry.name, "index": entry.index, "role": entry.role, **shown}
+        numbers = {str(name): number if boxed or name == "images" else None for name, number in row.items()}
+        yield {"name": entry.name, "index": entry.index, "role": entry.role, **numbers}
 
 
 def composition_data(manifest: Manifest, parts: Sequence[PartComposition]) -> dict[str, Any]:
-    """Return the composition of a manifest as plain data; what is not known is null, with the reason in ``missing``."""
+    """Return the composition of a manifest as plain data; unknown values are null, with the reason in ``missing``."""
     rows = [
         {
             "part": part.part.name,
@@ -299,7 +299,7 @@ def composition_csv(parts: Sequence[PartComposition]) -> str:
 
 
 def composition_tables(header: Header, parts: Sequence[PartComposition]) -> list[Table]:
-    """Return the table of the parts, and one of what could not be counted."""
+    """Return the table of the parts, and a table of the values that could not be counted."""
 
     def seen(*kinds: str) -> list[str]:
         counted = [getattr(part, kind) or {} for part in parts for kind in kinds]

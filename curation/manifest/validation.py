@@ -60,13 +60,13 @@ def check_header(header: Header, *, where: str) -> None:
         raise _inconsistent(f"{where}: {field}", expected, value)
 
 
-def _inconsistent(where: str, expected: str, found: object = None) -> ManifestError:
-    found = None if found is None else str(found)[:300]
-    return ManifestError("A manifest is inconsistent", where=where, expected=expected, found=found)
+def _inconsistent(where: str, expected: str, value: object = None) -> ManifestError:
+    value = None if value is None else str(value)[:300]
+    return ManifestError("A manifest is inconsistent", where=where, expected=expected, found=value)
 
 
 def _contradictions(header: Header) -> Iterator[tuple[str, str, object]]:
-    """Yield a field, what it should hold and what it holds, wherever fields contradict each other."""
+    """Yield field, expected value and actual value of each contradiction between fields."""
     names = [name for entry in header.classes for name in {entry.name, *entry.aliases}]
     parts, sources, tasks = ([entry.name for entry in some] for some in (header.parts, header.sources, header.tasks))
     indices = [entry.index for entry in header.classes if entry.index != UNKNOWN_ID]
@@ -79,7 +79,7 @@ def _contradictions(header: Header) -> Iterator[tuple[str, str, object]]:
         if not -1 <= entry.index <= LARGEST_INDEX:
             yield f"{field}.index", f"-1 to {LARGEST_INDEX}", entry.index
         if entry.role == "previous":
-            yield f"{field}.role", "a role of its own: previous follows from tasks", "previous"
+            yield f"{field}.role", "another role: previous follows from tasks", "previous"
         if entry.role == "known" and entry.index == -1:
             yield f"{field}.index", "0 or more for a known class", "-1"
     for part in header.parts:
@@ -107,7 +107,7 @@ def _contradictions(header: Header) -> Iterator[tuple[str, str, object]]:
 
 
 def check_lists(header: Header, lists: Lists, *, where: str) -> None:
-    """Raise `ManifestError` unless every part has its list, and each list is well formed and as its entry says.
+    """Raise `ManifestError` unless every part has its list, and each list is well formed and agrees with its entry.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def check_lists(header: Header, lists: Lists, *, where: str) -> None:
 
 
 def needs_every_list(header: Header, present: Iterable[str]) -> set[str]:
-    """Return the parts whose lists must lie beside a header, given the lists that do.
+    """Return the parts whose lists must be beside a header, for the set of lists that are.
 
     A declared manifest may lack any list; an authors' one, whose lists are not passed on, has all of them or none.
     """

@@ -40,7 +40,7 @@ _FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9,
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The outcome of one check.
+    """Outcome of a check.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class PublishedComparison:
-    """An authors' list held against a part.
+    """Comparison of an authors' list with a part.
 
     Attributes
     ----------
@@ -73,9 +73,9 @@ class PublishedComparison:
     duplicates : tuple of str
         Ids that the published list names more than once, sorted.
     surplus : tuple of str
-        Those of them that it names more often than the part, whose own list may repeat ids too.
+        Shared lines that it names more often than the part, whose own list may repeat ids too.
     same_order : bool
-        Whether the shared lines stand in the same order in both.
+        Whether the shared lines have the same order in both.
     """
 
     __repr__ = short_repr
@@ -143,8 +143,8 @@ def _shared_lines(ids: Sequence[str], other: Mapping[str, int]) -> list[str]:
     return shared
 
 
-def _equal(check: str, subject: str, expected: str, found: str, *, otherwise: Outcome = "failure") -> Finding:
-    return Finding(check, subject, "ok" if expected == found else otherwise, expected, found)
+def _equal(check: str, subject: str, expected: str, obtained: str, *, otherwise: Outcome = "failure") -> Finding:
+    return Finding(check, subject, "ok" if expected == obtained else otherwise, expected, obtained)
 
 
 def _verify_list(manifest: Manifest, part: PartEntry) -> Finding:
@@ -168,7 +168,7 @@ def same_bytes(entry: SourceEntry, source: Source) -> bool:
 
 
 def source_content(manifest: Manifest, source: Source) -> SourceContent:
-    """Return what a source holds of the classes of a manifest, on the images that its lists name."""
+    """Return the content of a source for the classes and images of a manifest."""
     listed = set[str]().union(*manifest.lists.values())
     is_listed = np.fromiter(map(listed.__contains__, source.image_ids.tolist()), np.bool_, len(source.images))
     rows = np.flatnonzero(is_listed)
@@ -226,7 +226,7 @@ def _verify_classes(manifest: Manifest, entry: SourceEntry, source: Source, *, s
     if entry.files and same_bytes(entry, source):
         return
     if recorded is None:
-        # A published manifest may name a source that nobody read.
+        # A published manifest may name a source that was never read.
         if entry.files:
             yield Finding("classes", name, "note", found=NOT_RECORDED)
         return
@@ -283,16 +283,16 @@ def _counted(manifest: Manifest, part: PartEntry, images: PartImages, *, lenient
         yield Finding("annotated_images", part.name, "note", "not stated", str(n_annotated))
     else:
         yield _equal("annotated_images", part.name, str(part.annotated_images), str(n_annotated))
-    stated = _counts(part.boxes, ROLES)
+    listed = _counts(part.boxes, ROLES)
     if objects is None:
-        yield Finding("boxes", part.name, "note" if part.boxes else "ok", stated, "not checked: a source has no boxes")
+        yield Finding("boxes", part.name, "note" if part.boxes else "ok", listed, "not checked: a source has no boxes")
     elif not part.boxes:
         yield Finding("boxes", part.name, "note", "not stated", _counts(objects.counts(), ROLES))
     else:
-        found = objects.counts()
+        obtained = objects.counts()
         otherwise: Outcome = "note" if lenient else "failure"
-        yield _equal("boxes", part.name, stated, _counts(found, ROLES))
-        yield _equal("flags", part.name, _counts(part.boxes, FLAGS), _counts(found, FLAGS), otherwise=otherwise)
+        yield _equal("boxes", part.name, listed, _counts(obtained, ROLES))
+        yield _equal("flags", part.name, _counts(part.boxes, FLAGS), _counts(obtained, FLAGS), otherwise=otherwise)
 
 
 def _counts(boxes: Mapping[str, int], names: Sequence[str]) -> str:

@@ -23,7 +23,7 @@ FLAGS = ("difficult", "crowd")
 """Subsets that `PartObjects.counts` counts beside the roles."""
 
 
-class Listed(Protocol):
+class Listing(Protocol):
     """What is read of a `curation.manifest.manifest.Manifest`, whose own methods come to this module."""
 
     @property
@@ -113,7 +113,7 @@ class PartObjects:
         return int(np.count_nonzero(np.bincount(self.image)))
 
 
-def view_objects(manifest: Listed, part: str, sources: Mapping[str, Source]) -> PartObjects:
+def view_objects(manifest: Listing, part: str, sources: Mapping[str, Source]) -> PartObjects:
     """Return the objects of a part as its label view leaves them.
 
     Parameters
@@ -136,7 +136,7 @@ def view_objects(manifest: Listed, part: str, sources: Mapping[str, Source]) -> 
     return select_objects(classes_in(manifest.header, entry), entry.view, images)
 
 
-def locate_images(manifest: Listed, part: str, sources: Mapping[str, Source]) -> PartImages:
+def locate_images(manifest: Listing, part: str, sources: Mapping[str, Source]) -> PartImages:
     """Return where each image of a part lies in the sources (see `view_objects` for the errors)."""
     ids = manifest.ids(part)
     entry = manifest.part(part)
@@ -174,7 +174,7 @@ def positions_of(ids: Sequence[str], sources: Sequence[Source]) -> tuple[Int32s,
 
 
 def select_objects(classes: Sequence[ClassEntry], view: LabelView, images: PartImages) -> PartObjects:
-    """Return the objects of some images as a view leaves them: the columnar core of `view_objects`.
+    """Return the objects of some images after a view is applied: the columnar core of `view_objects`.
 
     An object takes the strongest treatment among those of its role, of crowd, difficult and depiction: ``drop`` over
     ``ignore`` over the rest; ``rename:unknown`` decides the category alone.
@@ -207,7 +207,7 @@ def treated(treatment: str, view: LabelView, objects: Mapping[str, npt.NDArray[A
 
 
 def stated_pairs(classes: Sequence[ClassEntry], images: PartImages) -> tuple[Int32s, Int32s]:
-    """Return image and label of every statement "this image shows this class"; label is -1 for a class of no role."""
+    """Return image and label of every statement "this image shows this class"; -1 for a class without a role."""
     pairs = []
     for number, source in enumerate(images.sources):
         image, category = source.class_pairs()

@@ -1,4 +1,4 @@
-"""The dataset card: ``README.md`` with the configs for `datasets`, and what a reader must know, in words and tables."""
+"""The dataset card: ``README.md`` with the configs for `datasets`, tables, and the facts that a reader needs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _LONGEST_BIBTEX = 20_000
 _LONGEST_VALUE = 160
 _ROLES = ("known", "previous", "negative", "unknown", "ignored")
 _NOT_FOR = (
-    "Not for training or tuning on the parts for testing, for telling who or where somebody is, or for a claim on "
+    "Not for training or tuning on the parts for testing, for identifying or locating people, or for a claim on "
     "classes and images other than these. A score belongs to the manifest's digest, and to no other list of its name."
 )
 
@@ -98,7 +98,7 @@ def papers_of(members: Sequence[Member]) -> list[Paper]:
 
 
 def card_data(repository: str, members: Sequence[Member], configs: Configs) -> dict[str, Any]:
-    """Return the YAML header of the card as plain data, as `huggingface_hub.DatasetCardData` has it."""
+    """Return the YAML header of the card as plain data, in the form of `huggingface_hub.DatasetCardData`."""
     kinds = {member.manifest.header.taxonomy == "OSC" for member in members}
     images = sum(len(ids) for member in members for ids in member.manifest.lists.values())
     annotators = [who for member in members for terms in member.terms().values() for who in terms.annotators]

@@ -43,11 +43,11 @@ def croissant_bytes(
     configs : mapping of str to mapping of str to str
         By config and split, the path of the table.
     schemas : mapping of str to pyarrow.Schema
-        Of each table, by path: the columns that hold anything.
+        Columns that hold values, by path of the table.
     digests : mapping of str to str
         ``sha256:<hex>`` of each file, by path.
     date : str
-        Of publication, ISO 8601; ``""`` for none.
+        Date of publication, ISO 8601; ``""`` for none.
     """
     address, members = HUB + request.repository, request.members
     headers = [member.manifest.header for member in members]
@@ -154,7 +154,7 @@ def _agent(kind: str, name: str) -> dict[str, str]:
 
 
 def _activities(member: Member, date: str) -> Iterator[dict[str, Any]]:
-    """Yield what made a manifest: its rule, and its review where people corrected it."""
+    """Yield the activities that made a manifest: its rule, and its review if people corrected it."""
     header = member.manifest.header
     moment = {"prov:atTime": date} if date else {}
     author = f"The rule of {header.paper.authors}: {header.paper.title}. " if header.paper else ""
@@ -186,9 +186,9 @@ def _activities(member: Member, date: str) -> Iterator[dict[str, Any]]:
 
 
 def missing_statements(statements: Mapping[str, Statement]) -> list[str]:
-    """Return a sentence on the properties that data tracks ask for and nobody states; none where all are stated."""
+    """Return a sentence that lists the missing properties data tracks require; an empty list if none is missing."""
     missing = ", ".join(name for name in REQUIRED if name not in statements)
-    return [f"not stated, and asked for by data tracks: {missing} (--rai FILE)"] if missing else []
+    return [f"not stated, but required by data tracks: {missing} (--rai FILE)"] if missing else []
 
 
 def derived(members: Sequence[Member]) -> dict[str, Statement]:
@@ -236,7 +236,7 @@ def _use_case(header: Header) -> str:
 
 
 def read_statements(path: Path) -> dict[str, Statement]:
-    """Return what a publisher states, from a TOML file of `PROPERTIES`.
+    """Return the statements of a publisher from a TOML file of `PROPERTIES`.
 
     Raises
     ------

@@ -18,8 +18,8 @@ from curation.manifest.header import Header, SourceEntry
 from curation.manifest.manifest import Manifest
 from curation.publishing.formats.coco import plan_coco
 from curation.publishing.formats.content import gather_images, slots_of_parts
+from curation.publishing.formats.plan import ExportedFile, Plan, PlannedFile, joined_plans, lines, write_plan
 from curation.publishing.formats.plan import FormatOptions as FormatOptions
-from curation.publishing.formats.plan import Plan, PlannedFile, WrittenFile, joined_plans, lines, write_plan
 from curation.publishing.formats.voc import plan_voc
 from curation.publishing.formats.yolo import plan_yolo
 from curation.sources.photos import size_of_photo
@@ -36,7 +36,7 @@ class ExportRequest:
     manifest : Manifest
     parts : tuple of str
     sources : mapping of str to Source
-        Those of the parts, by name; none for ids alone.
+        Sources of the parts by name; empty for ids alone.
     options : FormatOptions
     photos : mapping of str to Path
         Folders of photos by source, that of all others under ``""``.
@@ -80,7 +80,7 @@ class Format:
 def photo_sizes(
     manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source], roots: Mapping[str, Path]
 ) -> Int32s:
-    """Return width and height of each image of some parts, shape (n, 2): the source's, or else the photo's.
+    """Return width and height of each image of some parts, shape (n, 2): from the source, else from the photo.
 
     Only the head of a photo is read. Its orientation tag is applied: trainers turn a photo before they read its labels.
 
@@ -166,17 +166,17 @@ class Exported:
     ----------
     out : Path
     plan : Plan
-        What the files hold, what was changed and what was left out.
-    files : tuple of WrittenFile
+        Content of the files, changes, and records left out.
+    files : tuple of ExportedFile
     summary : dict
-        As in ``_export.json``: what the files were made from.
+        Content of ``_export.json``: the inputs of the files.
     notes : tuple of str
-        What to know of the sources and the files.
+        Sentences about the sources and the files.
     """
 
     out: Path
     plan: Plan
-    files: tuple[WrittenFile, ...]
+    files: tuple[ExportedFile, ...]
     summary: Mapping[str, Any]
     notes: tuple[str, ...] = ()
 
@@ -223,7 +223,7 @@ def write_export(
         Folders of photos by source, that of all others under ``""``: to read sizes that annotations lack.
     reading : Reading, optional
     formats : mapping of str to Format
-        Those of detectors, and with the authors' own `curation.benchmarks.registry.formats`.
+        Formats of detectors; with the authors' layouts: `curation.benchmarks.registry.formats`.
 
     Returns
     -------
@@ -246,7 +246,7 @@ def write_export(
     names = [slot.name for slot in manifest.slots]
     if strange := [name for name in photos if name and name not in names]:
         raise UsageError(
-            "--photos names no source of the manifest", where=ascii(strange[0][:80]), expected=", ".join(names)
+            "--photos names an unknown source of the manifest", where=ascii(strange[0][:80]), expected=", ".join(names)
         )
     parts = chosen_parts(manifest.header, parts)
     if single and len(parts) > 1 and (each or chosen.each == "already"):
@@ -288,7 +288,7 @@ def find_format(name: str, formats: Mapping[str, Format]) -> Format:
 
 
 def chosen_parts(header: Header, texts: Sequence[str]) -> list[str]:
-    """Return the parts that some names and patterns select; those of a pattern in the order of the manifest.
+    """Return the parts that names and patterns select; those of a pattern are in the order of the manifest.
 
     ``all`` selects every part. A pattern adds the parts that are not chosen yet.
 
@@ -306,7 +306,7 @@ def chosen_parts(header: Header, texts: Sequence[str]) -> list[str]:
             continue
         fitting = [name for name in names if fnmatchcase(name, pattern)]
         if not fitting:
-            raise UsageError(f"--part {ascii(text[:80])[1:-1]} fits no part", expected=", ".join(names)[:300])
+            raise UsageError(f"--part {ascii(text[:80])[1:-1]} matches no part", expected=", ".join(names)[:300])
         chosen += [name for name in fitting if name not in chosen]
     return chosen
 
@@ -368,7 +368,7 @@ def _sources(
 
 
 def _differences(entry: SourceEntry, sources: Mapping[str, Source]) -> list[str]:
-    """Return how a source differs from what the manifest was made from, and what its reader left out."""
+    """Return how a source differs from that of the build, and the records that its reader left out."""
     if entry.name not in sources:
         return []
     source, notes = sources[entry.name], []

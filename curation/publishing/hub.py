@@ -55,7 +55,7 @@ class HubRepository:
     MissingExtraError
         huggingface_hub is not installed.
     UsageError
-        The name is not one of a repository, or ``HF_ENDPOINT`` is no address.
+        The name is not a repository's, or ``HF_ENDPOINT`` is not an address.
     """
 
     def __init__(self, name: str) -> None:
@@ -87,14 +87,14 @@ class HubRepository:
             )
 
     def ask(self, doing: str, request: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Return what the hub answers to a request about this repository; errors are those of `translate_errors`."""
+        """Return the hub's answer to a request about this repository; errors are those of `translate_errors`."""
         with translate_errors(doing, self.where):
             return request(self.name, *arguments, repo_type=KIND, **options)
 
     def info(self, revision: str | None = None) -> Any:
-        """Return what the hub says of a revision: ``sha``, ``private``, and ``siblings``, its files with sizes.
+        """Return the hub's record of a revision: ``sha``, ``private``, and ``siblings``, its files with sizes.
 
-        Without a revision it is the main branch, and None where there is no such repository.
+        The default revision is the main branch. None if the repository does not exist.
         """
         from huggingface_hub.constants import HF_HUB_ETAG_TIMEOUT
 
@@ -125,7 +125,7 @@ class HubRepository:
         Parameters
         ----------
         info
-            What the hub says of a commit, sizes included: a file too large to be a record is not fetched.
+            The hub's record of a commit, with sizes: a file too large to be a record is not fetched.
 
         Raises
         ------
@@ -152,7 +152,7 @@ class HubRepository:
     def require_files(self, publication: Publication, info: Any) -> None:
         """Raise `PublicationMismatchError` unless a commit holds every file in its stated size.
 
-        It says so before a file that the record does not announce fills the disk.
+        The check comes before the download, so that an unexpected file cannot fill the disk.
         """
         sizes = sizes_of(info)
         for path, file in publication.files.items():
@@ -166,7 +166,7 @@ class HubRepository:
 
 
 def sizes_of(info: Any) -> dict[str, int | None]:
-    """Return the size of each file of a commit, None where the hub does not say."""
+    """Return the size of each file of a commit, or None if the hub does not state it."""
     return {sibling.rfilename: sibling.size for sibling in info.siblings or ()}
 
 
@@ -177,7 +177,7 @@ _SHORTEST_TOKEN = 8
 
 @contextmanager
 def translate_errors(doing: str, where: str) -> Iterator[None]:
-    """Turn what the client raises into a `PublishError` that names what was done and where.
+    """Turn errors of the client into a `PublishError` that names the action and the repository.
 
     Errors of this program pass through, and so does what neither the hub nor the network caused.
     """
@@ -192,7 +192,7 @@ def translate_errors(doing: str, where: str) -> Iterator[None]:
 
 
 def status_of(error: BaseException | None) -> int | None:
-    """Return the HTTP status behind an error, None where there is none."""
+    """Return the HTTP status that caused an error, or None."""
     for cause in _chain(error):
         status = getattr(getattr(cause, "response", None), "status_code", None)
         if isinstance(status, int):
@@ -236,26 +236,26 @@ _STATUS = {
 
 
 def _translated(error: Exception, doing: str, where: str) -> PublishError | None:
-    """Return what an error of the client is reported as, None where neither the hub nor the network caused it."""
+    """Return the error to report for a client's error, or None if neither the hub nor the network caused it."""
     chain = list(_chain(error))
     homes = {type(cause).__module__.partition(".")[0] for cause in chain}
     broken = [cause for cause in chain if isinstance(cause, OSError)]
     text = getattr(chain[-1], "server_message", None) or str(chain[-1]) or type(chain[-1]).__name__
-    found, hint = " ".join(without_secrets(str(text)).split())[:300], None
+    answer, hint = " ".join(without_secrets(str(text)).split())[:300], None
     if (status := status_of(error)) is not None:
-        what, hint = _STATUS.get(status, ("The hub failed", "try again later"))
-        what, found = f"{what} ({doing})", f"HTTP {status}: {found}"
+        message, hint = _STATUS.get(status, ("The hub failed", "try again later"))
+        message, answer = f"{message} ({doing})", f"HTTP {status}: {answer}"
     elif any(cause.filename for cause in broken):
         return None  # A file of this machine: the command line reports it.
     elif broken or homes & _NETWORK:
-        what = f"The hub cannot be reached, or broke off, while {doing}"
-        hint = "try again: nothing is published or pulled before it is whole; a slow hub: HF_HUB_ETAG_TIMEOUT=60 and "
-        hint += "HF_HUB_DOWNLOAD_TIMEOUT=60 in the environment are seconds to wait for it"
+        message = f"The hub cannot be reached, or broke off, while {doing}"
+        hint = "try again: nothing is published or pulled until it is complete; for a slow hub, set the environment "
+        hint += "variables HF_HUB_ETAG_TIMEOUT=60 and HF_HUB_DOWNLOAD_TIMEOUT=60 (seconds)"
     elif isinstance(error, ValueError) or "huggingface_hub" in homes:
-        what = f"The hub refused {doing}"
+        message = f"The hub refused {doing}"
     else:
         return None
-    return PublishError(what, where=where, found=found, hint=hint)
+    return PublishError(message, where=where, found=answer, hint=hint)
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -290,7 +290,7 @@ class Pushed:
 
 
 def push(hub: HubRepository, folder: Path, publication: Publication, *, public: bool = False) -> Pushed:
-    """Push a folder as one commit, and tag it; a tag that is there with the same content is left as it is.
+    """Push a folder as one commit, and tag it; an existing tag with the same content stays.
 
     The tag comes last and names the commit, so that a push that breaks off leaves no version: at most a commit, which
     the next try takes up. A repository that is made is private unless `public`.
@@ -298,8 +298,8 @@ def push(hub: HubRepository, folder: Path, publication: Publication, *, public: 
     Raises
     ------
     PublishError
-        The tag is there with another content; the repository holds something else, or is public and `public` is not
-        set; there is no token, or the hub refuses it or cannot be reached.
+        The tag exists with other content; the repository holds something else, or is public and `public` is not
+        set; the token is missing, or the hub refuses it or cannot be reached.
     """
     hub.require_token()
     info = hub.info()
@@ -361,15 +361,15 @@ def _published_before(hub: HubRepository, there: set[str], commit: str) -> set[s
 
 def _require_same(hub: HubRepository, commit: str, publication: Publication) -> None:
     try:
-        found = hub.record_at(commit).digest
+        digest = hub.record_at(commit).digest
     except PublicationMismatchError as error:
-        found = error.what
-    if found != publication.digest:
+        digest = error.what
+    if digest != publication.digest:
         raise PublishError(
             f"Version {publication.tag} is published with different content, and a version is never edited",
             where=f"{hub.where}@{publication.tag}",
             expected=publication.digest,
-            found=found,
+            found=digest,
             hint="choose another --tag, or give the manifest a new version",
         )
 
@@ -398,7 +398,7 @@ def pull(
     Returns
     -------
     Publication
-        The record; its repository is another one where somebody copied it.
+        The record; it names the original repository even if this one is a copy.
 
     Raises
     ------
@@ -443,5 +443,5 @@ def _require_asked(publication: Publication, version: str, digest: str, where: s
         )
     if digest and publication.digest != digest:
         raise PublicationMismatchError(
-            "The publication is not the one that was asked for", where=where, expected=digest, found=publication.digest
+            "The publication is not the requested one", where=where, expected=digest, found=publication.digest
         )

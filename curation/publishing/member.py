@@ -76,7 +76,7 @@ _UNKNOWN = Terms("not stated", "not stated", "unstated", url="")
 
 
 def terms_of(entry: SourceEntry, licences: Mapping[str, str] | None = None) -> Terms:
-    """Return the terms of a source: those of the table for a dataset that it knows by digest, exact name or namespace.
+    """Return the terms of a source: from the table if its dataset is known by digest, exact name or namespace.
 
     Parameters
     ----------
@@ -92,8 +92,8 @@ def terms_of(entry: SourceEntry, licences: Mapping[str, str] | None = None) -> T
     proved = next((dataset for file in entry.files if (dataset := packaged_files().get(file.sha256))), "")
     by_name = [TERMS[family(name)] for name in (entry.dataset, entry.namespace) if family(name) in TERMS]
     # A build states no licence of data that it does not recognise; what may not be passed on stays so by name.
-    stated = (terms for terms in by_name if entry.licence != NOT_STATED or terms.labels == "no")
-    known = TERMS.get(family(proved)) or next(stated, None)
+    terms_by_name = (terms for terms in by_name if entry.licence != NOT_STATED or terms.labels == "no")
+    known = TERMS.get(family(proved)) or next(terms_by_name, None)
     # A benchmark file may state the licence too.
     licence = (licences or {}).get(entry.name) or (entry.licence if entry.licence in STATED else None)
     if licence is None or (known is not None and licence == known.annotations):
@@ -105,7 +105,7 @@ def terms_of(entry: SourceEntry, licences: Mapping[str, str] | None = None) -> T
             where=f"--licence {entry.name}={licence[:60]}",
             expected=f"annotations {known.annotations}, photos {known.media} ({known.url})",
             hint=f"drop --licence {entry.name}={licence[:60]}"
-            + ("" if proved else "; data of your own need a name of their own"),
+            + ("" if proved else "; your own data need another name"),
         )
     if licence not in STATED:
         raise PublishError(
@@ -197,7 +197,7 @@ def decisions_behind(manifest: Manifest, decisions: Iterable[Decision]) -> tuple
     header = manifest.header
     where = f"{header.name} {header.version}"
     if header.decisions is None:
-        raise PublishError("The manifest was not reviewed, so there is no evidence to publish", where=where)
+        raise PublishError("The manifest was not reviewed, so it has no evidence to publish", where=where)
     rows = tuple(decisions)
     digest, candidates = decisions_digest(rows), [rows]
     # Where the rule needs what is not known here (who is senior), the decisions have to be resolved ones.
@@ -226,7 +226,7 @@ class Member:
         With the lists that are published: none of an authors' manifest, whose lists are not passed on.
     config : str
     sources : mapping of str to Source
-        Those that the labels come from.
+        Sources of the labels.
     evidence : tuple of Decision or None
     licences : mapping of str to str
         SPDX identifiers that the publisher states for data of his own, by source.
@@ -256,7 +256,7 @@ class Member:
         return tuple(part.name for part in parts if set(part.sources) <= set(self.sources))
 
     def sources_of(self, part: str) -> Mapping[str, Source] | None:
-        """Return the sources of a part, None where one is missing."""
+        """Return the sources of a part, or None if a source is missing."""
         return self.sources if part in self.labelled else None
 
     def terms(self) -> dict[str, Terms]:
@@ -314,7 +314,7 @@ class PlannedTable:
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be published, and as what.
+    """A request to publish manifests: their content, and the name and terms to publish under.
 
     Attributes
     ----------
@@ -324,11 +324,11 @@ class Request:
         ``MAJOR.MINOR.PATCH``.
     members : tuple of Member
     tables : tuple of PlannedTable
-        Of their parts.
+        Tables of their parts.
     layout : {"curation", "findmeifyoucan"}
-        Whose columns these tables have.
+        Benchmark whose columns these tables have.
     date : str
-        Of publication, ISO 8601; the identity of a publication does not depend on it.
+        Date of publication, ISO 8601; the identity of a publication does not depend on it.
     statements : mapping of str to text, texts or bool
         On responsible use (see `curation.publishing.croissant`).
     results : Results or None
@@ -346,12 +346,12 @@ class Request:
 
 
 def published_lists(manifest: Manifest) -> Manifest:
-    """Return a manifest with the lists that may be published: those of authors are digest-locked, not passed on."""
+    """Return a manifest with the lists that may be published; authors' lists are left out and locked by digest."""
     return replace(manifest, lists={}) if manifest.header.origin == "as_published" else manifest
 
 
 def check_member(member: Member) -> None:
-    """Raise `PublishError` unless what is published of a manifest may be, and is what the manifest states.
+    """Raise `PublishError` unless the content of a manifest may be published and agrees with the manifest.
 
     Raises
     ------

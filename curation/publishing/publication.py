@@ -1,4 +1,4 @@
-"""`Publication`: what a dataset repository holds, as ``publication.json`` with a digest, and its check on disk."""
+"""`Publication`: content of a dataset repository, as ``publication.json`` with a digest, and its check on disk."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RepositoryFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     Attributes
     ----------
     sha256 : str
-        Of the bytes.
+        Digest of the bytes.
     size : int
     content : str
         Digest of what the file says, where its bytes depend on the version of a library (Parquet); else ``""``.
@@ -55,7 +55,7 @@ class RepositoryFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class PublishedPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One part: its split and table where its list is available, else what the manifest states."""
+    """A published part: its split and table if its list is available, else the statements of the manifest."""
 
     name: str
     split: str = ""
@@ -161,20 +161,20 @@ def _check_paths(publication: Publication, where: str) -> None:
                 _distrust(where, "a file that it names is not among its files", "", path[:200])
 
 
-def _distrust(where: str, what: str, expected: str, found: str) -> NoReturn:
-    what = f"The record of the publication cannot be trusted: {what}"
-    _refuse(what, where, expected, found, "fetch it again, or ask the publisher")
+def _distrust(where: str, reason: str, expected: str, value: str) -> NoReturn:
+    message = f"The record of the publication cannot be trusted: {reason}"
+    _refuse(message, where, expected, value, "fetch it again, or ask the publisher")
 
 
 def _refuse(
-    what: str,
+    message: str,
     where: str,
     expected: str,
-    found: str,
+    value: str,
     hint: str = "pull it again; if that does not help, report it to the publisher",
 ) -> NoReturn:
     raise PublicationMismatchError(
-        what, where=where, expected=expected[:200] or None, found=ascii(found[:300])[1:-1] or None, hint=hint
+        message, where=where, expected=expected[:200] or None, found=ascii(value[:300])[1:-1] or None, hint=hint
     )
 
 

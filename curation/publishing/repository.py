@@ -1,4 +1,4 @@
-"""A dataset repository as a folder: manifests and lists as they are, tables, card, Croissant, record."""
+"""A dataset repository as a folder: unchanged manifests and lists, tables, card, Croissant, record."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RESULTS_FILE = "results.jsonl"
 
 @dataclass(frozen=True)
 class Written:
-    """A repository that was written, and what its Croissant description lacks."""
+    """A written repository, and the properties that its Croissant description lacks."""
 
     publication: Publication
     remarks: tuple[str, ...]
@@ -123,7 +123,7 @@ def _configs(tables: Sequence[PlannedTable]) -> dict[str, dict[str, str]]:
             raise PublishError(
                 "Two tables would share a config and split",
                 where=f"{table.config}/{table.split}",
-                hint="publish these manifests in repositories of their own",
+                hint="publish these manifests in separate repositories",
             )
         splits[table.split] = table.path
     return configs

@@ -77,7 +77,7 @@ EVIDENCE = ("stage", "action", "reason", "reviewer", "date", "batch")
 
 
 def part_schema() -> pa.Schema:
-    """Return the columns of every part (`COLUMNS`); what is not known is null, in a column of the same type."""
+    """Return the columns of every part (`COLUMNS`); unknown values are null, in a column of the same type."""
     import pyarrow as pa
 
     text, flag = pa.string(), pa.bool_()
@@ -112,7 +112,7 @@ def published_table(
     sources : mapping of str to Source, optional
         All sources of the part; without them file names, sizes and labels are null.
     evidence : sequence of Decision, optional
-        What reviewers said; without it the column is null.
+        Decisions of reviewers; without them the column is null.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def published_table(
 
 
 def _labelled(manifest: Manifest, part: str, sources: Mapping[str, Source], schema: pa.Schema) -> dict[str, pa.Array]:
-    """Return the columns that sources fill, of a list that names each image once."""
+    """Return the columns that come from sources, for a list that names each image once."""
     import pyarrow as pa
 
     entry, located = manifest.part(part), locate_images(manifest, part, sources)

@@ -27,9 +27,9 @@ def auroc(folder: Path, clock: Clock, dtype: str) -> None:
     from curation.evaluation.separability import auroc as area
 
     ids, oods = _halves(dtype)
-    area(RankedScores.of(ids[:1000], oods[:1000]))
+    area(RankedScores.from_scores(ids[:1000], oods[:1000]))
     with clock:
-        area(RankedScores.of(ids, oods))
+        area(RankedScores.from_scores(ids, oods))
 
 
 def one_sort(folder: Path, clock: Clock, dtype: str) -> None:

@@ -82,7 +82,7 @@ def test_missing_and_swapped_sources(
     captured = capsys.readouterr()
     assert json.loads(captured.out)["error"] == "ProtocolError"
     assert "source voc2007-test" in captured.err
-    assert "are the sources exchanged?" in captured.err
+    assert "are the sources swapped?" in captured.err
     assert not (tmp_path / "m").exists()
 
 

@@ -50,7 +50,7 @@ def test_result_and_files(truth: Path, tmp_path: Path, shell: Shell) -> None:
         (("-k", "2", "--set", "restarts=-1"), "at least 0, at most 100000"),
         (("-k", "2", "--classes", "{empty}"), "empty"),
         (("-k", "2", "--classes", "{strange}"), "no such class"),
-        (("-k", "2", "--classes", "{apart}"), "falls apart"),
+        (("-k", "2", "--classes", "{apart}"), "is not connected"),
         (("-k", "2", "--classes", "{none}"), "exist"),
     ],
 )

@@ -39,7 +39,7 @@ def test_bad_files_give_one_clear_message(tmp_path: Path, shell: Shell) -> None:
 
 
 def test_an_empty_file_says_nothing(tmp_path: Path, shell: Shell) -> None:
-    assert "0 decisions stand" in shell.out("review", "summary", table(tmp_path / "d.csv"), "--strict")
+    assert "0 decisions count" in shell.out("review", "summary", table(tmp_path / "d.csv"), "--strict")
 
 
 @real_files("decisions")

@@ -42,8 +42,8 @@ def coco(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--encoder", "colour"], "Give exactly one thing to embed"),
-        (["--photos", "a", "--texts", "b", "--encoder", "colour"], "Give exactly one thing to embed"),
+        (["--encoder", "colour"], "Give exactly one input to embed"),
+        (["--photos", "a", "--texts", "b", "--encoder", "colour"], "Give exactly one input to embed"),
         (["--photos", "nowhere"], "does not exist"),
         (["--photos", "a", "--encoder", "colour", "--model", "ViT-B-32"], "Two encoders"),
         (["--photos", "a", "--encoder", "colour", "--photos", "c=b"], "requires --source NAME"),

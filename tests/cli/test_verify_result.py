@@ -43,7 +43,7 @@ def test_the_advice_about_missing_files_works(tmp_path: Path, shell: Shell) -> N
     files = {Path(text).name: text for text in words[3::2]}
     assert shell.out(*(files.get(word, word) for word in advice)).startswith("equal: ")
     extra = shell.err(*(files.get(word, word) for word in advice), "--scores", files["model.json"])
-    assert "not made of this file" in extra
+    assert "not made from this file" in extra
     assert "results.json" in shell.err("verify", "elephant/val2017", "--detections", files["model.json"])
 
 

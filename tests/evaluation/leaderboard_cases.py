@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from curation.evaluation.leaderboard_rows import Row, read_rows
+from curation.evaluation.leaderboard_rows import LeaderboardRow, read_leaderboard_rows
 
 MANIFEST = {"name": "elephant/val2017", "version": "1.0.0", "digest": "sha256:" + "1" * 64}
 
@@ -39,5 +39,5 @@ def write_rows(path: Path, *rows: dict[str, Any]) -> Path:
     return path
 
 
-def numbered(folder: Path, *rows: dict[str, Any]) -> tuple[tuple[int, Row], ...]:
-    return read_rows(write_rows(folder / "rows.jsonl", *rows)).rows
+def numbered(folder: Path, *rows: dict[str, Any]) -> tuple[tuple[int, LeaderboardRow], ...]:
+    return read_leaderboard_rows(write_rows(folder / "rows.jsonl", *rows)).rows

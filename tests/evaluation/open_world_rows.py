@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from curation.benchmarks.registry import report_of
-from curation.evaluation.measures import Measured, Scored, values_of
+from curation.evaluation.measures import Measured, Scored, declared_values
 
 Row = tuple[str, str, Any, str]
 
@@ -29,7 +29,7 @@ def of_measured(one: Measured, benchmark: str = "owod") -> dict[str, Any]:
     scored = Scored(variant="", method="", truth={}, predictions={}, found=one)
     rows = [
         (row.measure, ", ".join("=".join(pair) for pair in row.parameters.items()), row.value, row.undefined)
-        for _, row in values_of(scored, report_of(benchmark).measures)
+        for _, row in declared_values(scored, report_of(benchmark).measures)
     ]
     tables = {
         name: [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]

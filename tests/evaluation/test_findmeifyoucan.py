@@ -83,7 +83,7 @@ def test_id_and_ood_must_be_apart() -> None:
     with pytest.raises(EvaluationError, match="share images"):
         check_apart(read(detections), ids(images=("1", "3")))
     assert "1 image ids" in check_apart(read(detections), ids(images=("1", "3")), shared="report")[0]
-    with pytest.raises(EvaluationError, match="one file"):
+    with pytest.raises(EvaluationError, match="the same file"):
         check_apart(replace(read(detections), sha256="sha256:1"), ids())
     with pytest.raises(EvaluationError, match="different lengths"):
         check_apart(replace(read(detections), logits_length=5), replace(ids(), logits_length=6))

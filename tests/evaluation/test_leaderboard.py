@@ -75,7 +75,7 @@ def test_an_evaluation_that_stands_twice_is_shown_once_and_told(tmp_path: Path) 
     again = row_data("a", 0.25 + 1e-13)
     group = only(ranked_groups(numbered(tmp_path, row_data("a", 0.25), row_data("b", 0.5), again), AWI))
     assert ranks(group) == [("a", 1), ("b", 2)]
-    assert group.notes() == ["line 3 says again what line 1 says: shown once"]
+    assert group.notes() == ["line 3 duplicates line 1; shown once"]
     same_name = row_data("a", 0.25, predictions="sha256:" + "7" * 64)
     group = only(ranked_groups(numbered(tmp_path, row_data("a", 0.25), same_name), AWI))
     assert (ranks(group), group.repeated) == ([("a", 1), ("a", 1)], ())

@@ -12,7 +12,7 @@ import pytest
 from curation.benchmarks.leaderboard import leaderboard, ranked_groups
 from curation.benchmarks.registry import report_of
 from curation.core.errors import LeaderboardError, UsageError
-from curation.evaluation.leaderboard_rows import Row, append_rows, read_rows, rows_of
+from curation.evaluation.leaderboard_rows import LeaderboardRow, append_rows, read_leaderboard_rows, rows_of
 from curation.evaluation.measures import Measured, Value
 from curation.evaluation.result import Result, Scored, stem_of, truth_digests
 from tests.evaluation.leaderboard_cases import row_data, write_rows
@@ -46,7 +46,7 @@ def voc_result(*, file: str = "model.json", truth: str = "a", dropped: int = 0, 
     return Result(report_of("voc"), data, scored=[scored])
 
 
-def row(name: str | None = None, **more: object) -> Row:
+def row(name: str | None = None, **more: object) -> LeaderboardRow:
     (one,) = rows_of(voc_result(**more), name)  # type: ignore[arg-type]
     return one
 
@@ -101,17 +101,17 @@ def test_a_number_outside_the_range_of_its_measure_is_refused(
 
 def test_what_is_appended_is_read_back(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "rows.jsonl"
-    first, second = (msgspec.convert(row_data(name), type=Row) for name in ("ours", "theirs é"))
+    first, second = (msgspec.convert(row_data(name), type=LeaderboardRow) for name in ("ours", "theirs é"))
     append_rows(path, [first])
     append_rows(path, [second, first])
-    assert read_rows(path).rows == ((1, first), (2, second), (3, first))
+    assert read_leaderboard_rows(path).rows == ((1, first), (2, second), (3, first))
 
 
 def test_blank_lines_are_passed_over_and_a_torn_last_line_is_told(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "rows.jsonl", row_data("a"), row_data("b"))
     text = path.read_text()
     path.write_text(text.replace("\n", "\r\n\n") + '{"schema_version": 1, "na\x1bme')
-    read = read_rows(path)
+    read = read_leaderboard_rows(path)
     assert [line for line, _ in read.rows] == [1, 3]
     assert read.torn == '{"schema_version": 1, "na?me'
 
@@ -162,6 +162,6 @@ def test_a_line_that_is_no_row_is_one_error_that_names_it(tmp_path: Path, line: 
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps(row_data("a")) + "\n" + line + "\n")
     with pytest.raises(LeaderboardError, match=message) as found:
-        ranked_groups(read_rows(path).rows)
+        ranked_groups(read_leaderboard_rows(path).rows)
     assert "line 2" in str(found.value.where)
     assert str(found.value).replace("\n", "").isprintable()

@@ -25,7 +25,7 @@ def sample(world: OodWorld, images: tuple[str, ...] | None = None, threshold: fl
     ids = IdScores({"s": np.array(world.ids)}, images, "id", "sha256:1", {})
     unknown = unknown_detections(detections, "s", threshold)
     outcomes = [open_set_outcomes(truth, detections, unknown, one) for one in BOTH]
-    return ImageSample.of(truth, detections, ids, "s", outcomes)
+    return ImageSample.from_matches(truth, detections, ids, "s", outcomes)
 
 
 @settings(max_examples=60)
@@ -35,7 +35,7 @@ def test_unit_weights_give_the_numbers_of_the_data(world: OodWorld) -> None:
     found = one.statistics(np.ones(one.n_images, np.int64), np.ones(one.n_id_images, np.int64))
     truth, detections = columns(world)
     if len(detections):
-        ranked = RankedScores.of(np.array(world.ids), detections.scores["s"])
+        ranked = RankedScores.from_scores(np.array(world.ids), detections.scores["s"])
         assert found["AUROC"] == auroc(ranked)
         assert found["FPR95_first"] == pytest.approx(fpr95_first(ranked), abs=1e-15)
     for variant in BOTH:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from curation.core.errors import EvaluationError
-from curation.evaluation.problem import ClassRoles, known_classes, tasks_of_file
+from curation.evaluation.problem import ClassRoles, known_classes_of_task, tasks_of_file
 from curation.sources.opening import open_path
 from curation.sources.source import Source
 
@@ -57,17 +57,17 @@ def test_lists_of_tasks_that_cannot_be(tmp_path: Path, task: dict[str, Any], mes
 
 def test_aliases_and_ids_of_a_manifest_go_before_those_of_the_truth(tmp_path: Path) -> None:
     task = ClassRoles("t", (), ("airplane",), (), "here", {"airplane": 0}, (1,), {"aeroplane": "airplane"})
-    known = known_classes(task, source_of(tmp_path, "aeroplane"))
+    known = known_classes_of_task(task, source_of(tmp_path, "aeroplane"))
     assert (known.names, known.numbers, dict(known.aliases)) == (("airplane",), (0,), {"aeroplane": "airplane"})
 
 
 def test_a_class_the_truth_lacks_and_one_the_task_lacks(tmp_path: Path) -> None:
     source = source_of(tmp_path, "a", "x", "idle", shown=(1, 2))
     with pytest.raises(EvaluationError, match="no category of 1 known") as caught:
-        known_classes(ClassRoles("t", (), ("a", "b"), None, "here"), source)
+        known_classes_of_task(ClassRoles("t", (), ("a", "b"), None, "here"), source)
     assert caught.value.found == "b"
     with pytest.raises(EvaluationError, match="does not name") as caught:
-        known_classes(ClassRoles("t", (), ("a",), (), "here"), source)
+        known_classes_of_task(ClassRoles("t", (), ("a",), (), "here"), source)
     # A category without objects asks nothing of the task.
     assert caught.value.found == "x"
-    assert known_classes(ClassRoles("t", (), ("a",), ("x",), "here"), source).names == ("a",)
+    assert known_classes_of_task(ClassRoles("t", (), ("a",), ("x",), "here"), source).names == ("a",)

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from curation.evaluation.inputs import Reading
-from curation.evaluation.leaderboard_rows import read_rows
+from curation.evaluation.leaderboard_rows import read_leaderboard_rows
 from curation.evaluation.measures import Measure, Measured, Value
 from curation.evaluation.result import Column, Report, Result, Scored, Table, schema_text
 from curation.extensions.detection_ap import coco_engine, voc
@@ -85,6 +85,6 @@ def test_json_follows_its_schema_and_tables_hold_its_numbers(protocol: str, tmp_
     (row,) = result.rows("mine")
     assert row.name == "mine"
     result.append(tmp_path / "rows.jsonl", "mine")
-    assert [one for _, one in read_rows(tmp_path / "rows.jsonl").rows] == [row]
+    assert [one for _, one in read_leaderboard_rows(tmp_path / "rows.jsonl").rows] == [row]
     assert {one.value for one in row.metrics.values() if one.value is not None} <= set(result.numbers().values())
     assert all(re.fullmatch(r"[_a-zA-Z][_a-zA-Z0-9]*", name) for name in result.settings())

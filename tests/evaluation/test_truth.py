@@ -66,7 +66,7 @@ def test_ids_go_before_names_of_files_that_were_numbered_in_another_order(
     ]
     found = written_source(tmp_path, images, [])
     if not stated and listed[0].startswith("shapes:"):
-        with pytest.raises(EvaluationError, match=r"mean other images|Two images of the truth have a name"):
+        with pytest.raises(EvaluationError, match=r"identify different images|Two images of the truth have a name"):
             ground_truth(found, classes_of_source(found), listed)
         return
     assert ground_truth(found, classes_of_source(found), listed).truth.image_numbers.tolist() == [2, 3]

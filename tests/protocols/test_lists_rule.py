@@ -176,7 +176,7 @@ def test_init_writes_digests_and_roles_and_a_changed_list_is_refused(folder: Pat
         ('"mylab/lists"', '"ninco/published"', ["belongs to a benchmark"]),
         ("[expect]", "[parameters]\nx = 1\n[expect]", ["unknown key", "x"]),
         ("images = {", "[sources.more]\n[sources.images]\n#", ["does not say of which source"]),
-        ('"test.images"', '"test.pictures"', ["a figure that there is not", "annotated_images"]),
+        ('"test.images"', '"test.pictures"', ["an unknown figure", "annotated_images"]),
     ],
 )
 def test_a_wrong_file_is_one_error(folder: Path, old: str, new: str, words: list[str]) -> None:

@@ -163,7 +163,7 @@ def test_a_start_list_narrows_and_a_rebuild_is_equal(tmp_path: Path) -> None:
         ("[parameters]\n", '[parameters]\nid_objects = "keep"\n', ["line 14", "id_objects"]),
         ("[parameters]\n", '[parameters]\nwhole = ["zooo"]\n', ["[parameters] whole", "did you mean 'zoo'?"]),
         ("[expect]", "[views.test]\n[expect]", ["[views]", "id_objects"]),
-        ('"zoo-rule.images"', '"zoo-rules.images"', ["expects a figure", "zoo-rule"]),
+        ('"zoo-rule.images"', '"zoo-rules.images"', ["expects an unknown figure", "zoo-rule"]),
     ],
 )
 def test_a_wrong_file_is_one_error_that_names_line_and_key(

@@ -52,18 +52,18 @@ rows_of = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 3), st.booleans(
 @given(rows_of, st.sets(st.integers(0, 3)), st.booleans())
 def test_selection_is_that_of_the_scripts(rows: list[tuple[int, int, bool]], labels: set[int], crowd: bool) -> None:
     what = show_classes(make_source(12, rows), CLASSES, crowd=crowd)
-    assert what.of(sorted(labels)).tolist() == plain_selection(rows, labels, crowd=crowd)
+    assert what.showing(sorted(labels)).tolist() == plain_selection(rows, labels, crowd=crowd)
 
 
 def test_an_image_stands_where_its_first_annotation_of_any_class_does() -> None:
     rows = [(3, 3, False), (0, 0, False), (3, 0, False)]
-    assert show_classes(make_source(5, rows), CLASSES).of([0]).tolist() == [3, 0]
+    assert show_classes(make_source(5, rows), CLASSES).showing([0]).tolist() == [3, 0]
 
 
 def test_a_crowd_region_alone_selects_and_an_empty_image_never() -> None:
     what = show_classes(make_source(3, [(1, 0, True)]), CLASSES)
-    assert what.of([0, 1, 2, 3]).tolist() == [1]
-    assert show_classes(make_source(3, [(1, 0, True)]), CLASSES, crowd=False).of([0]).tolist() == []
+    assert what.showing([0, 1, 2, 3]).tolist() == [1]
+    assert show_classes(make_source(3, [(1, 0, True)]), CLASSES, crowd=False).showing([0]).tolist() == []
 
 
 def many(seed: int, n: int = 200) -> list[tuple[int, int, bool]]:
@@ -76,7 +76,7 @@ def test_validation_lists_are_inside_apart_and_independent_of_order(seed: int) -
     rows = many(seed)
     source = make_source(200, rows)
     what = show_classes(source, CLASSES)
-    selections = [what.of([0]), what.of([1, 2]), what.of([3])]
+    selections = [what.showing([0]), what.showing([1, 2]), what.showing([3])]
     (rank,) = hash_ranks([what], "a")
     chosen = hash_validation(selections, rank, size=10)
     assert [len(one) for one in chosen] == [10, 10, 10]
@@ -91,7 +91,7 @@ def test_too_few_images_for_validation() -> None:
     source = make_source(5, [(0, 0, False), (1, 0, False)])
     what = show_classes(source, CLASSES)
     with pytest.raises(ProtocolError, match="too few images") as caught:
-        hash_validation([what.of([0])], hash_ranks([what], "a")[0], size=3)
+        hash_validation([what.showing([0])], hash_ranks([what], "a")[0], size=3)
     assert "at most 2" in str(caught.value)
 
 
@@ -110,7 +110,7 @@ def test_published_segments() -> None:
 @given(rows_of, st.integers(1, 6))
 def test_exemplars_serve_every_class_as_far_as_the_images_go(rows: list[tuple[int, int, bool]], size: int) -> None:
     what = show_classes(make_source(12, rows), CLASSES)
-    images = what.of([0, 1, 2])
+    images = what.showing([0, 1, 2])
     ranks = hash_ranks([what], "x")
     (chosen,), held = exemplars([(what, images)], [0, 1, 2], ranks, size=size)
     assert set(chosen.tolist()) <= set(images.tolist())

@@ -295,7 +295,7 @@ def test_a_detector_is_scored_against_the_remembered_truth_as_by_pycocotools(fol
             '[classes]\nabsent = ["gear"]\n',
             ["no category of a known class", 'negative = ["gear"]'],
         ),
-        (FILE, '"test.images"', '"tests.images"', ["expects a figure", "test"]),
+        (FILE, '"test.images"', '"tests.images"', ["expects an unknown figure", "test"]),
         (CUT, "cut = 2", "cut = 9", ["number of clusters", "2 to 8", "superclass in [parameters]"]),
         (CUT, "cut = 2", "cut = 2\nparts = 3", ["no effect", "parts"]),
         (CUT, "cut = 2", "cut = 2\nrotation = 3", ["no such part", "1 to 2"]),

@@ -155,7 +155,7 @@ def test_spelling_does_not_change_the_digest_and_a_rebuild_is_equal(tmp_path: Pa
         ("exhaustive = true", "exhaustive = 1", ["line 4", "exhaustive"]),
         ("exhaustive = true", "exhaustiv = true", ["line 4", "did you mean exhaustive?"]),
         ("[[classes.tasks]]", "[[tasks]]", ["tasks", "classes"]),
-        ('"t1-val.images"', '"t1-valid.images"', ["expects a figure", "t1-val"]),
+        ('"t1-val.images"', '"t1-valid.images"', ["expects an unknown figure", "t1-val"]),
         ('"mylab/parts"', '"owod/parts"', ["belongs to a benchmark"]),
     ],
 )

@@ -175,7 +175,7 @@ def test_spelling_does_not_change_the_digest_and_a_rebuild_is_equal(folder: Path
         ('"bolt", "nut"]', '"bolt"]', ["'nut'", "strangers"]),
         ("known =", 'unknown = ["nut"]\nknown =', ["two roles", "nut"]),
         ("closed = {", "test = {", ["source closed", "test, wild"]),
-        ('"closed.images"', '"close.images"', ["expects a figure", "closed"]),
+        ('"closed.images"', '"close.images"', ["expects an unknown figure", "closed"]),
         ("value = 20", 'value = "x"', ["line 15", "value"]),
         ('"factory"', '"Factory"', ["lines 4, 5, 6", "dataset"]),
         ('known = ["bolt", "nut"]', 'known = "bolt"', ["line 8", "known"]),

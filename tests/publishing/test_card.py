@@ -10,7 +10,7 @@ import pytest
 
 import curation
 from curation.core.errors import LeaderboardError, PublishError
-from curation.evaluation.leaderboard_rows import Evaluator, ManifestName, Metric, Row
+from curation.evaluation.leaderboard_rows import Evaluator, LeaderboardRow, ManifestName, Metric
 from curation.manifest.header import Paper
 from curation.manifest.manifest import Manifest
 from curation.publishing.card import card_data, links
@@ -53,7 +53,7 @@ def test_columns_are_explained(tmp_path: Path) -> None:
 NUMBERS = {"AP": Metric(value=41.5, unit="%", better="higher"), "AP50": Metric(value=None, unit="%", better="higher")}
 
 
-def row(scored: Manifest, **fields: Any) -> Row:
+def row(scored: Manifest, **fields: Any) -> LeaderboardRow:
     header = scored.header
     plain: dict[str, Any] = {
         "schema_version": 2,
@@ -72,10 +72,10 @@ def row(scored: Manifest, **fields: Any) -> Row:
         "predictions": "sha256:" + "2" * 64,
         "reported": {},
     }  # fmt: skip
-    return Row(**{**plain, **fields})
+    return LeaderboardRow(**{**plain, **fields})
 
 
-def lines(*rows: Row) -> bytes:
+def lines(*rows: LeaderboardRow) -> bytes:
     return b"".join(msgspec.json.encode(one) + b"\n" for one in rows)
 
 

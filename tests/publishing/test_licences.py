@@ -111,4 +111,4 @@ def test_a_dataset_that_is_proved_by_digest_keeps_its_licence_under_any_name() -
 def test_labels_that_may_not_be_passed_on_are_not_freed_by_a_statement() -> None:
     with pytest.raises(PublishError, match="is fixed") as refused:
         terms_of(entry("mtsd"), {"given": "MIT"})
-    assert "a name of their own" in (refused.value.hint or "")
+    assert "need another name" in (refused.value.hint or "")

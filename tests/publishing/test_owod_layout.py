@@ -151,7 +151,7 @@ def test_refusals(world: TaskWorld) -> None:
     twin = msgspec.structs.replace(world.manifest.part("t1-train"), name="t1_train")
     header = msgspec.structs.replace(world.manifest.header, parts=(*world.manifest.header.parts, twin))
     lists = {**world.manifest.lists, "t1_train": world.manifest.ids("t1-train")}
-    with pytest.raises(ExportError, match="one name in the upstream layout"):
+    with pytest.raises(ExportError, match="same upstream name"):
         plan_owod_layout(Manifest(header, lists), ["t1-train", "t1_train"], world.sources)
     *classes, last = world.manifest.header.classes
     nameless = msgspec.structs.replace(last, index=-1, role="unknown")

@@ -319,7 +319,7 @@ def test_another_digest_than_the_one_asked_for_is_refused(
     hub: FakeHub, written: tuple[Path, Publication], tmp_path: Path
 ) -> None:
     push(HubRepository(REPOSITORY), *written)
-    with pytest.raises(PublicationMismatchError, match="asked for"):
+    with pytest.raises(PublicationMismatchError, match="not the requested one"):
         pull(f"{REPOSITORY}@1.0.0", tmp_path / "out", digest="sha256:" + "0" * 64)
 
 

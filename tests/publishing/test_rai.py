@@ -40,7 +40,7 @@ def test_what_a_publisher_states_joins_what_the_manifest_says(
     made: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = made()
-    assert "asked for by data tracks: dataBiases, dataSocialImpact" in capsys.readouterr().err
+    assert "required by data tracks: dataBiases, dataSocialImpact" in capsys.readouterr().err
     assert data["rai:hasSyntheticData"] is False
     assert any("VOC" in text or "voc" in text for text in data["rai:personalSensitiveInformation"])
     (tmp_path / "rai.toml").write_text("".join(f"{key} = {json.dumps(one)}\n" for key, one in STATED.items()))

@@ -41,7 +41,7 @@ def wilderness_intervals(
     difficult: Difficult = "ignore",
     listed: tuple[str, Bools] | None = None,
 ) -> dict[str, Any]:
-    """Return confidence intervals of WI, AWI and mAP over levels; `WILDERNESS_DEFINITION` says what is drawn.
+    """Return confidence intervals of WI, AWI and mAP over levels; `WILDERNESS_DEFINITION` describes the draws.
 
     The same seed gives the same intervals on every machine, for every number of threads and every NumPy version;
     replicate i is the same whatever the number of replicates.
@@ -49,7 +49,7 @@ def wilderness_intervals(
     Parameters
     ----------
     matches : Matches
-        Of the closed detections; never recomputed.
+        Matches of the closed detections; never recomputed.
     levels : mapping of str to int
         Wilderness images n_k of each level, by its name (``"0.1": 495``).
     recalls_tenths : sequence of int
@@ -61,7 +61,7 @@ def wilderness_intervals(
     confidence : str
         Decimal text between 0 and 1.
     difficult : {"ignore", "count"}
-        As `matches` was made.
+        Treatment of difficult objects with which `matches` was made.
     listed : (str, ndarray of bool), optional
         The name of a list of wilderness images, and which they are. By default as many as the closed set has, the
         first by id (``ratio 1.0``).

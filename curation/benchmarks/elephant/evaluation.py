@@ -170,7 +170,7 @@ def evaluate(
     loaded = load_manifest(manifest) if isinstance(manifest, str) else manifest
     part_of = _parts_by_name(loaded, wilderness_part)
     names = tuple(part_of)
-    files: dict[str, Path] = inputs.by_name(detections, "--detections", "part", names, wanted=names)
+    files: dict[str, Path] = inputs.by_name(detections, "--detections", "part", names, requested=names)
     sources = _sources(truth, loaded, part_of, reading)
     known = inputs.known_classes(sources["closed"], classes=classes, manifest=loaded, category_ids=category_ids)
     lists = _lists(loaded, part_of, sources)
@@ -232,7 +232,7 @@ def evaluate(
 
 
 def _parts_by_name(manifest: Manifest | None, wilderness_part: str) -> dict[str, str]:
-    """Return what truth and detections are given for, ``closed`` first, and the part of the manifest that each is of.
+    """Return the names of truth and detections, ``closed`` first, with the part of the manifest for each.
 
     The wilderness of a manifest of several sources is given source by source.
     """
@@ -251,7 +251,7 @@ def _sources(
 ) -> dict[str, Source]:
     """Return the truth: the files that are given, else the sources that the manifest remembers."""
     needed = PARTS if manifest is None else ()
-    files: dict[str, Any] = inputs.by_name(truth, "--truth", "part", tuple(part_of), wanted=needed)
+    files: dict[str, Any] = inputs.by_name(truth, "--truth", "part", tuple(part_of), requested=needed)
     sources = {}
     if manifest is not None and len(part_of) > len(PARTS):
         # Ids are those of the manifest's own datasets.
@@ -267,7 +267,7 @@ def _sources(
 def _lists(
     manifest: Manifest | None, part_of: Mapping[str, str], sources: Mapping[str, Source]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the ids of a manifest by what they are given for."""
+    """Return the ids of a manifest by the name of truth and detections."""
     if manifest is None:
         return {}
     _, *names = part_of
@@ -279,7 +279,7 @@ def _lists(
             where=f"part wr1 of {manifest.header.name}",
             expected=f"{len(closed)} images",
             found=str(len(wilderness)),
-            hint="--part wilderness=wilderness takes all there are",
+            hint="--part wilderness=wilderness takes all of them",
         )
     number, _ = positions_of(wilderness, [sources[name] for name in names])
     # An image that no source holds is missed where the first one is read.
@@ -291,7 +291,7 @@ def _lists(
 def _wilderness(
     manifest: Manifest | None, parts: Sequence[tuple[GroundTruth, Detections]]
 ) -> tuple[str, GroundTruth, Detections]:
-    """Return the order of the wilderness images, in words, and truth and detections in this order."""
+    """Return a description of the order of the wilderness images, and truth and detections in this order."""
     if manifest is None or manifest.header.rule.protocol != RULE:
         [(truth, detections)] = parts
         return "ascending image id", truth, detections
@@ -318,7 +318,7 @@ def _ratio_parts(manifest: Manifest | None, part: str, wilderness: GroundTruth) 
 
 
 class Evaluated(NamedTuple):
-    """What `evaluate_elephant` finds: of each variant, and what is the same under all of them."""
+    """Output of `evaluate_elephant`: measurements of each variant, and facts that all variants share."""
 
     variants: dict[str, Measured]
     shared: dict[str, Any]
@@ -337,11 +337,11 @@ def evaluate_elephant(
     Parameters
     ----------
     part : str
-        What the wilderness images of the scene are called.
+        Name of the wilderness images of the scene.
     listed : sequence of Added
         Lists of wilderness ratios; ``wr1`` among them is what is kept at a recall.
     order : str
-        Of the wilderness images, in words.
+        Order of the wilderness images, in words.
 
     Returns
     -------
@@ -448,7 +448,7 @@ def evaluate_elephant(
 def elephant_outcomes(
     scene: Scene, options: ElephantOptions = OPTIONS, *, part: str = "wilderness"
 ) -> tuple[Outcomes, ...]:
-    """Return the outcome of each detection of both parts: matched as the paper says, with our count of A-OSE.
+    """Return the outcomes of the detections of both parts, matched by the paper's rules, with our count of A-OSE.
 
     ``kept_at`` marks the detections at or above the closed set's threshold of a recall; on the wilderness these
     are the FP_o of wilderness impact.
@@ -464,7 +464,7 @@ def elephant_outcomes(
 
 
 def _variants(options: ElephantOptions) -> Iterator[tuple[str, str, Difficult, LevelCounts]]:
-    """Yield name, variant, treatment of difficult objects and rule for level counts of each one asked for."""
+    """Yield name, variant, treatment of difficult objects and rule for level counts of each requested variant."""
     difficult_rule, counted = options.difficult, options.level_counts
     variants: list[tuple[str, Difficult, LevelCounts]] = [(options.variant, difficult_rule, counted)]
     if options.variant == "all":

@@ -43,7 +43,7 @@ def wilderness_curve(
     Parameters
     ----------
     results : mapping of detector name to rows of the tables ``levels`` and ``impact``
-        Of one variant; what is undefined is a gap in a line.
+        Results of one variant; undefined values are gaps in a line.
     stem : Path
         Path without suffix.
     reading : str
@@ -228,12 +228,12 @@ def _draw_error_bars(axis: Axes, bars: Sequence[Record]) -> float:
 def confusion_figure(
     overlaps: Sequence[Record], detected: Sequence[str], true: Sequence[str], stem: Path, *, note: str = ""
 ) -> list[Path]:
-    """Draw what the detections of each known class lie on (Elephant paper, Fig. 4): log colour, zero white.
+    """Draw the objects under the detections of each known class (Elephant paper, Fig. 4): log colour, zero white.
 
     Parameters
     ----------
     overlaps : rows of the table ``overlaps``
-        Of one recall and part; the background is not drawn.
+        Overlaps at one recall in one part; the background is not drawn.
     detected, true : sequence of str
         The known classes, and these followed by all others.
     """

@@ -70,12 +70,12 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     Raises
     ------
     ProtocolError, PresenceOnlyError
-        The sources do not fit the rule (see `curation.benchmarks.rules.wilderness.parts_of`).
+        The sources do not fit the rule (see `curation.benchmarks.rules.wilderness.wilderness_parts`).
     """
     coco, used = sources[COCO], {name: sources[name] for name in FILE.sources if name in sources}
     benchmark = msgspec.structs.replace(FILE, parameters={**FILE.parameters, **parameters})
     classes = _classes(coco.categories.names)
-    made, depends_on_filling = wilderness.parts_of(benchmark, used, classes, WORDS, ORDER_SUFFIX)
+    made, depends_on_filling = wilderness.wilderness_parts(benchmark, used, classes, WORDS, ORDER_SUFFIX)
     figures = _figures({part.entry.name: part for part in made}, used)
     equal = {figure.name for figure in figures if figure.obtained == figure.paper}
     official = next((part for part, names in OFFICIAL_FIGURES.items() if equal.issuperset(names)), "")
@@ -187,7 +187,7 @@ def level_count(closed: int, wilderness: int) -> int:
 
 
 def _figures(made: Mapping[str, Part], sources: Mapping[str, Source]) -> list[Figure]:
-    """Return every figure of the paper that these sources bear on, with what was obtained and why it differs."""
+    """Return every figure of the paper about these sources, with the obtained number and the reason of a difference."""
     coco = sources[COCO]
     obtained = _counts(made)
     images = obtained["wilderness.images"] or 0

@@ -177,7 +177,7 @@ def by_part(measured: Measured) -> tuple[Measured, Measured]:
 def paper(
     scene: Scene, matches: Matches, points: OperatingPoints, levels: Levels, listed: Sequence[Added] = ()
 ) -> Measured:
-    """Return mAP and wilderness impact at each level, and on lists of wilderness images, as the paper's text says.
+    """Return mAP and wilderness impact at each level, and on lists of wilderness images, by the paper's text.
 
     AP is of all images of a level (`curation.evaluation.curves.average_precision_by_level`), in %; wilderness impact
     of the threshold of the closed set (`curation.evaluation.open_set.wilderness_impact`).
@@ -227,7 +227,7 @@ def paper(
 
 
 def _tables(rows: Mapping[str, Sequence[Record]]) -> dict[str, dict[str, list[Any]]]:
-    """Return the tables of a variant as columns; what a row lacks is None."""
+    """Return the tables of a variant as columns; missing values are None."""
     return {
         table.name: {column.name: [row.get(column.name) for row in rows[table.name]] for column in table.columns}
         for table in TABLES
@@ -265,7 +265,7 @@ def official(
     first_level = np.where(wild, levels.first_level(np.cumsum(wild) - 1), 0)
     entered = np.append(first_level[inside.image], levels.first_level(outside.image + n_wild))
     matches = assign(closed, inside, OFFICIAL)
-    pool = Pool.of(inside, matches, outside)
+    pool = Pool.from_parts(inside, matches, outside)
     recalls = matching.tenth_names(recalls_tenths)
     # By level; of all images; and of the closed ones with those of each list.
     groups = [(entered, len(levels)), (np.zeros_like(entered), 1)]
@@ -428,14 +428,14 @@ def _errors(classes: Sequence[str], hits: Hits, limit: Floats) -> tuple[Int64s, 
     return counts, objects
 
 
-def _outcomes(parts: Parts, hits: Hits) -> open_set.Outcomes:
+def _outcomes(parts: Parts, hits: Hits) -> open_set.TaskOutcomes:
     """Return the outcomes of the detections of all parts under the rules of the OWOD code."""
     matches = [assign(truth, detections, OWOD) for truth, detections in parts]
     outcome = np.concatenate([matched.outcome for matched in matches])
     on_unknown = np.concatenate([np.bincount(pairs.row, minlength=len(boxes)) > 0 for boxes, pairs in hits])
     everything = Detections.joined([detections for _, detections in parts])
     rows = np.flatnonzero(on_unknown)
-    return open_set.Outcomes(
+    return open_set.TaskOutcomes(
         label=everything.label,
         scores=everything.scores,
         outcome=outcome,
@@ -512,7 +512,7 @@ def fbeta_operating_points(
     for ratio, size in sizes.items():
         if size > wilderness.n_images:
             raise EvaluationError(
-                "A wilderness ratio needs more images than there are",
+                "A wilderness ratio needs more images than are available",
                 where=f"ratio {ratio} of {closed.n_images} closed images",
                 expected=f"{size} wilderness images",
                 found=str(wilderness.n_images),
@@ -520,7 +520,7 @@ def fbeta_operating_points(
             )
     levels = sorted({*sizes.values()})
     enters = np.append(np.zeros(len(inside), np.int64), np.searchsorted(levels, outside.image, side="right"))
-    rankings = Pool.of(inside, matches, outside).rankings(enters, len(levels), empty=True)
+    rankings = Pool.from_parts(inside, matches, outside).rankings(enters, len(levels), empty=True)
     return [
         {"class": closed.classes[number], "ratio": ratio, **point}
         for number, ranking in rankings
@@ -540,15 +540,17 @@ def _best_points(
         nothing = dict.fromkeys(("F", "precision", "recall", "threshold"))
         yield from ({"beta": beta, **nothing, "TP": 0, "FP": 0, "n": n, "undefined": reason} for beta in betas)
         return
-    tps, kept, scores = curve.tp[level], curve.kept[level], ranking.scores[ranking.correct]
+    tps, retained, scores = curve.tp[level], curve.retained[level], ranking.scores[ranking.correct]
     scores = scores[np.diff(scores, prepend=np.inf) != 0]
     if not len(scores):
-        scores, tps, kept = (array[:1] for array in distinct_points(ranking.scores[entered], ranking.correct[entered]))
+        scores, tps, retained = (
+            array[:1] for array in distinct_points(ranking.scores[entered], ranking.correct[entered])
+        )
     for beta in betas:
         p, q = (Fraction(beta) ** 2).as_integer_ratio()
         # Integers below 2^53 make numerator and denominator exact, so equal F are equal floats.
-        best = int(np.argmax(((p + q) * tps) / (q * kept + p * n)))
-        tp, tp_fp = int(tps[best]), int(kept[best])
+        best = int(np.argmax(((p + q) * tps) / (q * retained + p * n)))
+        tp, tp_fp = int(tps[best]), int(retained[best])
         yield {
             "beta": beta,
             "F": f_beta(tp, tp_fp, n, beta, formula=formula),
@@ -589,9 +591,9 @@ def error_kinds(
         these images), each class and `ALL_CLASSES`: counts by the keys of `KINDS`, None for a class without threshold,
         which ``left_out`` says.
     """
-    scene, kept = _kept_at_any(scene, points, added)
+    scene, is_kept = _kept_at_any(scene, points, added)
     kinds = (
-        _closed_kinds(scene.closed, scene.inside, matches.outcome[kept], similar),
+        _closed_kinds(scene.closed, scene.inside, matches.outcome[is_kept], similar),
         np.where(_objects_under(scene.wilderness, scene.outside) >= 0, UNKNOWN_UNKNOWN, MIXED_UNKNOWN),
     )
     rows = []

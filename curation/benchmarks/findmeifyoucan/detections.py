@@ -36,7 +36,7 @@ _FORM = (
 
 
 class _Record(msgspec.Struct, gc=False):
-    """One detection as the file has it; fields that are not declared are passed over."""
+    """A detection of a file; fields that are not declared are ignored."""
 
     image_id: Int64 | str = ""
     file_name: str | None = None
@@ -54,12 +54,12 @@ class _ByImage(msgspec.Struct):
 
 
 def reference_of(record: _Record) -> int | str:
-    """Return what a record calls its image."""
+    """Return the name or id of a record's image."""
     return record.image_id if record.image_id != "" else record.file_name or ""
 
 
 class RecordFile(NamedTuple):
-    """The records of a file before they are held against any ground truth.
+    """The records of a file before they are compared with a ground truth.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class RecordFile(NamedTuple):
         In file order.
     name, sha256 : str
     where : str
-        What messages call the file.
+        Name of the file in messages.
     """
 
     records: list[_Record]
@@ -76,36 +76,36 @@ class RecordFile(NamedTuple):
     where: str
 
     def at(self, row: int) -> str:
-        """Return what to call a record in a message; rows are counted over the whole file, from 0."""
+        """Return the name of a record in messages; rows are counted over the whole file, from 0."""
         return f"{self.where}: record {row} (image {reference_of(self.records[row])!s:.80})"
 
 
-def _require_usable(values: Floats, what: str, where: Callable[[int], str]) -> None:
+def _require_usable(values: Floats, column: str, where: Callable[[int], str]) -> None:
     """Refuse numbers, a row each, that are not finite or beyond any scale; `where` names a row."""
     usable = np.abs(values) <= LARGEST_SCORE
     if not usable.all():
         row = int(np.argmin(usable.reshape(len(values), -1).all(axis=1)))
         raise PredictionError(
-            f"{what[:_SHOWN]} is not finite, or beyond any scale",
+            f"{column[:_SHOWN]} is not finite, or beyond any scale",
             where=where(row),
             expected=f"finite numbers of at most {LARGEST_SCORE:g}",
             found=str(values[row].tolist())[:80],
         )
 
 
-def read_records(path: Path, given: InputFile | None = None) -> RecordFile:
-    """Return the records of a detections file; `given` is the file in memory.
+def read_records(path: Path, input_file: InputFile | None = None) -> RecordFile:
+    """Return the records of a detections file; `input_file` is the file if it is already in memory.
 
     See `read_ood_detections` for the form and the errors.
     """
-    given = given or InputFile(path, kind="detections file")
-    data = given.data
-    with decoding(given, _FORM):
+    input_file = input_file or InputFile(path, kind="detections file")
+    data = input_file.data
+    with decoding(input_file, _FORM):
         if data.lstrip()[:1] == b"{" and not is_json_lines(data):
             records = _of_images(msgspec.json.decode(data, type=_ByImage).images, data, str(path))
         else:
             records = json_rows(data, _Record)
-    file = RecordFile(records, path.name, given.sha256, str(path))
+    file = RecordFile(records, path.name, input_file.sha256, str(path))
     unnamed = (row for row, record in enumerate(records) if record.image_id == "" and not record.file_name)
     if (row := next(unnamed, None)) is not None:
         raise PredictionError("A detection names no image", where=file.at(row), expected="image_id or file_name")
@@ -116,8 +116,8 @@ def _of_images(images: Mapping[str, list[_Record]], data: bytes, where: str) -> 
     """Return the records of all images, each with its image's id."""
     # A decoder keeps the last of two equal keys: detections would vanish without a word.
     refuse_repeated_keys(data, where, PredictionError, everywhere=True)
-    for image, found in images.items():
-        for record in found:
+    for image, records in images.items():
+        for record in records:
             if record.image_id != "" and image_key(record.image_id) != image_key(image):
                 raise PredictionError(
                     "The image_id of a detection disagrees with its key",
@@ -126,7 +126,7 @@ def _of_images(images: Mapping[str, list[_Record]], data: bytes, where: str) -> 
                     found=str(record.image_id)[:80],
                 )
             record.image_id = image
-    return [record for found in images.values() for record in found]
+    return [record for records in images.values() for record in records]
 
 
 def image_key(identity: int | str) -> str:
@@ -140,7 +140,7 @@ def image_key(identity: int | str) -> str:
 
 
 LONGEST = 100_000
-"""Logits of one detection; no detector has as many classes."""
+"""Largest number of logits of a detection; no detector has as many classes."""
 
 _EVERY_COLUMN = (
     "{}: the logits have {} columns and nothing says how many ID classes there are: every column is taken for a class; "
@@ -165,7 +165,7 @@ class ClassReading:
     official_compat: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be read: the quirk is one of index K.
+        """Raise for an unusable reading: the quirk concerns index K.
 
         Raises
         ------
@@ -213,8 +213,8 @@ def read_classes(file: RecordFile, logits: Floats | None, reading: ClassReading)
     UsageError
         ``official_compat`` without logits.
     """
-    stated = [record.score for record in file.records]
-    n = len(stated)
+    scores = [record.score for record in file.records]
+    n = len(scores)
     if logits is None:
         if reading.official_compat and n:
             raise UsageError(
@@ -222,13 +222,13 @@ def read_classes(file: RecordFile, logits: Floats | None, reading: ClassReading)
                 where=file.where,
                 hint="without logits no background column can be seen: leave the option out",
             )
-        if None in stated:
+        if None in scores:
             raise PredictionError(
                 "A detection has no confidence",
-                where=file.at(stated.index(None)),
+                where=file.at(scores.index(None)),
                 expected='"score", or "logits" whose highest softmax it is then',
             )
-        return ReadClasses(np.array(stated, np.float64), np.zeros(n, bool))
+        return ReadClasses(np.array(scores, np.float64), np.zeros(n, bool))
     length, k = logits.shape[1], reading.n_classes
     if k is not None and length not in (k, k + 1):
         raise PredictionError(
@@ -241,22 +241,22 @@ def read_classes(file: RecordFile, logits: Floats | None, reading: ClassReading)
     if reading.official_compat:
         return ReadClasses(shares.max(axis=1), logits.argmax(axis=1) == k)
     notes = () if k is not None else (_EVERY_COLUMN.format(file.name, length, length - 1),)
-    confidence = np.where([score is None for score in stated], shares[:, :k].max(axis=1), np.array(stated, np.float64))
+    confidence = np.where([score is None for score in scores], shares[:, :k].max(axis=1), np.array(scores, np.float64))
     return ReadClasses(confidence, np.zeros(n, bool), notes)
 
 
 def logits_of(file: RecordFile) -> Floats | None:
-    """Return the logits of all records, shape (n, K), None where no record has any (see `read_classes`)."""
+    """Return the logits of all records, shape (n, K), or None if the records have none (see `read_classes`)."""
     lengths = [-1 if record.logits is None else len(record.logits) for record in file.records]
     if not lengths or max(lengths) < 0:
         return None
-    wanted = next(length for length in lengths if length >= 0)
+    width = next(length for length in lengths if length >= 0)
     for row, length in enumerate(lengths):
-        if length != wanted or not 0 < length <= LONGEST:
+        if length != width or not 0 < length <= LONGEST:
             raise PredictionError(
-                "The logits of the detections differ in length" if length != wanted else "The logits are empty",
+                "The logits of the detections differ in length" if length != width else "The logits are empty",
                 where=file.at(row),
-                expected=f"{max(wanted, 1)} numbers, as in the first record that has any",
+                expected=f"{max(width, 1)} numbers, as in the first record that has any",
                 found="none" if length < 0 else str(length),
             )
     logits = np.array([record.logits for record in file.records], np.float64)
@@ -266,7 +266,7 @@ def logits_of(file: RecordFile) -> Floats | None:
 
 @dataclass(frozen=True, slots=True)
 class OodDetections:
-    """Detections of one OOD split above the detector's own confidence cut.
+    """Detections of an OOD split above the detector's confidence cut.
 
     They are in the order of images in the ground truth, then of the file: this order decides ties.
 
@@ -279,8 +279,8 @@ class OodDetections:
     confidence : ndarray of float64, shape (d,)
         The detector's own score, by which unknown detections are ranked; not the OOD score.
     background : ndarray of bool, shape (d,)
-        Where the official code takes the class to be ``unknown`` whatever the score: the highest logit stands at the
-        index of the number of ID classes. All False unless asked for.
+        Detections that the official code calls ``unknown`` whatever their score: the index of the highest logit is the
+        number of ID classes. All False unless requested.
     scores : mapping of str to ndarray of float64, shape (d,)
         OOD scores by method; higher is more ID.
     """
@@ -297,7 +297,7 @@ class OodDetections:
 
 @dataclass(frozen=True, slots=True)
 class ReadOodDetections:
-    """Detections of a split with what is to be told about their file.
+    """Detections of a split with notes about their file.
 
     Attributes
     ----------
@@ -306,7 +306,7 @@ class ReadOodDetections:
     rows : int
         Records in the file.
     reported : dict of str to int
-        What was left out or changed, with counts.
+        Records left out or changed, with counts.
     image_ids : frozenset of str
         Ids of the images with detections, as `image_key` writes them.
     logits_length : int or None
@@ -324,7 +324,7 @@ class ReadOodDetections:
 
     @property
     def file(self) -> dict[str, Any]:
-        """What a result says about this input."""
+        """Record of this input in a result."""
         return {
             "name": self.name,
             "sha256": self.sha256,
@@ -376,27 +376,27 @@ def read_ood_detections(
     scores = method_scores(file, logits)
     names = [record.file_name for record in file.records]
     ids = [record.image_id if record.image_id != "" else None for record in file.records]
-    position, found, outside, disagreeing = locate(ids, truth, file.at, names if any(names) else None)
-    outside &= found.any()
-    if not (usable := found | outside).all() and policy.stray == "error":
+    position, is_listed, outside, disagreeing = locate(ids, truth, file.at, names if any(names) else None)
+    outside &= is_listed.any()
+    if not (usable := is_listed | outside).all() and policy.stray == "error":
         first = file.records[int(np.argmin(usable))]
         raise stray_error(columns, usable, f"image_id {first.file_name or first.image_id!s:.80}", truth)
     n_outside = int(outside.sum())
-    stray = int((~found).sum()) - n_outside
+    stray = int((~is_listed).sum()) - n_outside
     counts = report(stray=stray, outside=n_outside, negative=negative, disagreeing=disagreeing)
-    low = np.zeros_like(found) if t_star is None else found & (read.confidence < t_star)
+    low = np.zeros_like(is_listed) if t_star is None else is_listed & (read.confidence < t_star)
     if low.any():
         counts["left out: detections of confidence below t*"] = int(low.sum())
-    kept = np.flatnonzero(found & ~low)
-    kept = kept[np.argsort(position[kept], kind="stable")]
+    retained = np.flatnonzero(is_listed & ~low)
+    retained = retained[np.argsort(position[retained], kind="stable")]
     detections = OodDetections(
-        position[kept],
-        _corners(file, columns.boxes)[kept],
-        read.confidence[kept],
-        read.background[kept],
-        {name: values[kept] for name, values in scores.items()},
+        position[retained],
+        _corners(file, columns.boxes)[retained],
+        read.confidence[retained],
+        read.background[retained],
+        {name: values[retained] for name, values in scores.items()},
     )
-    images = frozenset(image_key(reference_of(file.records[row])) for row in kept.tolist())
+    images = frozenset(image_key(reference_of(file.records[row])) for row in retained.tolist())
     length = None if logits is None else logits.shape[1]
     return ReadOodDetections(detections, file.name, file.sha256, len(file.records), counts, images, length, read.notes)
 
@@ -419,13 +419,13 @@ def method_scores(file: RecordFile, logits: Floats | None) -> dict[str, Floats]:
             "A detection has too many OOD scores", where=file.at(0), expected=f"at most {_MOST_METHODS} methods",
             found=str(len(names)),
         )  # fmt: skip
-    for row, own in enumerate(rows):
-        if own.keys() != rows[0].keys():
+    for row, row_scores in enumerate(rows):
+        if row_scores.keys() != rows[0].keys():
             raise PredictionError(
-                "Detections of one file have different OOD scores",
+                "The detections of a file have different OOD scores",
                 where=file.at(row),
                 expected=(", ".join(names) or "none, as in the first record")[:_SHOWN],
-                found=(", ".join(sorted(own)) or "none")[:_SHOWN],
+                found=(", ".join(sorted(row_scores)) or "none")[:_SHOWN],
                 hint=f"give every record {UNNAMED}, or scores of the same methods",
             )
     scores = {name: np.fromiter((row[name] for row in rows), np.float64, len(rows)) for name in names}
@@ -508,7 +508,7 @@ class IdScores:
 
     @property
     def file(self) -> dict[str, Any]:
-        """What a result says about this input."""
+        """Record of this input in a result."""
         n = len(next(iter(self.scores.values()), ()))
         return {
             "name": self.name,
@@ -541,17 +541,17 @@ def read_id_scores(path: Path, *, t_star: float | None = None, classes: ClassRea
     PredictionError
         It is none of these, lists of it have unequal lengths, or a score is not finite.
     """
-    given = InputFile(path, kind="file of ID scores")
+    file = InputFile(path, kind="file of ID scores")
     if path.suffix.lower() in (".npy", ".npz", ".csv"):
-        found = _from_table(given, path)
+        id_scores = _from_table(file, path)
     else:
-        found = _from_json(given, path, t_star, classes or ClassReading())
-    for name, values in found.scores.items():
+        id_scores = _from_json(file, path, t_star, classes or ClassReading())
+    for name, values in id_scores.scores.items():
         _require_usable(values, f"An ID score {name}", lambda row: f"{path}: entry {row}")
-    return found if t_star is None or found.confident else replace(found, notes=(_UNCUT.format(path.name),))
+    return id_scores if t_star is None or id_scores.confident else replace(id_scores, notes=(_UNCUT.format(path.name),))
 
 
-def _from_table(given: InputFile, path: Path) -> IdScores:
+def _from_table(file: InputFile, path: Path) -> IdScores:
     columns = open_columns(path, (".npy", ".npz", ".csv"))
     texts = [*filter(None, [columns.first(IMAGES)])]
     names = [name for name in columns.names if name not in (*texts, *LABELS, *PREDICTIONS)]
@@ -563,12 +563,12 @@ def _from_table(given: InputFile, path: Path) -> IdScores:
     for name, array in arrays.items():
         if array.ndim != 1 or array.dtype.kind not in "fiu":
             raise _unreadable(path, f"{name} {array.dtype}, shape {array.shape}".strip())
-    found = _from_columns({name: array.astype(np.float64) for name, array in arrays.items()}, images, given, path)
-    return replace(found, stored=str(next(iter(arrays.values())).dtype))
+    id_scores = _from_columns({name: array.astype(np.float64) for name, array in arrays.items()}, images, file, path)
+    return replace(id_scores, stored=str(next(iter(arrays.values())).dtype))
 
 
 def _from_columns(
-    scores: Mapping[str, Floats], images: list[int | str] | None, given: InputFile, path: Path
+    scores: Mapping[str, Floats], images: list[int | str] | None, file: InputFile, path: Path
 ) -> IdScores:
     keys = None if images is None else tuple(map(image_key, images))
     lists = (*scores.items(), ("image_ids", keys))
@@ -580,11 +580,11 @@ def _from_columns(
             expected="one entry a detection in each",
             found=", ".join(f"{name}: {n}" for name, n in lengths.items())[:200],
         )
-    return IdScores(scores, keys, path.name, given.sha256, {})
+    return IdScores(scores, keys, path.name, file.sha256, {})
 
 
-def _from_json(given: InputFile, path: Path, t_star: float | None, classes: ClassReading) -> IdScores:
-    data = given.data
+def _from_json(input_file: InputFile, path: Path, t_star: float | None, classes: ClassReading) -> IdScores:
+    data = input_file.data
     if data.lstrip()[:1] == b"{" and not is_json_lines(data):
         # A decoder keeps the last of two equal keys: scores would vanish without a word.
         refuse_repeated_keys(data, str(path), PredictionError, everywhere=True)
@@ -592,24 +592,24 @@ def _from_json(given: InputFile, path: Path, t_star: float | None, classes: Clas
             lists = msgspec.json.decode(data, type=_Lists)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise _unreadable(path, str(error)) from None
-        named = lists.scores if isinstance(lists.scores, dict) else {UNNAMED: lists.scores}
-        columns = {name: np.array(values, np.float64) for name, values in named.items()}
-        return _from_columns(columns, lists.image_ids, given, path)
-    file = read_records(path, given)
+        by_name = lists.scores if isinstance(lists.scores, dict) else {UNNAMED: lists.scores}
+        columns = {name: np.array(values, np.float64) for name, values in by_name.items()}
+        return _from_columns(columns, lists.image_ids, input_file, path)
+    file = read_records(path, input_file)
     logits = logits_of(file)
     scores = method_scores(file, logits)
     keys = [image_key(reference_of(record)) for record in file.records]
-    kept, reported = np.arange(len(keys)), dict[str, int]()
+    retained, reported = np.arange(len(keys)), dict[str, int]()
     confident = logits is not None or all(record.score is not None for record in file.records)
     if t_star is not None and keys and confident:
         # The quirk of official-compat is one of logits.
         confidence = read_classes(file, logits, ClassReading() if logits is None else classes).confidence
-        kept = np.flatnonzero(confidence >= t_star)
-        if len(kept) < len(keys):
-            reported["left out: detections of confidence below t*"] = len(keys) - len(kept)
+        retained = np.flatnonzero(confidence >= t_star)
+        if len(retained) < len(keys):
+            reported["left out: detections of confidence below t*"] = len(keys) - len(retained)
     return IdScores(
-        {name: values[kept] for name, values in scores.items()} or {UNNAMED: np.empty(0)},
-        tuple(keys[row] for row in kept.tolist()),
+        {name: values[retained] for name, values in scores.items()} or {UNNAMED: np.empty(0)},
+        tuple(keys[row] for row in retained.tolist()),
         file.name,
         file.sha256,
         reported,
@@ -618,7 +618,7 @@ def _from_json(given: InputFile, path: Path, t_star: float | None, classes: Clas
     )
 
 
-def _unreadable(path: Path, found: str) -> PredictionError:
+def _unreadable(path: Path, problem: str) -> PredictionError:
     return PredictionError(
-        "The ID scores cannot be read", where=str(path), expected=_FORMS, found=found.replace("\n", " ")[:200]
+        "The ID scores cannot be read", where=str(path), expected=_FORMS, found=problem.replace("\n", " ")[:200]
     )

@@ -125,7 +125,7 @@ _TAIL = 0.001
 
 
 def detail(measured: Measured | None, name: str) -> float | None:
-    """Return a number of the table ``details``, None where it is undefined or nothing was measured."""
+    """Return a number of the table ``details``, or None if it is undefined or was not measured."""
     table = measured.tables["details"] if measured else {"detail": (), "value": ()}
     return dict(zip(table["detail"], table["value"], strict=True)).get(name)
 
@@ -158,7 +158,7 @@ _DRAWN = ("AUROC", "FPR95", "nOSE", "AP_U", "P_U", "R_U")
 def measures_figure(
     values: Mapping[str, Mapping[str, Mapping[str, float | None]]], stem: Path, *, variant: str = ""
 ) -> list[Path]:
-    """Draw what OOD scores separate beside what they find, split by split: a panel a measure, a line a score.
+    """Draw measures of separation and of detection, split by split: a panel for each measure, a line for each score.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def measures_figure(
     stem : Path
         Path without suffix.
     variant : str
-        Of the open-set measures, for the title.
+        Variant of the open-set measures, for the title.
 
     Returns
     -------
@@ -390,8 +390,8 @@ def evaluate(
     names = tuple(files)
     if loaded is not None and isinstance(truth, Mapping) and not truth:
         truth = {name: remembered_truth(loaded, [name]) for name in names}
-    truths: dict[str, Truth] = by_name(truth, "--truth", "split", parts or names, wanted=names, shared=True)
-    id_files: dict[str, Path] = by_name(id_scores, "--scores", "split", names, wanted=names, shared=True)
+    truths: dict[str, Truth] = by_name(truth, "--truth", "split", parts or names, requested=names, shared=True)
+    id_files: dict[str, Path] = by_name(id_scores, "--scores", "split", names, requested=names, shared=True)
     cuts = _cuts(options.t_star, id_truth, id_files, classes, reading, policy)
     class_reading = _classes(classes, id_classes, official_compat=official_compat)
     splits = {}
@@ -421,7 +421,7 @@ def evaluate(
                 "official_compat": str(official_compat).lower(),
             },
             operating_point={
-                "t_star": _told(options.t_star, cuts[name]),
+                "t_star": _cut_text(options.t_star, cuts[name]),
                 "threshold": str(detail(measured, "threshold")),
             },
             found=measured._replace(notes=(*split.notes, *measured.notes)),
@@ -456,7 +456,7 @@ def _of_split(reading: Reading, truth: Truth, split: str) -> Source:
     return (replace(reading, image_set=fitting[0]) if len(fitting) == 1 else reading).open(truth)
 
 
-def _told(text: str, cut: float | None) -> str:
+def _cut_text(text: str, cut: float | None) -> str:
     return f"best, {cut:.7g}" if text == "best" else str(text or None)
 
 
@@ -468,7 +468,7 @@ def _cuts(
     reading: Reading,
     policy: Policy,
 ) -> dict[str, float | None]:
-    """Return the confidence cut of each split, None where none is asked for."""
+    """Return the confidence cut of each split, or None if no cut is requested."""
     if (text == "best") != (id_truth is not None):
         raise UsageError(
             "--set t_star=best and --id-truth need each other",
@@ -519,7 +519,7 @@ def best_t_star(
         raise EvaluationError(
             "No detection finds an object of the ID test, so that no cut has a best mAP",
             where=f"{detections}: {len(read)} detections",
-            expected="detections and truth of one ID test set",
+            expected="detections and truth of the same ID test set",
         )
     return float(read.scores[correct].min())
 
@@ -551,7 +551,7 @@ def _about(
     reading: ClassReading,
     shared_ids: str,
 ) -> dict[str, Any]:
-    """Return what the numbers rest on: versions, rules, digests of all inputs, and what was left out."""
+    """Return the facts about the inputs: versions, rules, digests, and the numbers of records left out."""
     rule = options.threshold if options.threshold in THRESHOLD_RULES else "given"
     return {
         "versions": {"python": platform.python_version(), "numpy": np.__version__},
@@ -622,7 +622,7 @@ def evaluate_split(
     outcomes = [open_set_outcomes(truth, detections, unknown, rule) for rule in rules]
     intervals = {}
     if options.bootstrap:
-        sample = ImageSample.of(truth, detections, id_scores, method, outcomes)
+        sample = ImageSample.from_matches(truth, detections, id_scores, method, outcomes)
         intervals = bootstrap_intervals(sample, replicates=options.bootstrap, seed=options.seed)
     by_variant = {}
     for outcome in outcomes:
@@ -686,11 +686,11 @@ def _intervals(intervals: Mapping[str, Mapping[str, Any]], variant: str) -> dict
 
 
 def choose_methods(
-    read: ReadOodDetections, id_scores: IdScores, wanted: tuple[str, ...] | None = None
+    read: ReadOodDetections, id_scores: IdScores, requested: tuple[str, ...] | None = None
 ) -> tuple[str, ...]:
-    """Return the scores that both files give, or those `wanted`; see `paired` for files without names.
+    """Return the scores that both files give, or the `requested` ones; see `paired` for files without names.
 
-    The order is that of `wanted`, else: scores that the files name, then those that follow from logits.
+    The order is that of `requested`, else: scores that the files name, then those that follow from logits.
 
     Raises
     ------
@@ -699,17 +699,17 @@ def choose_methods(
     """
     ours, theirs = list(read.detections.scores), list(id_scores.scores)
     common = [name for name in ours if name in theirs]
-    missing = [name for name in wanted or () if name not in common]
+    missing = [name for name in requested or () if name not in common]
     if missing or not common:
         raise EvaluationError(
             f"The score {missing[0]!r} is not in both files" if missing else "The files have no OOD score in common",
             where=f"{read.name} and {id_scores.name}"[:300],
-            expected="a score of one name in the detections and in the ID scores",
+            expected="a score with the same name in the detections and in the ID scores",
             found=f"detections: {', '.join(ours) or 'none'}; ID: {', '.join(theirs) or 'none'}"[:300],
             hint="curation scores computes MSP, energy, GEN, kNN and others from logits and features",
         )
-    if wanted:
-        return tuple(dict.fromkeys(wanted))
+    if requested:
+        return tuple(dict.fromkeys(requested))
     return (UNNAMED,) if UNNAMED in common else tuple(common)
 
 
@@ -729,7 +729,7 @@ def paired(read: ReadOodDetections, id_scores: IdScores) -> tuple[ReadOodDetecti
 
 
 def _unlike(read: ReadOodDetections, ids: IdScores, methods: Sequence[str]) -> list[str]:
-    """Return what is to be said of scores that the two files hold with unlike digits."""
+    """Return a warning about scores with different precision in the two files."""
     pairs = [
         {
             f"the ID file {ids.name}": (ids.stored, ids.scores[method]),
@@ -741,7 +741,7 @@ def _unlike(read: ReadOodDetections, ids: IdScores, methods: Sequence[str]) -> l
 
 
 def check_apart(read: ReadOodDetections, id_scores: IdScores, *, shared: str = "error") -> list[str]:
-    """Return what to tell about images that the ID file and the OOD file share; none is the rule.
+    """Return a warning about images that the ID file and the OOD file share; normally there are none.
 
     Parameters
     ----------
@@ -755,7 +755,7 @@ def check_apart(read: ReadOodDetections, id_scores: IdScores, *, shared: str = "
     """
     if read.sha256 == id_scores.sha256 and read.rows:
         raise EvaluationError(
-            "The ID scores and the OOD detections are one file",
+            "The ID scores and the OOD detections are the same file",
             where=f"{id_scores.name}, {read.name}",
             found=read.sha256,
         )

@@ -53,7 +53,7 @@ def separability(id_scores: Floats, ood_scores: Floats) -> dict[str, float | Non
     """
     if not len(id_scores) or not len(ood_scores):
         return dict.fromkeys(SEPARABILITY)
-    ranked = RankedScores.of(id_scores, ood_scores)
+    ranked = RankedScores.from_scores(id_scores, ood_scores)
     return {name: function(ranked) for name, function in SEPARABILITY.items()}
 
 
@@ -61,12 +61,12 @@ THRESHOLD_RULES = fact(__package__, "thresholds", dict[str, str])
 
 
 def zscore_threshold(id_scores: Floats) -> float | None:
-    """Return ``mean - 1.645 * std`` (ddof 0) of the ID scores, None where there are none."""
+    """Return ``mean - 1.645 * std`` (ddof 0) of the ID scores, or None without scores."""
     return float(np.mean(id_scores) - 1.645 * np.std(id_scores)) if len(id_scores) else None
 
 
 def quantile_threshold(id_scores: Floats) -> float | None:
-    """Return the ID score of ascending rank ``floor(0.05 n)``, None where there are none."""
+    """Return the ID score of ascending rank ``floor(0.05 n)``, or None without scores."""
     if not len(id_scores):
         return None
     rank = len(id_scores) // 20
@@ -121,7 +121,7 @@ class OpenSetOutcomes:
     Attributes
     ----------
     rules : Rules
-        Of the variant.
+        Rules of the variant.
     unknown : ndarray of bool, shape (d,)
         Detections called unknown.
     counted : ndarray of bool, shape (d,)
@@ -133,7 +133,7 @@ class OpenSetOutcomes:
     target : ndarray of int32, shape (d,)
         The object of highest IoU in the image, -1 where the image has none.
     confidence : ndarray of float64, shape (d,)
-        As the variant ranks by it.
+        Confidence by which the variant ranks.
     n_objects : int
         N_U: objects of the split, crowd and group regions included.
     """
@@ -147,13 +147,13 @@ class OpenSetOutcomes:
     confidence: Floats
     n_objects: int
 
-    def found(self) -> Bools:
-        """Return which objects an unknown detection found, shape (N_U,)."""
+    def found_objects(self) -> Bools:
+        """Return which objects an unknown detection matches, shape (N_U,)."""
         return _marked(self.target[self.correct], self.n_objects)
 
     def misclassified(self) -> Bools:
         """Return which objects no unknown detection found and a known one lies on, shape (N_U,)."""
-        return _marked(self.target[self.on_object], self.n_objects) & ~self.found()
+        return _marked(self.target[self.on_object], self.n_objects) & ~self.found_objects()
 
 
 def unknown_detections(detections: OodDetections, method: str, threshold: float) -> Bools:
@@ -276,7 +276,7 @@ class ImageSample:
     counts: dict[str, dict[str, Int64s]]
 
     @classmethod
-    def of(
+    def from_matches(
         cls,
         truth: GroundTruth,
         detections: OodDetections,
@@ -284,7 +284,7 @@ class ImageSample:
         method: str,
         outcomes: Iterable[OpenSetOutcomes],
     ) -> ImageSample:
-        """Return the sample of a split and a score, with the outcomes of some variants."""
+        """Build the sample of a split and a score from the outcomes of some variants."""
         ids = id_scores.scores[method]
         id_images = range(len(ids)) if id_scores.images is None else id_scores.images
         id_names, id_image = np.unique(np.array(id_images), return_inverse=True)
@@ -315,7 +315,7 @@ class ImageSample:
         ids, oods = np.repeat(self.id_scores, id_weights[self.id_image]), np.repeat(self.scores, weights[self.image])
         values = dict.fromkeys(("AUROC", "FPR95_first"), np.nan)
         if len(ids) and len(oods):
-            ranked = RankedScores.of(ids, oods)
+            ranked = RankedScores.from_scores(ids, oods)
             values = {"AUROC": auroc(ranked), "FPR95_first": fpr95_first(ranked)}
         for variant, by_image in self.counts.items():
             total = {name: int(counts @ weights) for name, counts in by_image.items()}

@@ -362,7 +362,7 @@ def evaluate(
     chosen, manifests = _classes(classes, manifest, names)
     if isinstance(truth, Mapping) and not truth:
         truth = {case: remembered_truth(manifests.get(case), [part]) for case in names}
-    truths: dict[str, Truth] = by_name(truth, "--truth", "case", names, wanted=names, shared=True)
+    truths: dict[str, Truth] = by_name(truth, "--truth", "case", names, requested=names, shared=True)
     # Scores are not bounded: the paper's unknown score is a sum of three.
     policy = Policy(stray=stray, other_classes=other_classes, negative_sizes=negative_sizes, any_scores=True)
     opening = reading.opener()
@@ -414,9 +414,9 @@ def _classes(
             expected="--classes FILE, or --manifest MANIFEST",
         )
     if classes:
-        paths: dict[str, Path] = by_name(classes, "--classes", "case", cases, wanted=cases, shared=True)
+        paths: dict[str, Path] = by_name(classes, "--classes", "case", cases, requested=cases, shared=True)
         return {case: open_set_classes(path, case) for case, path in paths.items()}, {}
-    by_case: dict[str, Any] = by_name(manifest, "--manifest", "case", cases, wanted=cases, shared=True)
+    by_case: dict[str, Any] = by_name(manifest, "--manifest", "case", cases, requested=cases, shared=True)
     manifests = {case: load_manifest(lists) if isinstance(lists, str) else lists for case, lists in by_case.items()}
     return {case: open_set_classes(lists, case) for case, lists in manifests.items()}, manifests
 
@@ -544,7 +544,7 @@ def case_outcomes(truth: OpenSetTruth, detections: Detections, rules: Rules) -> 
     """Return the outcome of each detection and object, as A-OSE and WI of a variant count them."""
     unknown = _unknown_objects(truth)
     matches = assign(truth.truth, detections, rules)
-    return Outcomes.of(
+    return Outcomes.from_matches(
         truth.truth,
         detections,
         rules,

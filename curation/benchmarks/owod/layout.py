@@ -110,7 +110,7 @@ def upstream_lists(manifest: Manifest, parts: Sequence[str]) -> dict[str, tuple[
         name = _upstream_name(entry)
         if name in lists:
             raise ExportError(
-                "Two parts have one name in the upstream layout", where=f"ImageSets/Main/{name}.txt", found=entry.name
+                "Two parts have the same upstream name", where=f"ImageSets/Main/{name}.txt", found=entry.name
             )
         lists[name] = manifest.ids(entry.name)
     for role, name in (("val", "all_task_val"), ("test", "all_task_test")):
@@ -171,7 +171,7 @@ def _require_tasks(manifest: Manifest, parts: Sequence[str]) -> None:
 
 
 def _fully_labelled(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]) -> Content:
-    """Return every image of some parts once, with every object under its own class."""
+    """Return every image of some parts once, with all objects under their original classes."""
     ids = tuple(dict.fromkeys(image for part in parts for image in manifest.ids(part)))
     every = PartEntry(
         name="every image",
@@ -194,7 +194,7 @@ def _fully_labelled(manifest: Manifest, parts: Sequence[str], sources: Mapping[s
 
 
 def _corners(content: Content) -> tuple[Int64s, dict[str, int]]:
-    """Return the corners of all objects, and how many were changed: those of VOC are its own."""
+    """Return the corners of all objects, and the number of changed ones; those of VOC stay unchanged."""
     images, objects = content.images, content.objects
     sizes = np.stack([images.widths, images.heights], axis=1)[objects.image]
     from_voc: Bools = np.array([family(name) == "voc" for name in content.datasets], np.bool_)

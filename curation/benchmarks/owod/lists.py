@@ -52,7 +52,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     sources : mapping of str to Source
         The test source and, for all lists but the test's, the training source; for ``m-owodb`` VOC's too.
     parameters : mapping
-        As ``owod.toml`` declares them.
+        Parameters that ``owod.toml`` declares.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         )
     if is_listed and not is_published:
         raise ProtocolError(
-            "A validation list is given and not asked for",
+            "A validation list is given but not used",
             where=f"--source {split.val_list}",
             found=f"--set val={parameters['val']}",
             hint="--set val=published",
@@ -196,7 +196,7 @@ def _declared_part(
 def _figures(
     split: TaskSplit, published: PublishedSplit, parts: Sequence[Part], selected: Mapping[str, int] | None = None
 ) -> tuple[Figure, ...]:
-    """Return the published figures with what was obtained and why it differs.
+    """Return the published figures with the obtained numbers and the reasons of differences.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def _figures(
         catalog = show_classes(sources[split.test], split.classes)
         added = [
             len(sources[split.first_test].images),
-            *(len(catalog.of(split.labels(task))) for task in split.tasks[1:]),
+            *(len(catalog.showing(split.labels(task))) for task in split.tasks[1:]),
         ]
         obtained |= {f"{task.name}-test-selection": size for task, size in zip(split.tasks, added, strict=True)}
     obtained |= {f"{task}-selection": size for task, size in (selected or {}).items()}

@@ -1,4 +1,4 @@
-"""The published splits of open-world detection: the cases of ``owod.toml``, and what their authors print."""
+"""The published splits of open-world detection: the cases of ``owod.toml``, with the figures of their authors."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ OFFICIAL_IMAGES = {"coco-train2017": 118_287, "coco-val2017": 5_000}
 
 
 class PublishedSplit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A table ``[splits.KEY]``: what the authors of a case print and publish.
+    """A table ``[splits.KEY]``: figures and lists that the authors of a case publish.
 
     Attributes
     ----------
     title, note : str
-        Of the manifest.
+        Title and note of the manifest.
     paper : str
         Key of ``[papers]``.
     place : str
@@ -40,7 +40,7 @@ class PublishedSplit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     sizes : dict of str to int
         Images of each list as published; ``tN-selection``: before validation images are taken out.
     digests : dict of str to str
-        Of the published lists with namespaces, where the rule fixes their order.
+        Digests of the published lists with namespaces, where the rule fixes their order.
     """
 
     title: str

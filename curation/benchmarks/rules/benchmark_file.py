@@ -289,7 +289,7 @@ class BenchmarkFile(_Table, frozen=True):
         )
 
     def role(self, source: str) -> str:
-        """Return what the rule uses a source for."""
+        """Return the role of a source in the rule."""
         table = self.sources.get(source)
         return (table.role if table else "") or source
 
@@ -299,7 +299,7 @@ class BenchmarkFile(_Table, frozen=True):
         Parameters
         ----------
         need, expected : str
-            What the rule needs, and how a file says so.
+            What the rule needs, and the text of a file that states it.
         *uses : sequence of str
             The roles that the sources may have together.
 
@@ -319,7 +319,7 @@ class BenchmarkFile(_Table, frozen=True):
 
 
 class WrittenFile(BenchmarkFile, frozen=True):
-    """A benchmark file as it is written.
+    """Content of a benchmark file before `extends` and cases are applied.
 
     Attributes
     ----------
@@ -338,11 +338,11 @@ class WrittenFile(BenchmarkFile, frozen=True):
 
 
 def wrong_sources(
-    rule: str, need: str, expected: str, given: Iterable[str], kind: type[CurationError] = ProtocolError
+    rule: str, need: str, expected: str, source_names: Iterable[str], kind: type[CurationError] = ProtocolError
 ) -> CurationError:
     """Return the error of sources that do not fit a rule: of a file, or a `UsageError` of options."""
     where = "[sources]" if kind is ProtocolError else None
-    return kind(f"The rule {rule} needs {need}", where=where, expected=expected, found=", ".join(given)[:300])
+    return kind(f"The rule {rule} needs {need}", where=where, expected=expected, found=", ".join(source_names)[:300])
 
 
 def refuse_unused(benchmark: BenchmarkFile, unused: Mapping[str, str]) -> None:
@@ -362,7 +362,7 @@ def refuse_unused(benchmark: BenchmarkFile, unused: Mapping[str, str]) -> None:
 
 
 def require_named(benchmark: BenchmarkFile, key: str, classes: Collection[str]) -> None:
-    """Raise `ProtocolError` where a key of ``[classes]``, such as ``aliases``, names none of some classes."""
+    """Raise `ProtocolError` if a key of ``[classes]``, such as ``aliases``, names an unknown class."""
     for name in getattr(benchmark.classes, key):
         if name not in classes:
             raise ProtocolError(
@@ -427,7 +427,7 @@ def rule_of(text: str) -> str:
         The file has no key ``rule``, or names another rule.
     """
     path, case = file_and_case(text)
-    tables = _whole(path, case)
+    tables = _extended_tables(path, case)
     rule = tables.get("rule", "")
     if rule not in RULES:
         hints = [f'rule = "{near}"' for near in get_close_matches(str(rule), RULES, cutoff=0.4)]
@@ -466,7 +466,7 @@ def read_benchmark_file(text: str) -> str:
             raise ProtocolError("A manifest holds lists of classes and ids, not their names", where=_STORED)
         return _as_text(benchmark)
     path, case = file_and_case(text)
-    tables = _whole(path, case)
+    tables = _extended_tables(path, case)
     try:
         benchmark = msgspec.convert(tables, BenchmarkFile)
     except msgspec.ValidationError as error:
@@ -492,8 +492,8 @@ def _stored(benchmark: BenchmarkFile, settings: msgspec.Struct) -> str:
         field.name: field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
         for field in msgspec.structs.fields(settings)
     }
-    given = {name: getattr(settings, name) for name in sorted(benchmark.parameters)}
-    written = {name: _plain(value) for name, value in given.items() if value != usual[name]}
+    values = {name: getattr(settings, name) for name in sorted(benchmark.parameters)}
+    written = {name: _plain(value) for name, value in values.items() if value != usual[name]}
     return _as_text(msgspec.structs.replace(benchmark, parameters=written))
 
 
@@ -502,7 +502,7 @@ def stated_in(text: str) -> BenchmarkFile:
     return decode_json(text.encode(), BenchmarkFile, ProtocolError, _UNREADABLE, where=_STORED)
 
 
-def slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
+def slots_of_file(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
     """Return the sources of the benchmark file among the parameters of a manifest."""
     return stated_in(parameters["file"]).slots
 
@@ -557,7 +557,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ProtocolError(message, where=str(path), expected=expected, found=str(problem)[:300]) from None
 
 
-def _whole(path: Path, case: str, above: tuple[Path, ...] = ()) -> dict[str, Any]:
+def _extended_tables(path: Path, case: str, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     """Return the tables of a file over those that it extends, and of a case over them; class lists are in line."""
     tables = read_toml(path)
     _read_lists(tables, path.parent)
@@ -584,7 +584,7 @@ def _whole(path: Path, case: str, above: tuple[Path, ...] = ()) -> dict[str, Any
 
 
 def _extended(target: Any, path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
-    """Return what a file inherits from another one, or from the file that a manifest holds."""
+    """Return the tables that a file inherits from another file, or from the file in a manifest."""
     where = f"{path}: extends"
     expected = 'a file beside this one, such as "parts.toml", a benchmark of a paper, or a manifest of a benchmark file'
     if not isinstance(target, str) or not target or len(above) > _DEEPEST:
@@ -593,7 +593,7 @@ def _extended(target: Any, path: Path, above: tuple[Path, ...]) -> dict[str, Any
     if other.suffix.lower() == ".toml":
         if (base := inside(path.parent, target.removesuffix(f"/{case}"))).resolve() in above:
             raise ProtocolError("A benchmark file extends itself", where=where, found=target[:80])
-        tables = _whole(base, case, above)
+        tables = _extended_tables(base, case, above)
     elif packaged := _packaged(target):
         # The title names the paper, whose lists these are not.
         tables = packaged | {"title": ""}
@@ -608,7 +608,7 @@ def _extended(target: Any, path: Path, above: tuple[Path, ...]) -> dict[str, Any
 
 
 def _packaged(target: str) -> dict[str, Any]:
-    """Return what a file inherits from a benchmark of this package, or from its case; nothing where there is none."""
+    """Return the tables that a file inherits from a packaged benchmark or its case; empty if it names neither."""
     name, _, case = target.partition("/")
     file = files("curation.benchmarks").joinpath(f"{name}.toml")
     if not re.fullmatch("[a-z][a-z0-9_]*", name) or not file.is_file():
@@ -659,25 +659,25 @@ def _explained(error: msgspec.ValidationError, path: Path, form: type[msgspec.St
     `form` is that of the parameters, where the error is one of theirs.
     """
     table = "parameters" if form else ""
-    message, _, place = str(error).partition(" - at `$")
+    message, _, json_path = str(error).partition(" - at `$")
     names = [
-        name for name in re.split(r"[.\[\]`]+", f"{table}.{place}") if name and name != "..." and not name.isdigit()
+        name for name in re.split(r"[.\[\]`]+", f"{table}.{json_path}") if name and name != "..." and not name.isdigit()
     ]
     unknown = re.search(r"(?:unknown|required) field `(.+?)`", message)
     key = unknown[1] if unknown else names.pop() if names else ""
     lines = read_plain(path).decode("utf-8").splitlines()
     written = re.compile(rf"(?:^|[\s{{,\[.\"']){re.escape(key)}[\"']?\s*[=\].]")
     numbers = [str(number) for number, line in enumerate(lines, 1) if written.search(line)]
-    place = {0: "", 1: f", line {', '.join(numbers)}"}.get(len(numbers), f", one of the lines {', '.join(numbers[:5])}")
+    at = {0: "", 1: f", line {', '.join(numbers)}"}.get(len(numbers), f", one of the lines {', '.join(numbers[:5])}")
     is_unknown = "unknown" in message
     record = form or _TABLES.get(".".join(names), WrittenFile)
     keys = [field.encode_name for field in msgspec.structs.fields(record)]
     elsewhere = [f"{key} in [{at}]" for at in _TABLES if key in _TABLES[at].__struct_fields__] if is_unknown else []
-    found = None
+    value = None
     if "enum" in message and (words := _choices(get_type_hints(record).get(key))):
-        message, found = f"one of {', '.join(words)}", message.partition("value ")[2]
+        message, value = f"one of {', '.join(words)}", message.partition("value ")[2]
     elif kind := re.fullmatch(r"Expected `([^`]+)`, got `([^`]+)`", message):
-        message, found = (" or ".join(_KINDS.get(word, word) for word in each.split(" | ")) for each in kind.groups())
+        message, value = (" or ".join(_KINDS.get(word, word) for word in each.split(" | ")) for each in kind.groups())
     if "matching regex" in message:
         forms = {
             "name": "lower-case letters, digits, . and _, joined by - and at most one /",
@@ -686,12 +686,12 @@ def _explained(error: msgspec.ValidationError, path: Path, form: type[msgspec.St
         }
         message = forms.get(key, "a to z, 0 to 9, _")
     problem = "an unknown key" if is_unknown else "no such key" if unknown else "a wrong value"
-    where = f"{path}{place}" + (f", table [{'.'.join(names)}]" if names else "")
+    where = f"{path}{at}" + (f", table [{'.'.join(names)}]" if names else "")
     return ProtocolError(
         f"The benchmark file has {problem}: {key}",
         where=where,
         expected=f"one of {', '.join(keys)}"[:300] if is_unknown else message.removeprefix("Expected "),
-        found=found,
+        found=value,
         hint=f"did you mean {elsewhere[0]}?" if elsewhere else did_you_mean(key, keys if is_unknown else (), _PAGE),
     )
 
@@ -711,7 +711,7 @@ def _as_text(benchmark: BenchmarkFile) -> str:
 
 
 def _choices(kind: Any) -> list[str]:
-    """Return the words that a key may hold: those of a `Literal`, wherever it stands in the type."""
+    """Return the words that a key may hold: those of every `Literal` in its type."""
     inner = get_args(kind)
     return [word for part in inner for word in ([part] if isinstance(part, str) else _choices(part))]
 

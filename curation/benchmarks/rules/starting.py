@@ -1,4 +1,4 @@
-"""A benchmark file to begin with, made from the user's own sources: what ``curation init RULE`` writes."""
+"""A first benchmark file made from a user's sources: the output of ``curation init RULE``."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def source_tables(
     name: str,
     roles: Mapping[str, str] = {},
     *,
-    beside: Sequence[str] = (),
+    later_sources: Sequence[str] = (),
     exhaustive: bool | None = None,
 ) -> list[str]:
     """Return the lines of ``[sources]``; sources that number their images alike get a namespace each.
@@ -126,17 +126,17 @@ def source_tables(
     ----------
     sources : mapping of str to Source
     name : str
-        Of the benchmark: its last word is the namespace of the image ids.
+        Name of the benchmark; its last word is the namespace of the image ids.
     roles : mapping of str to str
         Key ``as`` of the sources whose name is not their role.
-    beside : sequence of str
-        Names of sources that the file needs, given or not.
+    later_sources : sequence of str
+        Names of sources that the file needs even if they are not in `sources`.
     exhaustive : bool, optional
         Whether every object of every class is annotated; None where the rule does not ask.
     """
     word = namespace_word(name)
     seen: set[Any] = set()
-    later = [key for key in beside if key not in sources]
+    later = [key for key in later_sources if key not in sources]
     is_shared = bool(later)
     for source in sources.values():
         natives = set(source.images.native.tolist())
@@ -144,9 +144,9 @@ def source_tables(
         seen |= natives
     lines = ["# The sources of `--source NAME=PATH`; dataset is the first word of their image ids."]
     if later:
-        lines.append("# Each has a name of its own, since images of the one may be numbered as those of the other.")
+        lines.append("# Their names differ, because their images may have the same numbers.")
     elif is_shared:
-        lines.append("# They number their images alike: each has a name of its own, which keeps the images apart.")
+        lines.append("# Their images have the same numbers: different names keep the images apart.")
     if exhaustive is not None:
         lines.append("# exhaustive: whether every object of every class is annotated: the audit cannot know.")
     lines.append("[sources]")
@@ -230,14 +230,14 @@ def array(names: Iterable[str]) -> str:
 
 
 def other_spellings(names: Iterable[str], others: Iterable[str]) -> dict[str, str]:
-    """Return other names that differ from one of some classes in case or blanks alone, by the class."""
+    """Return for each class the other names that differ from it only in case or blanks."""
     by_plain_name = {plain_name(name): name for name in names}
     apart = [other for other in others if other not in by_plain_name.values()]
     return {by_plain_name[plain]: other for other in apart if (plain := plain_name(other)) in by_plain_name}
 
 
 def by_class(renamed: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the other names of each class, of a mapping from these to the class."""
+    """Return the other names of each class, from a mapping of other name to class."""
     aliases: dict[str, list[str]] = {}
     for alias, name in renamed.items():
         aliases.setdefault(name, []).append(alias)
@@ -279,13 +279,13 @@ def is_usable(name: str) -> bool:
 
 
 def require_usable(labels: Iterable[str], files: str) -> None:
-    """Raise `ProtocolError` for a class whose name cannot stand in a file, and for two that differ in case alone."""
+    """Raise `ProtocolError` for a class whose name a file cannot hold, and for two that differ only in case."""
     first: dict[str, str] = {}
     for label in labels:
         other = "" if (earlier := first.setdefault(label.casefold(), label)) == label else earlier
         if other or not is_usable(label):
             raise ProtocolError(
-                "A class of the annotation file cannot stand in a benchmark file under its name",
+                "A benchmark file cannot hold the name of a class of the annotation file",
                 where=files,
                 expected=f"{NAMES_ARE}, each once, whatever its case",
                 found=repr(label[:80]) + (f" beside {other[:80]!r}" if other else ""),

@@ -119,7 +119,7 @@ class TaskSplit:
 
     @property
     def size_hint(self) -> str:
-        """Text with ``{0}`` that says how to choose another number of validation images."""
+        """Text with ``{0}`` that explains how to choose another number of validation images."""
         return "--set val_size={0}, or --set val=none" if self.is_packaged else _SIZE_SETTING
 
     def labels(self, task: TaskEntry) -> list[int]:
@@ -128,7 +128,7 @@ class TaskSplit:
         return [position[name] for name in task.introduced]
 
     def show(self, slot: str) -> Shown:
-        """Return what the images of a source show, crowd regions as the parameters say."""
+        """Return the classes that the images of a source show, with crowd regions as the parameters require."""
         return show_classes(self.sources[slot], self.classes, crowd=self.settings.crowd == "select")
 
     def all_of(self, slot: str) -> Selection:
@@ -247,13 +247,13 @@ def _training(split: TaskSplit) -> tuple[dict[str, list[Part]], dict[str, int]]:
     catalogs = [*map(split.show, split.first_train), catalog]
     ranks = hash_ranks(catalogs, split.salt("finetune"))
     later_tasks = split.tasks[1:] if split.first_train else split.tasks
-    selections = [catalog.of(split.labels(task)) for task in later_tasks]
+    selections = [catalog.showing(split.labels(task)) for task in later_tasks]
     for task, selection in zip(later_tasks, selections, strict=True):
         if not len(selection):
             raise ProtocolError(
                 "A task selects no training image",
                 where=f"source {split.train}: task {task.name}",
-                expected=f"an annotation of one of {', '.join(task.introduced)[:200]}",
+                expected=f"an annotation of {' or '.join(task.introduced)[:200]}",
                 found="none",
             )
     validation = _validation(split, catalog, selections, later_tasks)
@@ -352,7 +352,7 @@ def tested_parts(split: TaskSplit) -> list[Part]:
         return []
     catalog = split.show(split.test)
     keep = split.settings.repeats == "keep"
-    later = np.concatenate([catalog.of(split.labels(task)) for task in split.tasks[1:]])
+    later = np.concatenate([catalog.showing(split.labels(task)) for task in split.tasks[1:]])
     if not keep:
         later = later[np.sort(np.unique(later, return_index=True)[1])]
     mixed = [split.all_of(split.first_test), Selection(split.test, source, later)]
@@ -362,7 +362,7 @@ def tested_parts(split: TaskSplit) -> list[Part]:
 
 
 def rules_in_words(split: TaskSplit, task: TaskEntry, number: int) -> dict[PartRole, str]:
-    """Return the rule of each training part of a task in words, before any list is available."""
+    """Return a description of the rule of each training part of a task, before any list is available."""
     if split.first_train and number == 1:
         return {"train": split.words("first_train", sources=" and ".join(split.first_train))}
     has_validation = split.validation != "none"
@@ -416,7 +416,7 @@ def note_on_unannotated(split: TaskSplit) -> Iterator[str]:
 
 
 def hash_ranks(sources: Sequence[Shown], salt: str) -> list[Int64s]:
-    """Return, for each source, the rank of its annotated images, by ``sha256(salt + id)`` of those of all sources.
+    """Return the ranks of the annotated images of each source, by ``sha256(salt + id)`` over all sources.
 
     One array a source, shape (n,); images without annotation come last.
     """
@@ -534,7 +534,7 @@ def exemplars(
 
 
 def _numbers_by_label(pools: Sequence[tuple[Shown, Int64s]], labels: Sequence[int]) -> dict[int, Int64s]:
-    """Return for each label the numbers, through all pools in order, of the images that show it."""
+    """Return for each label the numbers of the images that show it, counted through all pools in order."""
     by_label: dict[int, list[Int64s]] = {label: [np.empty(0, np.int64)] for label in labels}
     start = 0
     for catalog, images in pools:

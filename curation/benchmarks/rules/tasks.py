@@ -1,4 +1,4 @@
-"""The rule ``tasks``: classes become known one task after another, and what is not known yet is unknown.
+"""The rule ``tasks``: classes become known one task after another; later classes are unknown.
 
 After Revisiting Open World Object Detection (2022). The parts of a task are ``tN-train``, images of the classes that it
 introduces; ``tN-finetune``, exemplars of every class known by it; ``tN-val``; and ``tN-test``, the same images for all.
@@ -105,7 +105,7 @@ def check_tasks(file: BenchmarkFile, where: str) -> None:
 
 
 def _problems(file: BenchmarkFile) -> Iterator[tuple[str, str, str]]:
-    """Yield the field of each inconsistency, what is expected there, and what the file has."""
+    """Yield field, expected value and actual value of each inconsistency."""
     split, classes = split_of_file(file), file.classes
     if not re.fullmatch(NAME, file.name):
         yield "name", "lower-case words joined by -, at most one /", repr(file.name[:80])
@@ -195,7 +195,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     groups: list[list[str]] = [group.tolist() for group in np.array_split(np.array(names, object), n_tasks)]
     lines = [
         *beginning("tasks", options.name),
-        *source_tables(sources, options.name, beside=USUAL_SOURCES, exhaustive=options.exhaustive),
+        *source_tables(sources, options.name, later_sources=USUAL_SOURCES, exhaustive=options.exhaustive),
         "",
         "[parameters]",
         *_sizes(groups, train, trained),
@@ -210,7 +210,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         *(["# Other names of a class in the sources.", "[classes.aliases]"] if aliases else []),
         *(f"{quoted_key(name)} = [{', '.join(map(quoted, others))}]" for name, others in aliases.items()),
         "",
-        "# Tasks in their order, each with the classes that become known in it. Here the classes stand in the order",
+        "# Tasks in their order, each with the classes that become known in it. Here the classes are in the order",
         f"# of the files, cut into {n_tasks} groups: move them to where you want them.",
     ]
     for number, group in enumerate(groups, start=1):

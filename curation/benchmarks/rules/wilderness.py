@@ -151,14 +151,14 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     classes = class_entries(benchmark, used_classes(benchmark, sources.values()))
     for name, source in sources.items():
         require_classes(benchmark, known, name, source)
-    made, depends_on_filling = parts_of(benchmark, sources, classes)
+    made, depends_on_filling = wilderness_parts(benchmark, sources, classes)
     notes = [WORDS["filling"]] if depends_on_filling else []
     return manifest_of_file(
         benchmark, made, sources, classes, parameters, taxonomy="OSOD-I", algorithm_version=1, after=PAPER, notes=notes
     )
 
 
-def parts_of(
+def wilderness_parts(
     benchmark: BenchmarkFile,
     sources: Mapping[str, Source],
     classes: Sequence[ClassEntry],
@@ -170,7 +170,7 @@ def parts_of(
     Parameters
     ----------
     words : mapping of str to str
-        Of the keys of `WORDS`.
+        Texts by key of `WORDS`.
     suffixes : mapping of str to str, optional
         By order, of the names of its parts; by default ``-ORDER``, and nothing for the first of the orders.
 
@@ -197,7 +197,7 @@ def parts_of(
     sizes = {ratio: ratio_size(ratio, closed, wilderness) for ratio in map(decimal_text, settings.ratios)}
     ends = np.cumsum([len(each.positions) for each in selected])[:-1]
     for order in dict.fromkeys(settings.orders):
-        ranks = np.split(np.argsort(ordered(selected, order, settings.salt or benchmark.name)), ends)
+        ranks = np.split(np.argsort(wilderness_order(selected, order, settings.salt or benchmark.name)), ends)
         suffix = suffixes[order] if suffixes else "" if order == settings.orders[0] else f"-{order}"
         for ratio, size in sizes.items():
             first = [
@@ -235,7 +235,7 @@ def orders_of(header: Header) -> tuple[str, ...]:
 
 
 def level_order(manifest: Manifest, ids: Sequence[str]) -> tuple[str, Int64s]:
-    """Return the order of the wilderness levels of a benchmark file, in words, and the positions of the ids in it."""
+    """Return a description of the order of the wilderness levels, and the positions of the ids in it."""
     benchmark = stated_in(str(manifest.header.rule.parameters["file"]))
     settings = benchmark.parameters_as(WildernessParameters)
     order = settings.levels or (settings.orders[0] if settings.orders[0] == "hash" else "id")
@@ -246,7 +246,7 @@ def _ranked(ids: Texts, order: str, salt: str) -> Int64s:
     return hash_rank(ids.tolist(), salt) if order == "hash" else np.argsort(ids, kind="stable")
 
 
-def ordered(selected: Sequence[Selection], order: str, salt: str) -> Int64s:
+def wilderness_order(selected: Sequence[Selection], order: str, salt: str) -> Int64s:
     """Return the positions of the selected images, counted through all sources, in one of `ORDERS`."""
     if order in ("hash", "id"):
         return _ranked(np.concatenate([each.source.image_ids[each.positions] for each in selected]), order, salt)
@@ -257,7 +257,7 @@ def ordered(selected: Sequence[Selection], order: str, salt: str) -> Int64s:
 
 
 def _numbered(selected: Sequence[Selection]) -> tuple[Int64s, Bools]:
-    """Return the numbers of all images of the one source, and whether each is not selected."""
+    """Return the numbers of all images of the source, and whether each is not selected."""
     if len(selected) > 1:
         names = [each.slot for each in selected]
         raise wrong_sources("wilderness", "one searched source for CPython's set order", 'orders = ["hash"]', names)
@@ -334,7 +334,7 @@ def closed_part(
             where=f"source {name}",
             expected=", ".join(entry.name for entry in known)[:200],
             found=", ".join(repr(name[:40]) for name in others[:5]) or f"{len(source.images)} images without objects",
-            hint="are the sources exchanged? If not, add the classes to known, or set strangers = "
+            hint="are the sources swapped? If not, add the classes to known, or set strangers = "
             '"leave-out" or "keep" in [parameters].',
         )
     positions = all_images(source)
@@ -363,7 +363,7 @@ def wilderness_part(chosen: Sequence[Selection], classes: Sequence[ClassEntry], 
             where=", ".join(f"source {each.slot}" for each in chosen),
             expected="images with annotated classes, none of which is known",
             found=f"{len(part.ids)} images without a known class, none of them annotated",
-            hint="are the closed source and the others exchanged?",
+            hint="are the closed source and the others swapped?",
         )
     return part
 

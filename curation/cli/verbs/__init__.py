@@ -1,1 +1,1 @@
-"""A module for each verb: its function ``run``, or its ``COMMANDS``, says what the options are and what is printed."""
+"""A module for each verb: its function ``run``, or its ``COMMANDS``, declares the options and the output."""

@@ -61,7 +61,7 @@ class Rows:
     name: Annotated[str | None, "NAME"] = None
 
     def __post_init__(self) -> None:
-        """Refuse what could not be done after a long evaluation: another file in its place, a name for nothing."""
+        """Raise before a long evaluation for requests that would fail after it: an existing file, an unused name."""
         if self.append is None:
             if self.name is not None:
                 raise UsageError("--name names the rows that --append writes", expected="--append FILE beside it")
@@ -74,7 +74,7 @@ class Rows:
             require_name(self.name)
 
     def add(self, result: Any) -> list[str]:
-        """Add the rows of a result, and return what to print about it."""
+        """Add the rows of a result to the leaderboard, and return the lines to print."""
         if self.append is None:
             return []
         from curation.evaluation.leaderboard_rows import append_rows
@@ -88,7 +88,7 @@ class Rows:
 
 @dataclass(frozen=True, kw_only=True)
 class ResultFiles:
-    """The files of a result, and what is printed.
+    """The files of a result, and the lines to print.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ def command_of(protocol: str) -> Callable[..., Answer]:
             with stage("writing"):
                 written = result.save(report.out, figures=report.figures)
         lines = [
-            *result.lines(whole=report.all or has_tables),
+            *result.lines(with_tables=report.all or has_tables),
             *(f"wrote {path}" for path in written),
             *rows.add(result),
         ]

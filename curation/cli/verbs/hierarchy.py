@@ -20,17 +20,17 @@ _SHOWN = 50
 _FIRST = 10
 
 
-def show(found: Annotated[Subtree, subtree], /, *, view: View) -> Answer:
+def show(branch: Annotated[Subtree, subtree], /, *, view: View) -> Answer:
     """Print what lies below a node."""
     data = {
-        "node": found.node,
-        "name": found.name,
+        "node": branch.node,
+        "name": branch.name,
         "tree": view.tree,
-        "origin": found.origin,
-        "descendants": found.descendants,
-        "leaves": list(found.leaves),
+        "origin": branch.origin,
+        "descendants": branch.descendants,
+        "leaves": list(branch.leaves),
     }
-    return Answer(data, [*found.lines, "", f"{len(found.leaves)} leaves below"])
+    return Answer(data, [*branch.lines, "", f"{len(branch.leaves)} leaves below"])
 
 
 def find(word: str, /, *, of: Hierarchy) -> Answer:
@@ -48,19 +48,19 @@ def find(word: str, /, *, of: Hierarchy) -> Answer:
     return Answer(data, lines, int(not data))
 
 
-def similarity(found: Annotated[Nearness, nearness], /) -> Answer:
+def similarity(result: Annotated[Nearness, nearness], /) -> Answer:
     """Print how near two nodes are by Wu-Palmer similarity, as NLTK defines it."""
     data = {
-        "first": found.first,
-        "second": found.second,
-        "lowest_common": found.lowest_common,
-        "wu_palmer": found.wu_palmer,
+        "first": result.first,
+        "second": result.second,
+        "lowest_common": result.lowest_common,
+        "wu_palmer": result.wu_palmer,
     }
     rows = (
-        ("lowest common hypernym", found.lowest_common or "none: the two share no ancestor"),
-        ("Wu-Palmer similarity", "undefined" if found.wu_palmer is None else f"{found.wu_palmer:.6f}"),
+        ("lowest common hypernym", result.lowest_common or "none: the two share no ancestor"),
+        ("Wu-Palmer similarity", "undefined" if result.wu_palmer is None else f"{result.wu_palmer:.6f}"),
     )
-    return Answer(data, [Table(" and ".join(found.labels), ("", ""), rows)])
+    return Answer(data, [Table(" and ".join(result.labels), ("", ""), rows)])
 
 
 def dropped(nodes: tuple[Annotated[str, "NODE"], ...] = (), /, *, view: View) -> Answer:
@@ -90,7 +90,7 @@ def dropped(nodes: tuple[Annotated[str, "NODE"], ...] = (), /, *, view: View) ->
 
 
 def related(
-    found: Annotated[tuple[ClassKin, ...], kin_of], /, *, out: Annotated[Path | None, output_file(".csv")] = None
+    relations: Annotated[tuple[ClassKin, ...], kin_of], /, *, out: Annotated[Path | None, output_file(".csv")] = None
 ) -> Answer:
     """Print which unknown classes are, are below or are above an in-distribution class; exit status 1 where any is one.
 
@@ -99,18 +99,18 @@ def related(
     out
         write a row for each unknown class as CSV
     """
-    rows = [row for each in found for row in each.rows]
+    rows = [row for each in relations for row in each.rows]
     if out is not None:
         write_text(out, as_csv(list(rows[0]) if rows else ["set", "class"], [list(row.values()) for row in rows]))
     data = {
-        "origin": found[0].origin if found else "",
-        "not_proven": list(_notes(found)),
+        "origin": relations[0].origin if relations else "",
+        "not_proven": list(_notes(relations)),
         "sets": [
             each.counts | {"renamed": each.renamed, "one_synset": each.one_synset, "classes_told": each.rows}
-            for each in found
+            for each in relations
         ],
     }
-    return Answer(data, _related_lines(found), 1 if any(each.of("same") for each in found) else 0)
+    return Answer(data, _related_lines(relations), 1 if any(each.of("same") for each in relations) else 0)
 
 
 def _related_lines(entries: tuple[ClassKin, ...]) -> list[Line]:

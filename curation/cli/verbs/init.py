@@ -49,12 +49,12 @@ def run(
     named = {"": source} if isinstance(source, Path) else dict(source or {})
     # Of the rule lists the folder is the first source, and the images are the other.
     paths = ({usual[0]: folder} if folder else {}) | {use or usual[bool(folder)]: path for use, path in named.items()}
-    given = {use.partition("@")[0]: f"{use}={path}" for use, path in paths.items()}
+    words_of = {use.partition("@")[0]: f"{use}={path}" for use, path in paths.items()}
     # The lists of the rule lists are no source of images: their file does not name them.
-    given = {name: text for name, text in given.items() if name in written["sources"] or folder}
-    words = [word for text in given.values() for word in ("--source", text)]
+    words_of = {name: text for name, text in words_of.items() if name in written["sources"] or folder}
+    words = [word for text in words_of.values() for word in ("--source", text)]
     words += source_words(
-        name for name, table in written["sources"].items() if name not in given and table.get("required", True)
+        name for name, table in written["sources"].items() if name not in words_of and table.get("required", True)
     )
     words += ["--on-error", "boxes=drop"] if bad_boxes == "drop" else []
     made = written["name"].rpartition("/")[2]

@@ -20,7 +20,7 @@ _ORDER = ("wilderness", "tasks", "superclass", "hierarchy", "near-far", "lists",
 
 
 def run(
-    what: Annotated[str | None, "benchmarks | manifests | BENCHMARK | RULE"] = None,
+    subject: Annotated[str | None, "benchmarks | manifests | BENCHMARK | RULE"] = None,
     /,
     *,
     folder: tuple[Annotated[Path, "DIR"], ...] = (),
@@ -29,7 +29,7 @@ def run(
 
     Parameters
     ----------
-    what
+    subject
         these alone (default: benchmarks and manifests), one benchmark with its parts, page and manifests, or a rule
         with the keys of its file; --json then prints their JSON Schema too
     folder
@@ -39,8 +39,8 @@ def run(
     from curation.benchmarks.rules.benchmark_file import RULES, file_schema
     from curation.manifest.locate import available_manifests
 
-    benchmark = find_benchmark(what, *_KINDS) if what and what not in _KINDS else None
-    chosen = [] if what == "manifests" else [benchmark] if benchmark else [*benchmarks().values()]
+    benchmark = find_benchmark(subject, *_KINDS) if subject and subject not in _KINDS else None
+    chosen = [] if subject == "manifests" else [benchmark] if benchmark else [*benchmarks().values()]
     lines: list[Line] = []
     is_rule = benchmark is not None and benchmark.name in RULES
     if benchmark and is_rule:
@@ -65,7 +65,7 @@ def run(
         for name, reason in registry().unusable.items():
             warn(f"the package that offers benchmark {name} cannot be used: {reason}")
     manifests = []
-    if what != "benchmarks":
+    if subject != "benchmarks":
         manifests = [row for row in available_manifests(folder) if benchmark is None or benchmark.made(row)]
         lines += _manifest_lines(manifests)
 
@@ -73,7 +73,7 @@ def run(
         listed: dict[str, Any] = {"benchmarks": [each.as_data() for each in chosen], "manifests": manifests}
         if benchmark and is_rule:
             listed["schema"] = file_schema(benchmark.name)
-        gone = {"benchmarks": "manifests", "manifests": "benchmarks"}.get(what or "")
+        gone = {"benchmarks": "manifests", "manifests": "benchmarks"}.get(subject or "")
         return {key: value for key, value in listed.items() if key != gone}
 
     return Answer(data, lines)
@@ -135,7 +135,7 @@ def _value_text(value: Any) -> str:
 
 
 def _words_in(hint: Any) -> list[str]:
-    """Return the words of a type that are its only values, of its elements too; none for other types."""
+    """Return the words that are a type's only values, including those of its elements; empty for other types."""
     if get_origin(hint) is Literal:
         return [word for word in get_args(hint) if word]
     return [word for inner in get_args(hint) if get_origin(hint) is not dict for word in _words_in(inner)]

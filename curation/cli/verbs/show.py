@@ -42,7 +42,7 @@ def run(
         a folder, or NAME@VERSION of an available manifest
     composition
         images and objects of every part under its label view, by role, and what the view hides; without
-        --source, what the header says of it
+        --source, only the numbers of the header
     out
         with --composition: write the counts of each class in each part as CSV
     """

@@ -45,7 +45,7 @@ def _embedded(data: dict[str, Any]) -> list[Line]:
 
 
 def neighbors(
-    found: Annotated[Pairs | SetComparison, search.neighbors],
+    result: Annotated[Pairs | SetComparison, search.neighbors],
     /,
     *,
     out: Annotated[Path | None, output_folder("neighbors.csv"), "DIR"] = None,
@@ -57,9 +57,9 @@ def neighbors(
     out
         write neighbors.csv or similarity.csv, and a figure
     """
-    written = found.save(out) if out else []
-    lines = _nearest(found) if isinstance(found, Pairs) else _sets(found.data())
-    return Answer(found.data(), lines, written=written)
+    written = result.save(out) if out else []
+    lines = _nearest(result) if isinstance(result, Pairs) else _sets(result.data())
+    return Answer(result.data(), lines, written=written)
 
 
 def _nearest(pairs: Pairs) -> list[Line]:
@@ -93,7 +93,7 @@ def _number(value: float | None) -> str:
 
 
 def duplicates(
-    found: Annotated[Pairs, near_duplicates.duplicates],
+    pairs: Annotated[Pairs, near_duplicates.duplicates],
     /,
     *,
     out: Annotated[Path | None, output_folder("duplicates.csv"), "DIR"] = None,
@@ -107,12 +107,12 @@ def duplicates(
     out
         write duplicates.csv
     """
-    written = found.save(out) if out else []
-    count, columns = len(found.rows), ("first", "second", "how", "value")
-    rows = ((first, second, how, f"{value:g}") for first, second, how, value in found.rows)
-    title = f"{count:,} pairs of {found.facts['images']:,} photos"
+    written = pairs.save(out) if out else []
+    count, columns = len(pairs.rows), ("first", "second", "how", "value")
+    rows = ((first, second, how, f"{value:g}") for first, second, how, value in pairs.rows)
+    title = f"{count:,} pairs of {pairs.facts['images']:,} photos"
     lines = first_rows(title, columns, rows, count, _MOST_PAIRS, "--out DIR writes all")
-    return Answer(found.data(), lines, written=written)
+    return Answer(pairs.data(), lines, written=written)
 
 
 METAVAR = "ACTION"

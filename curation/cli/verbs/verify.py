@@ -17,7 +17,7 @@ _SHOWN = 20
 def run(made: Annotated[Verification | ResultVerification, verify], /, *, amount: Amount) -> Answer:
     """Check a manifest against its digests, its sources, or an authors' list; or a results.json by scoring again.
 
-    Failures and notes are told, or with ``--all`` every finding. Exit status 0: none is a failure; 1: one is; 2: a
+    Failures and notes are printed, or with ``--all`` every finding. Exit status 0: no failure; 1: a failure; 2: a
     file cannot be read, or the command is wrong.
     """
     lines = _result_lines(made, amount) if isinstance(made, ResultVerification) else _lines(made, amount)

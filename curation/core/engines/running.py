@@ -1,4 +1,4 @@
-"""`run_step`: a step over blocks, by processes of this machine or by Ray; what was finished is not run again."""
+"""`run_step`: a step over blocks, by processes of this machine or by Ray; finished blocks are not run again."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Failure(msgspec.Struct, frozen=True, tag=True):
     hint: str | None = None
 
     def error(self) -> EngineError:
-        """Return the one error that the user sees."""
+        """Return the error that the user sees."""
         where = f"block {self.block}" + (f": {self.where}" if self.where else "")
         return EngineError(self.what, where=where, expected=self.expected, found=self.found, hint=self.hint)
 
@@ -76,9 +76,9 @@ def run_step(
         A new folder, or that of an earlier call; on a cluster, one that every machine sees.
     engine : {"local", "ray"}
         ``local``: processes of this machine; one block, or one worker, in this process. ``ray``: tasks of Ray, on the
-        cluster that ``RAY_ADDRESS`` names, or that is connected already, else on this machine until the work ends.
+        cluster of ``RAY_ADDRESS`` or the connected one, else on this machine until the work ends.
     workers : int, optional
-        Blocks run at a time; by default one a core, on a cluster as many as it has room for.
+        Number of blocks that run at a time; by default one a core, on a cluster its capacity.
     shard : str, optional
         ``I/N``: run every N-th block from the I-th on, for one task of an array of N; the result holds these blocks
         alone and the folder is not finished. After all tasks, a call without `shard` finishes the folder.
@@ -148,7 +148,7 @@ def _listed(blocks: Iterable[Block], step: Step) -> Iterator[Block]:
 
 @dataclass(frozen=True)
 class _Work:
-    """A step and the folder that its output goes to: what a worker is given once."""
+    """A step and its output folder: sent to each worker once."""
 
     step: Step
     folder: Path
@@ -270,7 +270,7 @@ def _on_ray(work: _Work, blocks: Iterator[Block], workers: int | None) -> Genera
 
 
 def _in_tasks(ray: Any, work: _Work, blocks: Iterator[Block], workers: int | None) -> Iterator[Outcome]:
-    """Yield the outcomes of tasks, so many at a time: neither Ray nor this process ever holds the whole corpus."""
+    """Yield the outcomes of tasks, a limited number at a time: neither Ray nor this process holds the whole corpus."""
     task = ray.remote(num_cpus=1, max_retries=_RETRIES)(_Work.__call__)
     # Once for each machine, however many tasks run there.
     shared = ray.put(work)
@@ -304,7 +304,7 @@ def _outcome_of(ray: Any, reference: Any, block: Block) -> Outcome:
 
 @contextmanager
 def _ray(workers: int | None) -> Iterator[Any]:
-    """Yield Ray, connected; what is started here is stopped here."""
+    """Yield a connected Ray; a Ray that is started here is stopped here."""
     # Nothing about this machine is reported to anybody.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:

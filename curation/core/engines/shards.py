@@ -42,7 +42,7 @@ class Step(ABC):
     Attributes
     ----------
     name : str
-        What error texts and the folder of the output call it.
+        Name of the output in error texts and in its folder.
     version : int
         Raised whenever the same input gives another output.
     """
@@ -163,7 +163,7 @@ class Shards:
         Parameters
         ----------
         columns : list of str, optional
-            What is yielded (default: all columns).
+            Columns to yield (default: all).
 
         Raises
         ------

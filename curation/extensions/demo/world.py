@@ -75,11 +75,11 @@ def draw_world(folder: Path, *, n_train: int = 160, n_test: int = 140, n_coco: i
 def _write_voc(root: Path, part: str, numbers: Sequence[int], rng: Rng) -> None:
     for number in tqdm(numbers, desc=f"drawing VOC {part}", disable=None):
         stem = f"{number:06d}"
-        things = _write_photo(root / "JPEGImages" / f"{stem}.jpg", _several(KNOWN, rng), rng)
+        animals = _write_photo(root / "JPEGImages" / f"{stem}.jpg", _several(KNOWN, rng), rng)
         objects = "".join(
             f"<object><name>{name}</name><pose>Unspecified</pose><truncated>0</truncated><difficult>0</difficult><bndbox>"
             f"<xmin>{x + 1}</xmin><ymin>{y + 1}</ymin><xmax>{x + w}</xmax><ymax>{y + h}</ymax></bndbox></object>\n"
-            for name, (x, y, w, h) in things
+            for name, (x, y, w, h) in animals
         )
         size = f"<size><width>{WIDTH}</width><height>{HEIGHT}</height><depth>3</depth></size>\n"
         text = f"<annotation>\n<filename>{stem}.jpg</filename>\n{size}{objects}</annotation>\n"
@@ -131,20 +131,20 @@ def _several(names: Sequence[str], rng: Rng) -> list[str]:
 def _write_photo(path: Path, names: Sequence[str], rng: Rng) -> list[Thing]:
     from PIL import Image
 
-    pixels, things = draw_scene(names, rng)
+    pixels, boxes = draw_scene(names, rng)
     stream = BytesIO()
     Image.fromarray(pixels).save(stream, "JPEG", quality=90)
     write_bytes(path, stream.getvalue(), guarded=False)
-    return things
+    return boxes
 
 
 def draw_scene(names: Sequence[str], rng: Rng) -> tuple[Pixels, list[Thing]]:
-    """Return a photo of up to three things beside each other, shape (HEIGHT, WIDTH, 3), and these things."""
+    """Return a photo of up to three animals side by side, shape (HEIGHT, WIDTH, 3), and their boxes."""
     horizon = int(rng.integers(38, 62))
     scene = np.empty((HEIGHT, WIDTH, 3))
     scene[:horizon] = np.array([158, 192, 222]) + rng.normal(0, 12, 3)
     scene[horizon:] = np.array([112, 142, 84]) + rng.normal(0, 12, 3)
-    things = []
+    boxes = []
     for column, name in zip(rng.permutation(3).tolist(), names, strict=False):
         proportion = _THINGS[name]["proportion"] * rng.uniform(0.85, 1.15)
         width = min(rng.uniform(26, 50), 70 * proportion, _COLUMN - 4)
@@ -156,9 +156,9 @@ def draw_scene(names: Sequence[str], rng: Rng) -> tuple[Pixels, list[Thing]]:
         window += cover[..., None] * (colours - window)
         rows, columns = np.flatnonzero(cover.any(axis=1)), np.flatnonzero(cover.any(axis=0))
         left, top = int(columns[0]), int(rows[0])
-        things.append(Thing(name, (x + left, y + top, int(columns[-1]) + 1 - left, int(rows[-1]) + 1 - top)))
+        boxes.append(Thing(name, (x + left, y + top, int(columns[-1]) + 1 - left, int(rows[-1]) + 1 - top)))
     noisy = scene * rng.uniform(0.85, 1.12) + rng.normal(0, rng.uniform(3, 8), scene.shape)
-    return noisy.clip(0, 255).astype(np.uint8), things
+    return noisy.clip(0, 255).astype(np.uint8), boxes
 
 
 def draw_thing(name: str, width: int, height: int, rng: Rng) -> tuple[Pixels, npt.NDArray[np.float64]]:

@@ -115,7 +115,7 @@ def evaluate(
         other_classes="all" in requested or any(name in _LIMITED for name in requested),
         folded=requested == (LMMS,),
     )
-    inputs = OnePart.of(
+    inputs = OnePart.from_options(
         truth, detections, classes=classes, reading=reading, policy=policy, listed=listed, accepted=accepted
     )
     variants = _variants(requested, inputs)
@@ -195,7 +195,7 @@ def _scored(inputs: OnePart, name: str, limit: Limit | None) -> tuple[Scored, di
     notes = [f"{dropped} and then counted for nothing, as in LVIS"] * bool(left_out)
     measured = _measured(numbers, KEYS)
     measured = measured._replace(notes=notes)
-    settings = {"limit": f"{limit.most} detections of each {limit.of}"}
+    settings = {"limit": f"{limit.most} detections of each {limit.group}"}
     return replace(inputs.scored(name, measured, {"engine": numbers["engine"]}), settings=settings), numbers
 
 
@@ -207,7 +207,7 @@ def federated_average_precision(
     Parameters
     ----------
     truth : GroundTruth
-        With `GroundTruth.federated`.
+        Ground truth with `GroundTruth.federated`.
     detections : Detections
         A negative label is a class that the truth lacks.
     limit : Limit

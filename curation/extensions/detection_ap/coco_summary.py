@@ -132,7 +132,7 @@ def _statistics(
 
 
 def _of_group(truth: GroundTruth, detections: Detections, group: Int64s) -> tuple[GroundTruth, Detections]:
-    """Return the objects and detections of some classes, on the images that have any of these."""
+    """Return the objects and detections of some classes, on the images that have any of them."""
     rows = np.flatnonzero(np.isin(truth.label, group))
     names = ("image", "label", "boxes", "crowd", "difficult", "areas")
     columns: dict[str, Any] = {name: getattr(truth, name)[rows] for name in names}
@@ -142,7 +142,7 @@ def _of_group(truth: GroundTruth, detections: Detections, group: Int64s) -> tupl
         group,
     )
     images = distinct(np.concatenate([truth.image, detections.image]))
-    image, detected = (np.searchsorted(images, one.image).astype(np.int32) for one in (truth, detections))
+    image, detected = (np.searchsorted(images, side.image).astype(np.int32) for side in (truth, detections))
     truth = replace(truth, image_numbers=truth.image_numbers[images], image=image)
     return truth, replace(detections, image=detected)
 

@@ -48,12 +48,12 @@ IGNORED_AREA = 4e10
 class Limit:
     """Number of detections that count: the best `most` of each image (all classes) or of each class (all images)."""
 
-    of: Literal["image", "class"]
+    group: Literal["image", "class"]
     most: int
 
-    def kept(self, detections: Detections) -> Bools:
+    def within_limit(self, detections: Detections) -> Bools:
         """Return which detections are within the limit, equal scores in input order."""
-        group = (detections.image if self.of == "image" else detections.label).astype(np.int64)
+        group = (detections.image if self.group == "image" else detections.label).astype(np.int64)
         order = np.lexsort((-detections.scores, group))
         begins = np.searchsorted(group[order], group[order])
         is_within = np.zeros(len(order), bool)
@@ -71,7 +71,7 @@ def counted_objects(truth: GroundTruth, detections: Detections, limit: Limit) ->
     Parameters
     ----------
     truth : GroundTruth
-        With `GroundTruth.federated`.
+        Ground truth with `GroundTruth.federated`.
     detections : Detections
         A negative label is a class that the truth lacks; each such class has its own.
 
@@ -82,7 +82,7 @@ def counted_objects(truth: GroundTruth, detections: Detections, limit: Limit) ->
     """
     federated = require_federated(truth)
     n_classes = len(truth.classes)
-    limited = detections.take(limit.kept(detections))
+    limited = detections.take(limit.within_limit(detections))
     sized = limited.take((limited.label >= 0) & (limited.boxes[:, 2:] > 0).all(axis=1))
     areas = np.where(np.isfinite(truth.areas), truth.areas, truth.boxes[:, 2] * truth.boxes[:, 3])
     rows = np.flatnonzero((truth.label >= 0) & (areas > 0))

@@ -92,7 +92,7 @@ def score_free(truth: GroundTruth, boxes: Detections, variant: str) -> Measured:
     boxes : Detections
         In file order.
     variant : str
-        Of `MATCHING`.
+        Key of `MATCHING`.
     """
     counted = (truth.label >= 0) & ~truth.crowd
     pairs = overlapping_pairs(truth, boxes, same_class=True, mask=counted, iou_threshold=0.5, strict=False)

@@ -114,7 +114,7 @@ def evaluate(
     MissingFileError, EvaluationError, PredictionError
         A file is not there, or does not hold what it should.
     """
-    inputs = OnePart.of(truth, detections, classes=classes, reading=reading, policy=policy, listed=listed)
+    inputs = OnePart.from_options(truth, detections, classes=classes, reading=reading, policy=policy, listed=listed)
     both = inputs.part.truth, inputs.read.detections
     with stage("average precision"):
         numbers = voc_average_precision(*both)

@@ -51,9 +51,9 @@ class ResultDiff:
     ----------
     protocol : str
     rows : tuple
-        What was scored, key, value before and value after of each number; None where undefined or missing.
+        Entry, key, value before and value after of each number; None for undefined or missing ones.
     classes : tuple
-        What was scored, class, key and both values of each number of a class.
+        Entry, class, key and both values of each number of a class.
     reasons : tuple of str
         Why the two results are not comparable.
     """
@@ -65,7 +65,7 @@ class ResultDiff:
 
     @property
     def changed(self) -> int:
-        """How many numbers differ, without those of classes."""
+        """Number of changed numbers, without those of single classes."""
         return sum(row[2] != row[3] for row in self.rows)
 
     @property
@@ -108,7 +108,7 @@ def _table(name: str, heads: Sequence[str], rows: Sequence[Any], title: str) -> 
 
 @checked
 def diff(old: Manifest | Result | Path | str, new: Manifest | Result | Path | str) -> ManifestDiff | ResultDiff:
-    """Compare two manifests, or two results of one evaluation.
+    """Compare two manifests, or two results of the same evaluation.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def are_results(old: object, new: object) -> bool:
         odd = sides[False]
         missing = isinstance(odd, str | Path) and not Path(odd).exists()
         raise EvaluationError(
-            "No such result" if missing else "The two are not of one kind",
+            "No such result" if missing else "A manifest and a result cannot be compared",
             where=str(odd),
             expected="what `curation evaluate` writes with --out",
             found="nothing" if missing else "no result",

@@ -103,7 +103,7 @@ class Run:
         return [left.kept_rows(scored, is_ood=scored.name in self.oods) for scored in self.all]
 
     def notes(self, rules: Sequence[OodRules]) -> list[str]:
-        """Return notes on scores that are not finite, are all equal, or are those of another set."""
+        """Return notes on scores that are not finite, are all equal, or belong to another set."""
         notes = [require_usable(scored, rules) for scored in self.all]
         same: dict[bytes, str] = {}
         for scored in self.all:
@@ -165,7 +165,7 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
         sets = {member.name for run in runs.values() for member in run.all}
         if PUBLISHED in without:
             raise UsageError("Reserved name of a list", where=f"--without {PUBLISHED}", hint="choose another name")
-        left_out = {name: LeftOut.of(name, removed, sets) for name, removed in without.items()}
+        left_out = {name: LeftOut.read(name, removed, sets) for name, removed in without.items()}
         notes = [
             f"{name}: {note}" if len(runs) > 1 else note for name, run in runs.items() for note in run.notes(rules)
         ]
@@ -289,7 +289,9 @@ class _Reader:
             name = path.stem.removeprefix("test_")
             if name in paths:
                 raise UsageError(
-                    "Two files hold the scores of one set", where=str(folder), found=f"{paths[name].name}, {path.name}"
+                    "Two files hold the scores of the same set",
+                    where=str(folder),
+                    found=f"{paths[name].name}, {path.name}",
                 )
             paths[name] = path
         for name, path in paths.items():

@@ -159,7 +159,7 @@ class Images:
 
     @cached_property
     def folders(self) -> tuple[str, ...]:
-        """Last folder of each, ``""`` where there is none."""
+        """Last folder of each path, ``""`` for none."""
         return tuple(name.rpartition("/")[0] for name in self.with_folder)
 
     def _names(self, parents: int) -> tuple[str, ...]:
@@ -238,7 +238,7 @@ class LeftOut:
         Images removed from every OOD set.
     of_sets : mapping of str to Images
         Images removed from one OOD or ID set only, by set.
-    kept : mapping of str to Images
+    retained : mapping of str to Images
         Images that a cleaned manifest retains, by set. All images of other sets stay.
     judged : Images or None
         Reviewed images; None if the list does not come from decisions.
@@ -253,44 +253,44 @@ class LeftOut:
     name: str
     removed: Images
     of_sets: Mapping[str, Images] = field(default_factory=dict)
-    kept: Mapping[str, Images] = field(default_factory=dict)
+    retained: Mapping[str, Images] = field(default_factory=dict)
     judged: Images | None = None
     judged_of: Mapping[str, int] = field(default_factory=dict)
     file: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, name: str, given: Path | LeftOut | Sequence[str], sets: Collection[str]) -> LeftOut:
-        """Return what a list leaves out.
+    def read(cls, name: str, option: Path | LeftOut | Sequence[str], sets: Collection[str]) -> LeftOut:
+        """Return the images that a list leaves out.
 
         Parameters
         ----------
-        given : Path, LeftOut, or sequence of str
+        option : Path, LeftOut, or sequence of str
             A list of images in any published form; decisions (``.jsonl`` or ``.csv``), whose action ``remove`` counts;
             the folder of a cleaned manifest; or the images themselves.
         sets : collection of str
             Sets that decisions may name.
         """
-        if isinstance(given, LeftOut):
-            return given
-        if not isinstance(given, Path):
-            return cls(name, Images(tuple(given)))
-        if given.is_dir():
-            manifest = load_manifest(str(given))
+        if isinstance(option, LeftOut):
+            return option
+        if not isinstance(option, Path):
+            return cls(name, Images(tuple(option)))
+        if option.is_dir():
+            manifest = load_manifest(str(option))
             return cls(
                 name,
                 Images(()),
-                kept={part: Images(manifest.ids(part)) for part in manifest.parts if part in sets},
+                retained={part: Images(manifest.ids(part)) for part in manifest.parts if part in sets},
                 judged=Images(()) if manifest.header.decisions else None,
                 judged_of=judged_counts(manifest.header),
-                file={"name": given.name, "sha256": manifest.digest},
+                file={"name": option.name, "sha256": manifest.digest},
             )
-        if given.suffix.lower() == ".jsonl" or _is_decisions(given, name):
-            return cls._of_decisions(name, given, sets)
-        paths = tuple(path for entry in read_published(given).lists for path in entry.paths.decode().split("\n")[:-1])
+        if option.suffix.lower() == ".jsonl" or _is_decisions(option, name):
+            return cls._of_decisions(name, option, sets)
+        paths = tuple(path for entry in read_published(option).lists for path in entry.paths.decode().split("\n")[:-1])
         if not paths:
-            raise UsageError("The list names no images", where=f"--without {name}={given}")
-        return cls(name, Images(paths), file={"name": given.name, "sha256": sha256_of_file(given)})
+            raise UsageError("The list names no images", where=f"--without {name}={option}")
+        return cls(name, Images(paths), file={"name": option.name, "sha256": sha256_of_file(option)})
 
     @classmethod
     def _of_decisions(cls, name: str, path: Path, sets: Collection[str]) -> LeftOut:
@@ -313,12 +313,12 @@ class LeftOut:
     def kept_rows(self, scored: ScoredSet, *, is_ood: bool) -> Bools:
         """Return which images of a set stay, shape (n,)."""
         removed = [images for images in (self.removed if is_ood else None, self.of_sets.get(scored.name)) if images]
-        left = self.kept.get(scored.name)
+        left = self.retained.get(scored.name)
         if left is None and not any(images.paths for images in removed):
             return np.ones(len(scored), np.bool_)
         if scored.images is None:
             raise UsageError(
-                "Images are left out by name, and those of a set have no names",
+                "Images are left out by name, but the images of a set have no names",
                 where=f"--without {self.name}: set {scored.name}",
                 expected="a column or array of image names, --manifest MANIFEST, or --lists DIR",
             )
@@ -357,7 +357,7 @@ def _is_decisions(path: Path, name: str) -> bool:
 
 
 def listed_set(name: str, manifest: Manifest | None, lists: Path | None) -> ListedSet | None:
-    """Return the images of a set: those of an imglist, else those of the manifest's part of its name; None for neither.
+    """Return the images of a set: from an imglist, else from the manifest's part of its name, else None.
 
     Raises
     ------
@@ -407,26 +407,26 @@ def _of_lists(name: str, folder: Path) -> ListedSet | None:
     return ListedSet(Images(tuple(entries[0].paths.decode().split("\n")[:-1])), labels, ordered=True, where=str(path))
 
 
-def scored_set(name: str, given: ImageScores, listed: ListedSet | None, stray: Stray) -> ScoredSet:
-    """Return the scores of a set, one an image of its list where there is one, in that order.
+def scored_set(name: str, table: ImageScores, listed: ListedSet | None, stray: Stray) -> ScoredSet:
+    """Return the scores of a set; with a list, one score for each of its images in that order.
 
     Raises
     ------
     PredictionError
         An image is repeated, has no score, or is not in the set; or rows without names do not match the images.
     """
-    scores, predictions, labels, file = given.scores, given.predictions, given.labels, given.file
+    scores, predictions, labels, file = table.scores, table.predictions, table.labels, table.file
     if listed is None:
-        images = None if given.images is None else Images(given.images)
+        images = None if table.images is None else Images(table.images)
         if images is not None:
             # Each name must be there once.
-            rows_by_name(images.with_folder, list(dict.fromkeys(images.with_folder)), str(given.path), name, stray)
+            rows_by_name(images.with_folder, list(dict.fromkeys(images.with_folder)), str(table.path), name, stray)
     else:
         images = listed.images
-        rows, strangers = _rows(given, listed, stray)
+        rows, strangers = _rows(table, listed, stray)
         labels = listed.labels if labels is None else labels[rows]
         if labels is not None and listed.labels is not None:
-            require_same_labels(labels, listed.labels, images.paths, str(given.path))
+            require_same_labels(labels, listed.labels, images.paths, str(table.path))
         scores, predictions = scores[rows], None if predictions is None else predictions[rows]
         file = {**file, "reported": {"left out: images that are not in the set": strangers} if strangers else {}}
     # A negative label names no class: an ID list may have -1 throughout, and no prediction would be right.
@@ -436,20 +436,20 @@ def scored_set(name: str, given: ImageScores, listed: ListedSet | None, stray: S
     return ScoredSet(name, scores, predictions == labels, images, file | ({"doubt": doubt} if doubt else {}))
 
 
-def _rows(image_scores: ImageScores, listed: ListedSet, stray: Stray) -> tuple[Int64s, int]:
+def _rows(table: ImageScores, listed: ListedSet, stray: Stray) -> tuple[Int64s, int]:
     n = len(listed.images.paths)
-    if image_scores.images is None:
-        if len(image_scores.scores) != n or not listed.ordered:
+    if table.images is None:
+        if len(table.scores) != n or not listed.ordered:
             raise PredictionError(
                 "Rows without names do not match the list",
-                where=str(image_scores.path),
+                where=str(table.path),
                 expected=f"{n:,} rows in the order of {listed.where}"
                 if listed.ordered
                 else f"names: {listed.where} is sorted, and not in the order of a published list",
-                found=f"{len(image_scores.scores):,} rows",
+                found=f"{len(table.scores):,} rows",
                 hint="add image names (column or array 'image'), or --lists DIR with the imglists that were scored",
             )
         return np.arange(n), 0
     by_folder = listed.images.by_folder
-    keys, listed_keys = (images.keys(by_folder=by_folder) for images in (Images(image_scores.images), listed.images))
-    return rows_by_name(keys, listed_keys, str(image_scores.path), listed.where, stray)
+    keys, listed_keys = (images.keys(by_folder=by_folder) for images in (Images(table.images), listed.images))
+    return rows_by_name(keys, listed_keys, str(table.path), listed.where, stray)

@@ -47,7 +47,7 @@ _FPR95: Mapping[str, Callable[[ScoreSteps, Floats, Floats], float]] = {
     "FPR95_ood_positive": lambda steps, ids, oods: fpr95_first(steps.mirrored),
     "FPR95_ood_positive_vertices": lambda steps, ids, oods: fpr95_at_vertices(steps),
     "FPR95_first": lambda steps, ids, oods: fpr95_first(steps),
-    "FPR95_nearest": lambda steps, ids, oods: fpr95_nearest(RankedScores.of(ids, oods)),
+    "FPR95_nearest": lambda steps, ids, oods: fpr95_nearest(RankedScores.from_scores(ids, oods)),
     "FPR95_quantile": lambda steps, ids, oods: fpr95_quantile(ids, oods),
     "FPR95_rank": lambda steps, ids, oods: fpr95_rank(ids, oods),
 }
@@ -80,7 +80,7 @@ class OodRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def numbers_of(ids: Floats, oods: Floats, rules: Sequence[OodRules]) -> list[dict[str, float | None]]:
-    """Return `COMPARED` under each of some rules; both sets must hold scores.
+    """Return `COMPARED` under each of the rules; both sets must have scores.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def numbers_of(ids: Floats, oods: Floats, rules: Sequence[OodRules]) -> list[dic
     {'AUROC': 0.775, 'AUPR_IN': 0.834167, 'AUPR_OUT': 0.772917, 'FPR95': 0.8}
     """
     # Values shared by several variants are computed once.
-    steps = ScoreSteps.of(np.nan_to_num(ids), np.nan_to_num(oods))
+    steps = ScoreSteps.from_scores(np.nan_to_num(ids), np.nan_to_num(oods))
     area = auroc(steps)
     precision = {
         start: (aupr_trapezoid(steps, start=start), aupr_trapezoid(steps.mirrored, start=start))

@@ -52,7 +52,7 @@ def unit_rows(features: Floats) -> Floats:
 
 
 def knn(features: Floats, train: Floats, *, k: int = 10, squared: bool = True) -> Floats:
-    """Return minus the distance to the k-th nearest training feature, all of them unit rows (Sun et al. 2022).
+    """Return minus the distance to the k-th nearest training feature; all are unit rows (Sun et al. 2022).
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ def virtual_logit(train: Floats, layer: LastLayer, *, dimension: int | None = No
     Parameters
     ----------
     dimension : int, optional
-        Of the principal subspace; by default `principal_dimension` of D.
+        Dimension of the principal subspace; by default `principal_dimension` of D.
 
     Raises
     ------
@@ -322,7 +322,7 @@ class PostHocInputs:
         Class labels of the training features.
     layer : LastLayer or None
     latents, train_latents : ndarray of float64, shapes (n, C) and (N, C), or None
-        Of an inner layer, pooled over each box.
+        Features of an inner layer, pooled over each box.
     files : mapping of str to dict
         Name and digest of each file, by role.
     """
@@ -524,7 +524,7 @@ class _Arrays(NamedTuple):
         return PredictionError("The file lacks an array", where=str(self.path), expected=array, found=names)
 
     def take(self, name: str, ndim: int, kinds: str) -> Any:
-        """Return an array of some dimensions and kinds of dtype; None where the file lacks it."""
+        """Return an array with a given number of dimensions and kind of dtype, or None if the file lacks it."""
         values = self.arrays.get(name)
         if values is not None and (values.ndim != ndim or values.dtype.kind not in kinds or 0 in values.shape[1:]):
             numbers = "numbers" if "f" in kinds else "whole numbers" + (" or texts" if "U" in kinds else "")
@@ -565,7 +565,7 @@ class ScoredImages:
 
     Attributes
     ----------
-    asked : tuple of str
+    requested : tuple of str
         Methods that were requested by name.
     scores : mapping of str to list of float
         By method; one score a row.
@@ -573,7 +573,7 @@ class ScoredImages:
         Version, settings, methods, those that were impossible and why, doubts, and digests of the inputs.
     """
 
-    asked: tuple[str, ...]
+    requested: tuple[str, ...]
     scores: Mapping[str, list[float]]
     about: Mapping[str, Any]
 
@@ -586,7 +586,7 @@ class ScoredImages:
     @property
     def complete(self) -> bool:
         """Whether all requested methods were possible."""
-        return not any(name in self.asked for name in self.about["impossible"])
+        return not any(name in self.requested for name in self.about["impossible"])
 
 
 @checked

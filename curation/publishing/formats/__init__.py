@@ -1,1 +1,1 @@
-"""The formats that parts are written in: what is written, decided before a byte is."""
+"""The formats of exported parts: the content of every file is planned before any file is written."""

@@ -116,7 +116,7 @@ class Numbering(NamedTuple):
 
     @property
     def note(self) -> str:
-        """What to tell beside the export."""
+        """Note that is printed with the export."""
         owner = "the dataset's own" if self.origin == "dataset" else "the manifest's indices"
         because = f", because {self.reason}" if self.reason else ""
         return f"Category ids are {owner}{because}; `unknown` is {self.unknown}."
@@ -139,7 +139,7 @@ def category_ids(
 
 
 def disagreeing_ids(sources: Mapping[str, Source]) -> list[str]:
-    """Return a sentence for each dataset whose files give classes different ids: a detector is read by one of them."""
+    """Return a sentence for each dataset whose files give classes different ids: a detector uses ids of one file."""
     notes: dict[str, str] = {}
     first: dict[tuple[str, str], tuple[str, int]] = {}
     for slot, source in sources.items():

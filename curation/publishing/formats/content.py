@@ -308,7 +308,7 @@ def _concatenated_objects(viewed: Sequence[PartObjects], kept_crowd: Sequence[bo
             [view.image + np.int32(start) for view, start in zip(viewed, starts[:-1], strict=True)]
         ).astype(np.int32),
         crowd=np.concatenate(
-            [view.crowd & ~(_is_open_images(view) & kept) for view, kept in zip(viewed, kept_crowd, strict=True)]
+            [view.crowd & ~(_is_open_images(view) & is_kept) for view, is_kept in zip(viewed, kept_crowd, strict=True)]
         ),
         **{name: np.concatenate([getattr(view, name) for view in viewed]) for name in _VIEWED},
         **{name: np.concatenate([raw_column(view, read) for view in viewed]) for name, read in _RAW.items()},

@@ -1,4 +1,4 @@
-"""`Plan`: what an export will write, decided before a byte is written; and the one writer of all formats."""
+"""`Plan`: the planned content of an export, and the writer of all formats."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class PlannedFile:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The files of an export with what a reader must know about them.
+    """The files of an export, with notes for a reader.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Plan:
     records : int
         How many chunks the files have together, for the progress bar.
     counts, changed, left_out : mapping of str to int
-        What is written; what is written otherwise than the source says; what is not written. Zero counts are omitted.
+        Numbers of records written, written with changes, and not written. Zero counts are omitted.
     notes : tuple of str
         Sentences for the user.
     by_part : mapping of str to Plan
@@ -95,14 +95,14 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenFile:
+class ExportedFile:
     r"""One file that was written, or one group of files.
 
     Attributes
     ----------
     name : str
     sha256 : str
-        Of the bytes; of a group, of the sorted lines ``<hex>  <name>\n``.
+        Digest of the bytes; for a group, of the sorted lines ``<hex>  <name>\n``.
     size, files : int
     """
 
@@ -190,8 +190,8 @@ def first_repeated(values: Texts) -> Any:
     return repeated[0].item() if isinstance(repeated, np.ndarray) and len(repeated) else None
 
 
-def write_plan(plan: Plan, out: Path, *, single: bool, summary: Mapping[str, Any]) -> list[WrittenFile]:
-    """Write the files of a plan, all or none, and return what was written.
+def write_plan(plan: Plan, out: Path, *, single: bool, summary: Mapping[str, Any]) -> list[ExportedFile]:
+    """Write the files of a plan, all or none, and return their records.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def _progress(plan: Plan) -> Any:
     return tqdm(total=plan.records, unit=" records", desc="writing", disable=None)
 
 
-def _written_alone(planned: PlannedFile, path: Path, count: Any, name: str) -> WrittenFile:
+def _written_alone(planned: PlannedFile, path: Path, count: Any, name: str) -> ExportedFile:
     digest = hashlib.sha256()
     size = 0
     with path.open("wb") as stream:
@@ -236,12 +236,12 @@ def _written_alone(planned: PlannedFile, path: Path, count: Any, name: str) -> W
             digest.update(chunk)
             size += len(chunk)
             count.update()
-    return WrittenFile(name=name, sha256=f"sha256:{digest.hexdigest()}", size=size)
+    return ExportedFile(name=name, sha256=f"sha256:{digest.hexdigest()}", size=size)
 
 
-def _written_all(files: Iterable[PlannedFile], folder: Path, count: Any) -> list[WrittenFile]:
-    alone: list[WrittenFile] = []
-    groups: dict[str, list[WrittenFile]] = {}
+def _written_all(files: Iterable[PlannedFile], folder: Path, count: Any) -> list[ExportedFile]:
+    alone: list[ExportedFile] = []
+    groups: dict[str, list[ExportedFile]] = {}
     for planned in files:
         path = inside(folder, planned.name)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -250,9 +250,9 @@ def _written_all(files: Iterable[PlannedFile], folder: Path, count: Any) -> list
     return [*alone, *(_grouped(name, members) for name, members in groups.items())]
 
 
-def _grouped(name: str, members: list[WrittenFile]) -> WrittenFile:
+def _grouped(name: str, members: list[ExportedFile]) -> ExportedFile:
     lines = sorted(f"{member.sha256.removeprefix('sha256:')}  {member.name}\n" for member in members)
-    return WrittenFile(
+    return ExportedFile(
         name=name,
         sha256=sha256_of_bytes("".join(lines).encode("utf-8")),
         size=sum(member.size for member in members),

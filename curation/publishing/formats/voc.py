@@ -65,7 +65,7 @@ def plan_voc(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Sou
 
 
 def inclusive_corners(boxes: Floats, sizes: Int32s) -> tuple[Int64s, dict[str, int]]:
-    """Return VOC's pixel corners of some boxes, and how many were changed in which way.
+    """Return VOC's pixel corners of boxes, and the number of boxes changed in each way.
 
     VOC's pixels ``xmin..xmax`` (1-based, inclusive) cover the continuous span ``xmin - 1`` to ``xmax``, so a box of
     whole numbers has ``xmin = x + 1`` and ``xmax = x + w`` exactly: the inverse of what the reader does. Other edges
@@ -178,7 +178,7 @@ def _text(value: str) -> str:
 
 
 def require_xml_text(content: Content) -> None:
-    """Raise `ExportError` where the name of an image or a class holds what XML cannot."""
+    """Raise `ExportError` if the name of an image or a class has characters that XML cannot hold."""
     names = [entry.name for entry in content.classes]
     columns = [("an image", content.images.file_names), ("an object", content.objects.original)]
     for kind, column in [*columns, ("a class", np.array(names, object))]:

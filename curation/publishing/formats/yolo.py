@@ -50,7 +50,7 @@ def plan_yolo(
     format has no word for ignored objects: they are left out and counted. Boxes are cut at the image's edge, because
     trainers throw away an image with a share above 1. An image without objects gets an empty file.
 
-    With tasks a class's number is its index, the same at every task, and that of unknown is the manifest's. YOLO allows
+    With tasks a class's number is its index, the same at every task; unknown has the manifest's number. YOLO allows
     no gap below it, so the numbers of later classes are named ``unused_20``, ... where unknown is a class; no reader of
     the package takes these for classes.
 
@@ -75,29 +75,29 @@ def plan_yolo(
     photos = listed_photos(content)
     shares, moved, outside = normalised(objects.boxes, sizes[objects.image])
     hidden = objects.unknown & (unknown == "drop")
-    kept = ~(objects.ignore | hidden | outside)
+    written = ~(objects.ignore | hidden | outside)
     number_of = _class_numbers(content)
-    named = {number_of[entry.index]: entry.name for entry in content.classes}
+    name_of = {number_of[entry.index]: entry.name for entry in content.classes}
     if content.has_unknown and unknown == "last":
-        named[number_of[UNKNOWN_ID]] = UNKNOWN_NAME
-    classes = [named.get(number, placeholder(number)) for number in range(max(named, default=-1) + 1)]
+        name_of[number_of[UNKNOWN_ID]] = UNKNOWN_NAME
+    classes = [name_of.get(number, placeholder(number)) for number in range(max(name_of, default=-1) + 1)]
 
     def files() -> Iterator[PlannedFile]:
         yield PlannedFile("data.yaml", single_chunk(_yaml(content, classes)))
         for number, part in enumerate(content.parts):
             chosen = [f"./{photos[row]}" for row in content.images.of_part(number)]
             yield PlannedFile(f"{part.name}.txt", lines(chosen))
-        numbers = [number_of[index] for index in objects.category_id[kept].tolist()]
-        texts = [_line(*row) for row in zip(numbers, shares[kept].tolist(), strict=True)]
-        bounds = np.searchsorted(objects.image[kept], np.arange(len(photos) + 1)).tolist()
+        numbers = [number_of[index] for index in objects.category_id[written].tolist()]
+        texts = [_line(*row) for row in zip(numbers, shares[written].tolist(), strict=True)]
+        bounds = np.searchsorted(objects.image[written], np.arange(len(photos) + 1)).tolist()
         for photo, start, end in zip(photos, bounds, bounds[1:], strict=False):
             yield PlannedFile(label_of(photo), single_chunk("".join(texts[start:end])), "labels/*.txt")
 
     return Plan(
         files=files(),
         records=2 * len(photos) + 1,
-        counts={"images": len(photos), "annotations": int(kept.sum()), "classes": len(classes)},
-        changed=present({"boxes_cut_at_the_image_edge": (moved & kept).sum()}),
+        counts={"images": len(photos), "annotations": int(written.sum()), "classes": len(classes)},
+        changed=present({"boxes_cut_at_the_image_edge": (moved & written).sum()}),
         left_out=present(
             {
                 **content.left_out,
@@ -124,13 +124,13 @@ def _yaml(content: Content, classes: Sequence[str]) -> str:
     for part in content.parts:
         lists[_SPLITS[part.role]].append(f"{part.name}.txt")
     # Trainers insist on the keys train and val, and accept a null there.
-    shown = {split: files if len(files) > 1 else files[0] if files else None for split, files in lists.items()}
-    head = ["path: .", *(f"{split}: {json.dumps(files)}" for split, files in shown.items()), f"nc: {len(classes)}"]
+    items = {split: files if len(files) > 1 else files[0] if files else None for split, files in lists.items()}
+    head = ["path: .", *(f"{split}: {json.dumps(files)}" for split, files in items.items()), f"nc: {len(classes)}"]
     return "\n".join([*head, "names:", *(f"  {n}: {json.dumps(name)}" for n, name in enumerate(classes))]) + "\n"
 
 
 def normalised(boxes: Floats, sizes: Int32s) -> tuple[Floats, Bools, Bools]:
-    """Return boxes as shares of their images, which of them were cut at an edge, and which lie outside altogether.
+    """Return boxes as shares of their images, which of them were cut at an edge, and which lie outside the image.
 
     Parameters
     ----------
@@ -155,14 +155,14 @@ def normalised(boxes: Floats, sizes: Int32s) -> tuple[Floats, Bools, Bools]:
 
 
 def listed_photos(content: Content) -> list[str]:
-    """Return the path of each photo below the output folder, of which `label_of` gives the label file.
+    """Return the path of each photo below the output folder; `label_of` gives its label file.
 
     Where two sources have a photo of the same name, the photos of each lie in a folder with the name of the source.
 
     Raises
     ------
     ExportError
-        Two photos of one source would share a label file, or Ultralytics does not read a name.
+        Two photos of a source would share a label file, or Ultralytics does not read a name.
     """
     images = content.images
     names = [_readable_name(name, image) for name, image in zip(images.photos, images.ids, strict=True)]
@@ -212,8 +212,8 @@ def _note(photos: Sequence[str], content: Content) -> str:
     return f"Put or link each photo where the lists name it below this folder, such as ./{photos[0]}."
 
 
-def _sizes(images: ContentImages, given: Int32s | None) -> Int32s:
-    sizes = images.sizes if given is None else given
+def _sizes(images: ContentImages, known_sizes: Int32s | None) -> Int32s:
+    sizes = images.sizes if known_sizes is None else known_sizes
     lacking = np.flatnonzero((sizes <= 0).any(axis=1)).tolist()
     if lacking:
         raise ExportError(

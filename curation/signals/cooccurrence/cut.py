@@ -87,7 +87,7 @@ class CutOptions:
 
 @dataclass(frozen=True)
 class Start:
-    """One starting point: its own value (None where it holds fewer than k clusters) and the one after refinement."""
+    """A starting point: its value (None if it has fewer than k clusters) and the value after refinement."""
 
     name: str
     value: float | None
@@ -183,11 +183,11 @@ def _core(graph: ClassGraph, k: int, options: CutOptions) -> tuple[ClassGraph, t
     apart: tuple[str, ...] = ()
     if len(components) > 1 and options.components == "error":
         raise CutError(
-            "The graph falls apart: classes of one component never meet those of another",
+            "The graph is not connected: classes of different components never occur in the same image",
             expected="one component",
             found=f"{len(components)}; beside the largest: "
             + "; ".join(_listed(component) for component in components[1:6]),
-            hint="components=giant cuts the largest one, components=cut takes the graph as it is",
+            hint="components=giant cuts only the largest one, components=cut cuts the whole graph",
         )
     if len(components) > 1 and options.components == "giant":
         apart = tuple(sorted(name for component in components[1:] for name in component))
@@ -340,7 +340,7 @@ def group_classes(
     isolated
         classes that co-occur with none: into the largest cluster, left out, or refused
     components
-        a graph that falls apart: refuse, cut it as it is, or cut its largest component
+        a graph that is not connected: refuse, cut all of it, or cut its largest component
     restarts
         labellings from fixed hashes
     """

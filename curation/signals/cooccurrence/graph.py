@@ -69,7 +69,7 @@ def count_cooccurrence(
     Raises
     ------
     CutError
-        A class is named twice or unknown to the source, or the source has two categories of one name.
+        A class is named twice or unknown to the source, or two categories of the source have the same name.
     """
     spelled = [aliases.get(name, name) for name in source.categories.names]
     names = _counted_names(source, spelled, classes)
@@ -151,7 +151,7 @@ class ClassGraph:
     weights : ndarray of int64, shape (n, n)
         Symmetric, not negative, the diagonal is 0.
     weighting : str
-        What a weight is; a key of `WEIGHTINGS`, or ``given``.
+        Meaning of a weight; a key of `WEIGHTINGS`, or ``given``.
     """
 
     names: tuple[str, ...]
@@ -368,7 +368,7 @@ def recursive_sweep(graph: ClassGraph, k: int) -> Int64s:
 
 
 def _best_sweep(weights: Floats, degrees: Floats, members: Int64s) -> tuple[float, Int64s] | None:
-    """Return what the best sweep cut of a cluster gains in the sum of inside / volume, and the vertices to move."""
+    """Return the gain of the best sweep cut of a cluster in the sum of inside / volume, and the vertices to move."""
     n = len(members)
     if n < 2:
         return None
@@ -421,7 +421,7 @@ _MOST_PASSES = 60
 
 @dataclass
 class _State:
-    """A labelling and what its moves cost: `links` holds each cluster's weights to the vertices, shape (k, n)."""
+    """A labelling with the costs of its moves: `links` holds each cluster's weights to the vertices, shape (k, n)."""
 
     weights: Int64s
     degrees: Int64s
@@ -432,7 +432,7 @@ class _State:
     sizes: Int64s
 
     @classmethod
-    def of(cls, weights: Int64s, labels: Int64s, k: int) -> _State:
+    def from_labels(cls, weights: Int64s, labels: Int64s, k: int) -> _State:
         links = np.stack([weights[labels == c].sum(axis=0) for c in range(k)])
         degrees = weights.sum(axis=1)
         inner = links[labels, np.arange(len(labels))]
@@ -451,7 +451,7 @@ class _State:
         return float((self.inside / self.volumes).sum())
 
     def best_move(self, held: npt.NDArray[np.bool_]) -> tuple[float, int, int]:
-        """Return what the best move of a vertex that is not held gains (-inf where there is none), vertex, cluster."""
+        """Return gain, vertex and cluster of the best move of a vertex that may move; gain -inf if there is none."""
         vertex = np.arange(len(self.labels))
         inner = self.links[self.labels, vertex]
         left = self.volumes[self.labels] - self.degrees
@@ -489,7 +489,7 @@ def refine(weights: Int64s, labels: Int64s, k: int) -> Int64s:
     labels : ndarray of int64, shape (n,)
         0..k-1; every cluster has a positive volume.
     """
-    state = _State.of(weights, labels, k)
+    state = _State.from_labels(weights, labels, k)
     if (state.volumes <= 0).any():
         return labels
     for _ in range(_MOST_PASSES):

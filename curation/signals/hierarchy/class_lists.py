@@ -123,7 +123,7 @@ def placed(
     within : Wordnet or networkx.DiGraph
     lists : sequence of sequences of str
     datasets : sequence of str
-        Of `DATASETS`: their maps are asked, the first goes before.
+        Keys of `DATASETS`: their maps are used in this order.
     """
     by_hand = {name: choice for dataset in reversed(datasets) for name, choice in synset_choices(dataset).items()}
     names = dict.fromkeys(name for listed in lists for name in listed)
@@ -154,7 +154,7 @@ def placed(
 
 
 def _bearing(graph: Graph) -> dict[str, list[str]]:
-    """Return the nodes that bear each lemma or unique name."""
+    """Return the nodes of each lemma or unique name."""
     nodes_of: dict[str, list[str]] = {}
     for node, data in graph.nodes(data=True):
         for word in {str(data.get("name", "")).lower(), *str(data.get("lemmas", "")).lower().split(" ")}:
@@ -186,9 +186,9 @@ def wordnet_groups(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     >>> wordnet_groups(["dog", "cat", "horse", "zebra", "bird", "truck", "bolt"])
     {'vertebrate': ('bird', 'placental'), 'placental': ('cat', 'dog', 'horse', 'zebra')}
     """
-    graph, (found,) = placed(open_wordnet(), [names], DATASETS)
+    graph, (placement,) = placed(open_wordnet(), [names], DATASETS)
     names_of: dict[str, list[str]] = {}
-    for name, node in found.nodes.items():
+    for name, node in placement.nodes.items():
         names_of.setdefault(node, []).append(name)
     tree = above(graph, names_of)
     leaves = {node for node in names_of if not (descendants(tree, [node]) - {node}) & names_of.keys()}
@@ -208,8 +208,8 @@ def wordnet_groups(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
         inner = [other for other in nodes if other < classes]
         inner = [other for other in inner if not any(other < between for between in inner)]
         alone = classes.difference(*inner)
-        own = [name for leaf in alone for name in names_of[leaf]]
-        groups[labels[classes]] = (*sorted(own), *sorted(labels[other] for other in inner))
+        direct = [name for leaf in alone for name in names_of[leaf]]
+        groups[labels[classes]] = (*sorted(direct), *sorted(labels[other] for other in inner))
     return groups
 
 
@@ -226,7 +226,7 @@ class ClassSet:
     Attributes
     ----------
     name : str
-        Of its file, or role or task in it.
+        Name of its file, or of the role or task in it.
     classes : tuple of str
     known : tuple of str, or None
         The known classes, where the file lists them.
@@ -255,7 +255,7 @@ def read_class_sets(target: Manifest | Path | str, *, part: str = "") -> tuple[C
         A manifest or its name; a file of classes, of roles (SSB's ``known_classes`` and ``unknown_classes``), or of
         images whose folders are classes; or `ILSVRC`.
     part : str
-        Of a manifest: only the classes that the names of this part's images tell, with their number.
+        Part of a manifest: only the classes in the names of its images, with their number.
 
     Raises
     ------
@@ -277,7 +277,7 @@ def read_class_sets(target: Manifest | Path | str, *, part: str = "") -> tuple[C
 
 
 def class_in(path: str) -> str:
-    """Return the wnid of the folder that a file is in, or that its name begins with; ``""`` where there is none.
+    """Return the wnid of a file's folder, or the wnid at the beginning of its name; ``""`` if there is none.
 
     Examples
     --------

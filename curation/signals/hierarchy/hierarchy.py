@@ -78,7 +78,7 @@ def above(graph: Graph, leaves: Collection[str]) -> Graph:
 
 
 def as_tree(graph: Graph, rule: ParentRule = "first", choices: Mapping[str, str] | None = None) -> Graph:
-    """Return the hierarchy with one parent a node: the first or last in its order, or the one chosen for it.
+    """Return the hierarchy with a single parent for each node: the first, the last, or the chosen one.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def as_tree(graph: Graph, rule: ParentRule = "first", choices: Mapping[str, str]
 def dropped_leaves(
     graph: Graph, tree: Graph, nodes: Iterable[str], leaves: Collection[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Return, of each node that lost any, the leaves below it in the hierarchy that are not below it in the tree."""
+    """Return for each node the leaves below it in the hierarchy that are not below it in the tree, if any."""
     lost = {}
     for node in nodes:
         tree_leaves = set(leaves_under(tree, node, leaves))
@@ -133,7 +133,7 @@ def require_acyclic(graph: Graph, where: str) -> None:
 
 
 def tree_lines(graph: Graph, node: str, *, depth: int = 3, leaves: Collection[str] | None = None) -> Iterator[str]:
-    """Yield a node and what lies below it as indented lines, down to a depth."""
+    """Yield a node and its descendants as indented lines, down to a depth."""
     _require(graph, [node])
     visible = descendants(graph, [node])
     if leaves is not None:
@@ -204,7 +204,7 @@ def find_nodes(graph: Graph, word: str) -> list[str]:
 
 
 def node_of(graph: Graph, text: str) -> str:
-    """Return the one node that a text means: an id, a unique name (``dog.n.01``), or a lemma that only one node has.
+    """Return the node of a text: an id, a unique name (``dog.n.01``), or a lemma that only one node has.
 
     Raises
     ------
@@ -223,7 +223,7 @@ def node_of(graph: Graph, text: str) -> str:
     raise HierarchyError(
         "The name is ambiguous" if matches else "The hierarchy has no such node",
         where=repr(text[:60]),
-        expected="an id such as n02084071, a unique name such as dog.n.01, or a lemma of one node",
+        expected="an id such as n02084071, a unique name such as dog.n.01, or a lemma that belongs to a single node",
         found=", ".join(f"{node} {graph.nodes[node].get('name', '')}".strip() for node in sorted(matches)[:8]) or None,
         hint=f"curation hierarchy find {key[:40]}",
     )

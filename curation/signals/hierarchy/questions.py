@@ -56,7 +56,7 @@ class Hierarchy:
         chosen = open_wordnet()
         return chosen.all_nouns(instances=instances) if above is None else chosen.nouns(above, instances=instances)
 
-    def whole(self) -> Wordnet | Graph:
+    def full(self) -> Wordnet | Graph:
         """Return WordNet, or the hierarchy of the edges."""
         return open_wordnet() if self.edges is None and self.names is None else self.graph()
 
@@ -95,8 +95,8 @@ class View(Hierarchy):
         hierarchy.ancestors(graph, leaves or ())
         return graph
 
-    def of(self, graph: Graph) -> Graph:
-        """Return a hierarchy with one parent a node, or with all of them."""
+    def apply(self, graph: Graph) -> Graph:
+        """Return the hierarchy with a single parent for each node, or with all parents."""
         if self.tree == "dag":
             return graph
         if self.tree != "published":
@@ -137,7 +137,7 @@ def subtree(node: str, /, *, depth: int = 3, view: View | None = None) -> Subtre
         raise UsageError("The depth is out of range", where=f"--depth {depth}", expected=f"0 to {_DEEPEST}")
     view = view or View()
     leaves = view.chosen_leaves()
-    graph = view.of(view.above(leaves))
+    graph = view.apply(view.above(leaves))
     try:
         node = hierarchy.node_of(graph, node)
     except HierarchyError as error:
@@ -225,7 +225,9 @@ def losses(nodes: tuple[Annotated[str, "NODE"], ...], /, *, view: View | None = 
     graph = view.above(leaves)
     if leaves is None:
         leaves = [node for node in graph if not graph.pred[node]]
-    lost = hierarchy.dropped_leaves(graph, view.of(graph), [hierarchy.node_of(graph, node) for node in nodes], leaves)
+    lost = hierarchy.dropped_leaves(
+        graph, view.apply(graph), [hierarchy.node_of(graph, node) for node in nodes], leaves
+    )
     return Losses(
         lost,
         {node: len(hierarchy.leaves_under(graph, node, leaves)) for node in lost},
@@ -280,7 +282,7 @@ def kin(
                 expected="at least one unknown and one in-distribution class",
                 found=f"{len(listed.classes)} unknown classes",
             )  # fmt: skip
-    within = (of or Hierarchy()).whole()
+    within = (of or Hierarchy()).full()
     counted = (
         None if images is None else sum((Counter(item.images) for item in read_class_sets(images)), Counter[str]())
     )

@@ -159,7 +159,7 @@ class Relative:
     known : tuple of str
         The known classes that it is, is below, or is above, the nearest first.
     edges : int
-        Of the shortest way to the nearest.
+        Number of edges of the shortest path to the nearest known class.
     """
 
     relation: Relation
@@ -200,12 +200,12 @@ def relatives(graph: Graph, nodes: Collection[str], known: Collection[str]) -> d
 
 @dataclass(frozen=True)
 class ClassKin:
-    """A list of unknown classes held against known ones.
+    """Relations of a list of unknown classes to known classes.
 
     Attributes
     ----------
     name : str
-        Of the list.
+        Name of the list.
     origin : str
         The hierarchy.
     unknown, known : Placed
@@ -231,11 +231,11 @@ class ClassKin:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What must be said beside its counts."""
+        """Notes that belong to the counts."""
         return (*NOT_PROVEN, FILED) if self.filed else NOT_PROVEN
 
     def of(self, *relations: Relation) -> tuple[str, ...]:
-        """Return the unknown classes with one of some relations, in the order of their list."""
+        """Return the unknown classes with one of the relations, in the order of their list."""
         return tuple(name for name, relative in self.relatives.items() if relative.relation in relations)
 
     def kin(self, which: Kin) -> tuple[str, ...]:
@@ -257,7 +257,7 @@ class ClassKin:
 
     @cached_property
     def one_synset(self) -> tuple[tuple[str, ...], ...]:
-        """Names that mean one node, of the unknown classes, then of the known ones."""
+        """Names of unknown classes, then of known ones, that belong to the same node."""
         names_of: dict[tuple[int, str], list[str]] = {}
         for side, part in enumerate((self.unknown, self.known)):
             for name, node in part.nodes.items():
@@ -266,7 +266,7 @@ class ClassKin:
 
     @cached_property
     def counts(self) -> dict[str, Any]:
-        """Classes and images of each relation, and what is not in the table."""
+        """Classes and images of each relation, and the classes that the table lacks."""
         names_of = {relation: self.of(relation) for relation in RELATIONS}
         return {
             "set": self.name,
@@ -318,11 +318,11 @@ def class_kin(
     within : Wordnet or networkx.DiGraph, optional
         WordNet 3.0 by default.
     datasets : sequence of str
-        Those whose hand-made maps say what a name means.
+        Datasets whose hand-made maps give the node of a name.
     images : mapping of str to int, optional
         Images of each unknown class.
     name : str
-        Of the list of unknown classes.
+        Name of the list of unknown classes.
     filed : bool
         See `ClassKin`.
 

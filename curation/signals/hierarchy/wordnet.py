@@ -129,7 +129,7 @@ class Wordnet:
     table : NounTable
         With the numbers of the ids in place of the file's offsets.
     lemmas : sequence of str
-        Of each synset, joined by blanks; the first makes its unique name, ``dog.n.01``.
+        Lemmas of each synset, joined by blanks; the first makes its unique name, ``dog.n.01``.
     """
 
     name: str
@@ -219,7 +219,7 @@ class Wordnet:
         return zip(ids[child].tolist(), ids[parent].tolist(), strict=True)
 
     def _pointers(self, chosen: Positions, *, instances: bool) -> tuple[Positions, Positions]:
-        """Return the pointers of some synsets, and of each the place of its synset among them."""
+        """Return the pointers of some synsets, and the position of each pointer's synset."""
         starts = self.table.starts
         counts = starts[chosen + 1] - starts[chosen]
         child = np.repeat(np.arange(len(chosen)), counts)
@@ -264,7 +264,7 @@ def _number(synset: str) -> int:
 
 @cache
 def published_parents() -> dict[str, str]:
-    """Return the parent that the ImageNet protocols' code kept, of each synset above the classes with several.
+    """Return the parent that the ImageNet protocols' code kept, for each synset above the classes with several parents.
 
     Their code took from a file of edges the *last* parent written for a synset. The file is gone, and the order of its
     lines does not follow from WordNet. The choices for 75 synsets are data.

@@ -90,7 +90,7 @@ class EncoderOptions:
                 )
 
     def open(self) -> Encoder:
-        """Return the encoder; without a model the one that needs no weights."""
+        """Return the encoder; without a model, the encoder that needs no weights."""
         if not self.model:
             return ColourEncoder()
         from curation.signals.similarity.open_clip import open_clip_encoder
@@ -156,7 +156,7 @@ class EmbedPhotos(Step):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The header: what the vectors depend on."""
+        """The header: all parameters that determine the vectors."""
         return _parameters(self.header)
 
     def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
@@ -241,7 +241,7 @@ class EmbedTexts(Step):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The header: what the vectors depend on."""
+        """The header: all parameters that determine the vectors."""
         return _parameters(self.header)
 
     def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
@@ -455,7 +455,7 @@ def _check_texts(texts: Sequence[str], template: str) -> None:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence Pillow's warnings of large or odd pictures, for all threads: what matters is refused or counted."""
+    """Silence Pillow's warnings about large or odd pictures in all threads; real problems are refused or counted."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"PIL\b")
         yield
@@ -500,7 +500,7 @@ def photos_of_folder(folder: PhotoFolder, namespace: str) -> list[Photo]:
     DuplicateIdError
         Two photos differ in their suffix only.
     EmbeddingError
-        There is no photo.
+        The folder has no photos.
     """
     root = folder.folder.absolute()
     photos = []
@@ -521,7 +521,7 @@ def _require_unique(ids: Iterable[str]) -> None:
             "Two photos have the same id",
             where=repeated[0],
             found=f"{len(repeated)} ids more than once",
-            hint="give each dataset once, under a name of its own",
+            hint="give each dataset once, under a different name",
         )
 
 
@@ -589,7 +589,7 @@ def embed(
     chosen = [name for name, value in inputs.items() if value]
     if len(chosen) != 1:
         raise UsageError(
-            "Give exactly one thing to embed",
+            "Give exactly one input to embed",
             expected="--source NAME=PATH …, --photos DIR, --corpus CORPUS or --texts FILE",
             found=", ".join(f"--{name}" for name in chosen) or "none",
         )

@@ -37,9 +37,9 @@ class EncoderIdentity:
     weights : str
         ``sha256:<hex>`` of the weights file; ``random:SEED:sha256:<hex>`` of random weights; ``none`` for a formula.
     preprocessing : str
-        What is done to an image before it is encoded.
+        Steps applied to an image before it is encoded.
     dtype : str
-        Of the computation: ``float32``, ``float16 autocast``, ``bfloat16 autocast``.
+        Number type of the computation: ``float32``, ``float16 autocast``, ``bfloat16 autocast``.
     embedding : str
         ``projected``: the space that images and texts share. ``pooled``: the class token after the last normalisation,
         before projection (FindMeIfYouCan's reading, its code's ``pooler_output``).
@@ -130,7 +130,7 @@ class StoreHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     batch : int
         Images encoded at a time: it may change the last bits of a vector.
     template : str
-        Of texts: the prompt, with ``{}`` for the text.
+        For texts: the prompt, with ``{}`` for the text.
     """
 
     kind: Literal["images", "texts"]
@@ -198,7 +198,7 @@ def open_embeddings(folder: Path, *, kind: str = "") -> Embeddings:
 
 
 def embedding_parts(folder: Path, rows: int | None = None) -> Iterator[Embeddings]:
-    """Yield the embeddings of a finished store in parts of at least so many rows (default: all at once).
+    """Yield the embeddings of a finished store in parts of a minimum number of rows (default: all at once).
 
     Raises
     ------

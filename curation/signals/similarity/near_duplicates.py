@@ -40,7 +40,7 @@ DISTANCE = 4
 LARGEST_DISTANCE = 12
 """Beyond this, hashes of unrelated photos begin to meet by chance."""
 UNEXPLAINED = 0.04
-"""Copies stay below 0.03 down to JPEG of quality 10; two shapes of one size on a plain background begin at 0.06."""
+"""Copies stay below 0.03 down to JPEG of quality 10; two shapes of equal size on a plain background begin at 0.06."""
 _SIDE, _BOX = 32, 4
 """Pixels of a side, and Pillow's number of the filter that averages."""
 MOST_PAIRS = 5_000_000
@@ -52,12 +52,12 @@ _PHOTOS = 256
 
 @dataclass(frozen=True)
 class PhotoHashes:
-    """The hashes of some photos; those that could not be read are not among them.
+    """Hashes of photos; unreadable photos are left out.
 
     Attributes
     ----------
     names : tuple of str, length n
-        As they were given, in the same order.
+        Names in input order.
     pixels : tuple of str, length n
         ``sha256:<hex>`` of width, height and the decoded RGB values: equal where every pixel is.
     perceptual : ndarray of uint64, shape (n,)
@@ -151,7 +151,7 @@ def _phash() -> Callable[[Any], Any]:
 def hash_photos(
     photos: Mapping[str, Path] | str | Path, *, workers: int | None = None, out: Path | None = None
 ) -> PhotoHashes:
-    """Return the hashes of photos by name, and which of them cannot be read.
+    """Return the hashes of photos by name, and the photos that cannot be read.
 
     The stored pixels count: an orientation tag is not applied. Of an animated picture the first frame counts. A photo
     of more than 170 million pixels is not decoded.
@@ -204,7 +204,7 @@ def show_the_same(first: Path, second: Path) -> bool:
     """Return whether the pixels of two photos differ by size, compression, brightness and contrast alone.
 
     A perceptual hash has 64 bits: two drawn shapes on a plain background may differ in none. Here 32 x 32 colours of
-    one photo must explain those of the other but for `UNEXPLAINED` of their variance. Photos of one colour never do.
+    a photo must explain those of the other but for `UNEXPLAINED` of their variance. Plain-coloured photos never do.
     """
     try:
         sides = [decode_photo(read_photo(path)).convert("RGB").resize((_SIDE, _SIDE), _BOX) for path in (first, second)]

@@ -302,7 +302,7 @@ def set_similarity(embeddings: Embeddings, reference: Embeddings) -> SetSimilari
     Parameters
     ----------
     reference : Embeddings
-        Of the sample of the ID set (see `sample_rows`), by the same encoder.
+        Embeddings of a sample of the ID set (see `sample_rows`), by the same encoder.
 
     Raises
     ------

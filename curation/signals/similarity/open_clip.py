@@ -172,7 +172,7 @@ def open_clip_encoder(
     device: Device = "auto",
     precision: Precision = "auto",
 ) -> OpenClipEncoder:
-    """Return the encoder of a model and its weights (see `load_model` and `OpenClipEncoder` for what they may be)."""
+    """Return the encoder of a model with its weights (see `load_model` and `OpenClipEncoder` for possible names)."""
     loaded = load_model(model, pretrained, random_weights=random_weights)
     return OpenClipEncoder(loaded, embedding=embedding, device=device, precision=precision)
 
@@ -201,7 +201,7 @@ def _take_off_projection(model: Any, name: str) -> None:
     plain = getattr(visual, "pool_type", "") == "tok" and getattr(visual, "attn_pool", None) is None
     if not plain or not hasattr(visual, "ln_post") or not hasattr(visual, "proj"):
         raise EncoderError(
-            "The model has no pooled embedding: its image tower has no class token of its own",
+            "The model has no pooled embedding: its image tower has no class token",
             where=name,
             expected="a vision transformer such as ViT-B-32",
             hint="--set embedding=projected",
@@ -233,7 +233,7 @@ class LoadedModel:
     tokenizer : callable
         Returns open_clip's tokenizer of the model; may fetch files where the model's texts need them.
     name, weights : str
-        As in `EncoderIdentity`.
+        See `EncoderIdentity`.
     """
 
     model: Any
@@ -473,8 +473,8 @@ def _require_known(
             where=f"{where}: {'.'.join(path)[:200]}",
             expected=expected[:400],
             found=value_text and value_text[:80],
-            hint="remove the field, in a copy of the folder that --model local-dir:DIR names; a model that needs code "
-            "of its own is not loaded",
+            hint="remove the field, in a copy of the folder that --model local-dir:DIR names; a model that needs "
+            "extra code is not loaded",
         )
 
 
@@ -587,7 +587,7 @@ def _without_foreign_code() -> Iterator[None]:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Keep open_clip from logging and warning: what matters is checked here and raised."""
+    """Keep open_clip from logging and warning: real problems are checked here and raised."""
     root, before, handlers = logging.getLogger(), logging.root.manager.disable, list(logging.root.handlers)
     # Without a handler, the first message would install one for good.
     root.addHandler(logging.NullHandler())

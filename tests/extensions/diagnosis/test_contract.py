@@ -147,7 +147,7 @@ def check(truth: Path, detections: Path, image_set: str = "test") -> str:
     return "mended"
 
 
-@pytest.mark.filterwarnings("ignore:.*is read as a dataset of its own")
+@pytest.mark.filterwarnings("ignore:.*is read as a separate dataset")
 @pytest.mark.parametrize("form", TRUTHS)
 def test_clean_means_that_evaluate_reads_it_and_a_mend_leaves_nothing(
     form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -74,7 +74,7 @@ def test_what_cannot_be_compared(tmp_path: Path) -> None:
     for other, what in (
         (tmp_path / "nowhere", "No such result"),
         ("elephant/val2017", "No such result"),
-        (tmp_path, "one kind"),
+        (tmp_path, "cannot be compared"),
     ):
         with pytest.raises(EvaluationError, match=what) as caught:
             curation.diff(voc, other)

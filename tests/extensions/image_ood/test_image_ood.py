@@ -50,7 +50,7 @@ def drawn(seed: int) -> tuple[Any, Any]:
 @pytest.mark.parametrize("seed", range(20))
 def test_against_formulas_in_plain_loops(seed: int) -> None:
     ids, oods = drawn(seed)
-    steps, own, others = ScoreSteps.of(ids, oods), ids.tolist(), oods.tolist()
+    steps, own, others = ScoreSteps.from_scores(ids, oods), ids.tolist(), oods.tolist()
     assert Fraction(auroc(steps)).limit_denominator(10_000) == area_under_roc(own, others)
     assert aupr_trapezoid(steps) == pytest.approx(trapezoid(own, others), abs=1e-12)
     negated = [-one for one in others], [-one for one in own]
@@ -90,7 +90,7 @@ def test_the_vertex_that_scikit_learn_leaves_out() -> None:
     assert (exact["FPR95"], vertices["FPR95"]) == (0.95, 1.0)
     assert openood(scores, scores)["FPR95"] == 1.0
     # Without scores that both share, runs keep their ends.
-    apart = ScoreSteps.of(scores, scores + 0.5)
+    apart = ScoreSteps.from_scores(scores, scores + 0.5)
     assert fpr95_at_vertices(apart) == fpr95_first(apart.mirrored)
 
 
@@ -133,7 +133,7 @@ def test_the_rank_is_rounded_to_even_and_excludes_what_equals_it() -> None:
 
 
 def test_nothing_accepted_has_precision_one_half_in_ssb() -> None:
-    steps = ScoreSteps.of(np.array([2.0, 1.0]), np.array([0.0]))
+    steps = ScoreSteps.from_scores(np.array([2.0, 1.0]), np.array([0.0]))
     assert aupr_trapezoid(steps, start=0.5) == pytest.approx((0.75 + 1) / 2)
     assert numbers_of(np.array([2.0, 1.0]), np.array([0.0]), [RANK])[0]["AUPR_IN"] == pytest.approx(0.875)
 
@@ -179,7 +179,7 @@ def test_sets_groups_and_accuracy(tmp_path: Path) -> None:
     assert {row["ACC"] for row in shifted.values()} == {33 / 42}
     assert shifted["one"]["n"] == {"id": 42, "ood": 10, "sets": 1}
     given = {name: read_image_scores(tmp_path / f"run/{name}.csv").scores for name in ("seen", "shifted", "one")}
-    expected = auroc(ScoreSteps.of(np.concatenate([given["seen"], given["shifted"]]), given["one"]))
+    expected = auroc(ScoreSteps.from_scores(np.concatenate([given["seen"], given["shifted"]]), given["one"]))
     assert shifted["one"]["AUROC"] == expected
     assert result["fsood/one/exact/AUROC"] == expected
     assert set(result.table("ood")["variant"]) == {"exact", "vertices", "quantile"}
@@ -231,7 +231,7 @@ def test_images_left_out(tmp_path: Path) -> None:
     given = {name: read_image_scores(run / f"{name}.csv").scores for name in ("seen", "one")}
     kept = [n for n in range(10) if n not in (3, 4, 9)]
     reduced = numbers(result, "mine", "ood", "exact")["one"]
-    assert reduced["AUROC"] == auroc(ScoreSteps.of(given["seen"], given["one"][kept]))
+    assert reduced["AUROC"] == auroc(ScoreSteps.from_scores(given["seen"], given["one"][kept]))
 
 
 def test_verdicts_say_that_unjudged_is_not_clean(tmp_path: Path) -> None:
@@ -319,7 +319,7 @@ def test_scores_that_are_not_finite(tmp_path: Path) -> None:
     result = SCORE(scores=run, variant="quantile")
     ids = read_image_scores(run / "seen.csv").scores
     rows = numbers(result, "published", "ood", "quantile")
-    assert rows["one"]["AUROC"] == auroc(ScoreSteps.of(ids, np.array([0, np.finfo(float).max, -1])))
+    assert rows["one"]["AUROC"] == auroc(ScoreSteps.from_scores(ids, np.array([0, np.finfo(float).max, -1])))
     assert rows["one"]["FPR95"] == pytest.approx(1 / 3)
     assert any("NaN counts as 0" in note for note in result.notes)
 

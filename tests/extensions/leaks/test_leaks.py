@@ -212,7 +212,7 @@ def test_saved_files_can_be_used_and_looked_at(found: Leaks, tmp_path: Path) -> 
     assert len(rows) == len(found.evidence)
     assert tuple((tmp_path / "out" / "leaked.txt").read_text().split()) == found.leaked
     # What `evaluate … --without NAME=leaked.txt` takes away.
-    without = LeftOut.of("unleaked", tmp_path / "out" / "leaked.txt", ())
+    without = LeftOut.read("unleaked", tmp_path / "out" / "leaked.txt", ())
     assert set(without.removed.stems) == {one.partition(":")[2] for one in found.leaked}
     page = (tmp_path / "out" / "leaks.html").read_text()
     assert "<script" not in page

@@ -151,7 +151,7 @@ def status(*, folder: Folder) -> Answer:
 
 
 def _bad_photo_lines(bad: dict[str, list[str]]) -> list[Line]:
-    """Return a table of the photos that cannot be looked at, by what is wrong with them; ``--json`` names every one."""
+    """Return a table of the photos that cannot be opened, by problem; ``--json`` names every photo."""
     rows = tuple((why, f"{len(ids):,}", examples(ids)) for why, ids in bad.items())
     return [Table("Photos that cannot be shown", ("what is wrong", "images", "ids"), rows)] if rows else []
 

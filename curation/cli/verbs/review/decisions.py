@@ -1,4 +1,4 @@
-"""``curation review summary`` and ``apply``: what recorded decisions say, and a manifest that heeds them."""
+"""``curation review summary`` and ``apply``: a summary of recorded decisions, and a manifest with them applied."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _lines(report: DecisionReport, problems: list[str], out: Path | None, *, ref
     if report.coverage:
         tables.append(coverage_table(report.coverage))
     elif any(file.codes for file in report.files):
-        tables.append(note_table(UNJUDGED, ["--manifest M counts those that nobody judged."]))
+        tables.append(note_table(UNJUDGED, ["--manifest M counts the images without a decision."]))
     if resolution.conflicts:
         tables.append(conflict_table(resolution.conflicts))
     tables += judgement_tables(report)
@@ -61,7 +61,7 @@ def _lines(report: DecisionReport, problems: list[str], out: Path | None, *, ref
     if report.staleness is not None and not report.staleness:
         lines.append("no decision is stale")
     lines.append(
-        f"{len(resolution.decisions)} decisions stand by the rule {resolution.rule!r} "
+        f"{len(resolution.decisions)} decisions count under the rule {resolution.rule!r} "
         f"({resolution.superseded} rows superseded, {resolution.repeated} repeated, "
         f"{resolution.abstained} abstain, {len(resolution.undecided)} images undecided): {resolution.digest}"
     )
@@ -86,7 +86,7 @@ def _file_table(files: Sequence[DecisionFile]) -> Table:
 
 
 def coverage_table(coverage: Sequence[Coverage]) -> Table:
-    """Return how many images of each part were judged, and what each way of cleaning leaves."""
+    """Return the number of judged images of each part, and of the images that each way of cleaning leaves."""
     rows = tuple(tuple(f"{value:,}" if isinstance(value, int) else value for value in row.data().values())
                  for row in coverage)  # fmt: skip
     columns = tuple(name.replace("-", " ") for name in coverage[0].data())

@@ -29,7 +29,7 @@ def evaluate(
     classes : Path, optional
         {"known": [...], "unknown": [...]}
     """
-    given = OnePart.of(truth, detections, classes=classes, reading=reading, policy=policy)
+    given = OnePart.from_options(truth, detections, classes=classes, reading=reading, policy=policy)
     found = voc_average_precision(given.part.truth, given.read.detections)
     measured = Measured(
         [Value("mAP_area", percent(found["mAP_area"]))],
