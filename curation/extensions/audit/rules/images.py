@@ -369,7 +369,8 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
     """Return the finding on two lists that share images by their whole names."""
     first, second = pair.first, pair.second
     inside = target.where(images)
-    lines = [side.count_lines(inside[side.members]) for side in (first, second)]
+    rows = [inside[side.members] for side in (first, second)]
+    lines = [side.count_lines(mask) for side, mask in zip((first, second), rows, strict=True)]
     sizes, here = [side.count_lines() for side in (first, second)], (len(first.unique), len(second.unique))
     verdict: Verdict = "warn" if pair.unlabelled and pair.roles == ("train", "val") else "fail"
     text = (
@@ -380,7 +381,8 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
     if hint and len(images) == here[0]:
         hint += f"; {_WHOLE_DOMAINS}"
     finding = _shared_finding(verdict, pair, len(images), text, target.examples(images, [first, second]), hint=hint)
-    finding = replace(finding, like="the lists share images", drops=_lines_left_out(pair, images, images))
+    loser = (first, second)[loser_of(pair)]
+    finding = replace(finding, like="the lists share images", drops={loser.name: loser.lines[rows[loser_of(pair)]]})
     if _counted_anew(target, pair, images) and not _are_files_of_one_folder(target, pair, images):
         return _undecided(pair, len(images), target.examples(images, [first, second]))
     if len(images) == here[0] == here[1]:
