@@ -375,10 +375,10 @@ class Groups:
         """Return groups without those that two lists share by an equal path alone, which is the same image."""
         common = self.images.in_both(*pair)[0]
         other = [
-            np.unique(codes[(codes >= 0) & ~np.isin(self.images.members[at], common)])
+            distinct(codes[(codes >= 0) & ~np.isin(self.images.members[at], common)])
             for at, codes in zip(pair, sides.codes, strict=True)
         ]
-        differ = np.union1d(*other)
+        differ = distinct(np.concatenate(other))
         here, there = (np.where(np.isin(codes, differ), codes, -1).astype(np.int32) for codes in sides.codes)
         return _Sides((here, there), sides.names)
 
@@ -398,7 +398,7 @@ class Groups:
         if not pattern.sure and True in follows and False not in follows:
             return f"each {pattern.nouns[0]} holds one label"
         if pattern.in_folders:
-            folders = [_folders(sides.names.take(np.unique(codes[codes >= 0]))) for codes in sides.codes]
+            folders = [_folders(sides.names.take(distinct(codes[codes >= 0]))) for codes in sides.codes]
             if folders[0].isdisjoint(folders[1]):
                 return "the folders of the two lists differ"
         if result.both and pattern.in_folders and self._numbered_anew(sides, pair):
@@ -445,23 +445,23 @@ class Groups:
         for at, codes in zip(pair, sides.codes, strict=True):
             number, of_group = self._numbers[self.images.uniques[at]], codes[self.images.first_rows[at]]
             fits = (number >= 0) & (of_group >= 0)
-            frames.append(np.unique((of_group[fits].astype(np.int64) << _GROUP_BITS) + number[fits]))
+            frames.append(distinct((of_group[fits].astype(np.int64) << _GROUP_BITS) + number[fits]))
         few, many = sorted(frames, key=len)
         if len(few) < _FEWEST_FRAMES:
             return 0.0, False
-        both = np.union1d(few, many)
+        both = distinct(np.concatenate(frames))
         ends = np.flatnonzero(np.diff(both >> _GROUP_BITS, prepend=-1, append=-1))
         span = (both[ends[1:] - 1] - both[ends[:-1]] + 1).sum()
-        near = np.isin(few - 1, many) | np.isin(few + 1, many)
+        near = np.isin(few - 1, many, assume_unique=True) | np.isin(few + 1, many, assume_unique=True)
         return float(near.mean()), bool(2 * len(both) <= span)
 
     def _numbered_anew(self, sides: _Sides, pair: tuple[int, int]) -> bool:
         """Return whether groups of both lists hold equal names of other images, below folders of train and test."""
         from pyarrow import compute
 
-        shared = np.intersect1d(*sides.codes)
+        shared = np.intersect1d(*map(distinct, (codes[codes >= 0] for codes in sides.codes)), assume_unique=True)
         rows = [
-            distinct(self.images.members[at][np.isin(codes, shared[shared >= 0])])
+            distinct(self.images.members[at][np.isin(codes, shared)])
             for at, codes in zip(pair, sides.codes, strict=True)
         ]
         texts = [
@@ -477,7 +477,7 @@ class Groups:
         if labels is None:
             return None
         rows = (codes >= 0) & (labels != NO_LABEL)
-        values, groups = len(np.unique(labels[rows])), len(np.unique(codes[rows]))
+        values, groups = len(distinct(labels[rows])), len(distinct(codes[rows]))
         pairs, counts = np.unique((codes[rows].astype(np.int64) << 32) + labels[rows] - NO_LABEL, return_counts=True)
         usual = np.zeros(int(codes.max(initial=0)) + 1, np.int64)
         np.maximum.at(usual, pairs >> 32, counts)
