@@ -459,7 +459,8 @@ class Groups:
         """Return whether groups of both lists hold equal names of other images, below folders of train and test."""
         from pyarrow import compute
 
-        shared = np.intersect1d(*map(distinct, (codes[codes >= 0] for codes in sides.codes)), assume_unique=True)
+        here, there = (distinct(codes[codes >= 0]) for codes in sides.codes)
+        shared = np.intersect1d(here, there, assume_unique=True)
         rows = [
             distinct(self.images.members[at][np.isin(codes, shared)])
             for at, codes in zip(pair, sides.codes, strict=True)

@@ -310,12 +310,6 @@ def _is_written_by_line(target: AuditTarget, part: AuditedList) -> bool:
     return target.published is not None and target.published.files[part.file].form != "coco json"
 
 
-def _lines_left_out(pair: ComparedPair, left: Int64s | Int32s, right: Int64s | Int32s) -> dict[str, Int32s]:
-    """Return the lines of the losing list that name some images of its side."""
-    side = (pair.first, pair.second)[loser_of(pair)]
-    return {side.name: side.lines[np.isin(side.members, (left, right)[loser_of(pair)])]}
-
-
 def _repeated_rows(part: AuditedList) -> Int64s:
     """Return the rows whose image, label, second file and columns are in an earlier row."""
     import pandas as pd
@@ -585,8 +579,9 @@ def _under_other_ids(target: AuditTarget, pair: ComparedPair) -> list[Finding]:
         count = len(distinct(shared.right[here]))
         text = f"{counted(count, 'image')} under two ids: {REASONS[shared.evidence]}"
         finding = _by_evidence(shared, pair, count, text, pairs[:SHOWN_EXAMPLES])
-        drops = _lines_left_out(pair, shared.left[here], shared.right[here]) if shared.proven else {}
-        findings.append(replace(finding, drops=drops))
+        side, images = ((pair.first, shared.left), (pair.second, shared.right))[loser_of(pair)]
+        drops = {side.name: side.lines[np.isin(side.members, images[here])]}
+        findings.append(replace(finding, drops=drops if shared.proven else {}))
     return findings
 
 
