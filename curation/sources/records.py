@@ -68,6 +68,7 @@ _REST = "\0"
 """Key of what else a row holds: no column is called so."""
 _MOST_PARTS = 50
 _FEWEST_FLAGS = 3
+_FEWEST_RECORDS = 20
 _CHUNK = 50_000
 _BLOCK = 16 << 20
 _HEAD = 1 << 16
@@ -170,19 +171,17 @@ def _keys(rows: Sequence[Any]) -> tuple[list[str], list[str], bool]:
     return list(keys), nested, any(key.lower() in _BOX for row in rows[:_SAMPLE] for key in row)
 
 
-def names_images(array: Sequence[Any]) -> bool:
-    """Return whether an array holds objects that name images, and no scores of them."""
+def image_key(array: Sequence[Any]) -> str:
+    """Return the key under which objects name images; an empty text for other arrays, and for scores of images."""
     rows = array[:_SAMPLE]
     if not all(isinstance(row, dict) for row in rows):
-        return False
+        return ""
     header = list(dict.fromkeys(key for row in rows for key in row))
     columns = [[_text(row.get(key)) for row in rows] for key in header]
     images = _images_in(header, columns)
-    return (
-        "score" not in header
-        and bool(images)
-        and (slug(header[images[0]]) not in _ANY_IDS or _has_files(columns[images[0]]))
-    )
+    if "score" in header or not images:
+        return ""
+    return header[images[0]] if slug(header[images[0]]) not in _ANY_IDS or _has_files(columns[images[0]]) else ""
 
 
 def _is_scalar(value: Any) -> bool:
@@ -577,23 +576,60 @@ def _arrays(value_tree: Any, keys: tuple[str, ...], *, numbers: bool = True) -> 
     elif isinstance(value_tree, list) and value_tree:
         if rows := _rows_as_objects(value_tree):
             yield keys, rows
-        elif _is_array(value_tree, kinds) or _are_pairs(value_tree) or names_images(value_tree):
+        elif _is_array(value_tree, kinds) or _are_pairs(value_tree) or image_key(value_tree):
             yield keys, value_tree
+        elif images := _images_of_records(value_tree):
+            yield keys, images
         elif isinstance(value_tree[0], dict | list):
             for position, value in enumerate(value_tree):
                 yield from _arrays(value, (*keys, str(position)), numbers=False)
 
 
 def _rows_as_objects(rows: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return rows ``["cat/1.jpg", 0, "cat"]``, of which some cells are files, as objects; nothing for others."""
-    if not all(isinstance(row, list) and len(row) == len(rows[0]) for row in rows):
+    """Return rows ``["cat/1.jpg", 0, "cat"]`` and ``["1.jpg", "1_mask.png"]`` as objects; nothing for others.
+
+    Only the second of several files of a row is told: the others are made of the first, too.
+    """
+    if not all(isinstance(row, list) for row in rows):
         return []
-    files = [all(FILE_NAME.search(str(cell)) for cell in column) for column in zip(*rows, strict=True)]
-    if len({*files}) < 2:
+    # A row may end in cells that others lack, such as boxes.
+    files = [all(FILE_NAME.search(str(cell)) for cell in column) for column in zip(*rows, strict=False)]
+    if not any(files) or len(files) < 2 or (all(files) and not _second_is_of_first(rows)):
         return []
-    kinds = ["file_name" if is_file else "label" for is_file in files]
-    keys = [kind if kinds.index(kind) == at else f"column {at + 1}" for at, kind in enumerate(kinds)]
-    return [dict(zip(keys, row, strict=True)) for row in rows]
+    names = {True: iter(("file_name", "mask")), False: iter(("label",))}
+    keys = [next(names[is_file], "" if is_file else f"column {at}") for at, is_file in enumerate(files, start=1)]
+    return [{key: cell for key, cell in zip(keys, row, strict=False) if key} for row in rows]
+
+
+def _second_is_of_first(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether the second file of each row has the number of the first in its name, as a mask has."""
+    named = [[cell.rpartition("/")[2] for cell in row[:2]] for row in rows]
+    numbers = [re.search("[0-9]+", first) for first, _ in named]
+    of_first = sum(number is not None and number[0] in name[1] for number, name in zip(numbers, named, strict=True))
+    return len({*map(len, rows)}) == 1 and of_first >= SHARE * len(rows)
+
+
+def _images_of_records(records: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return the images of records such as exams and videos, behind the name of each; nothing for other arrays.
+
+    Every record may count its images from 0; few records are parts or folds.
+    """
+    if len(records) < _FEWEST_RECORDS or not all(isinstance(record, dict) for record in records):
+        return []
+    inner = [key for key, value in records[0].items() if isinstance(value, list) and value and image_key(value)]
+    names = [key for key in records[0] if len({_text(record.get(key)) for record in records} - {""}) == len(records)]
+    if len(inner) != 1 or not names or _SPLIT_NAME.search(inner[0]):
+        return []
+    held, image = [record.get(inner[0]) or [] for record in records], image_key(records[0][inner[0]])
+    if not all(isinstance(entry, dict) for entries in held for entry in entries):
+        return []
+    return [
+        {key: value for key, value in record.items() if key != inner[0]}
+        | entry
+        | {image: f"{_text(record[names[0]])}/{_text(entry.get(image))}"}
+        for record, entries in zip(records, held, strict=True)
+        for entry in entries
+    ]
 
 
 def _is_array(array: Any, kinds: Any) -> bool:

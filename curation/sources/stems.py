@@ -39,6 +39,7 @@ _WIDEST_SUFFIX = len(".nii.gz")
 _COCO_NAME = "^COCO_(?:train|val|test)20[0-9]{2}_[0-9]{12}$"
 _COCO_PREFIX = "^COCO_[a-z]+20[0-9]{2}_"
 _OUTER = re.compile(rb"^(?:\xef\xbb\xbf|[ \t\r])+|[ \t\r]+$", re.MULTILINE)
+_EDGES = (b"\n ", b" \n", b"\n\t", b"\t\n", b"\r", b"\xef\xbb\xbf")
 _HERE = re.compile(rb"^(?:\./)+(?=[^\n])", re.MULTILINE)
 
 _BLOCK, _SORTED_BLOCK = 8 << 20, 1 << 20
@@ -107,7 +108,8 @@ def _stems_of_block(paths: bytes, parents: int) -> bytes:
         paths = unicodedata.normalize("NFC", paths.decode()).encode()
     paths = _with_single_slashes(paths)
     if b" " in paths or b"\t" in paths:
-        paths = re.sub(rb"[ \t]+", b"_", paths)
+        is_single = b"\t" not in paths and b"  " not in paths
+        paths = paths.replace(b" ", b"_") if is_single else re.sub(rb"[ \t]+", b"_", paths)
     if not (b"/" in paths or b"." in paths or b"COCO_" in paths):
         return paths
     parts = compute.split_pattern(cells_of(paths), "/", max_splits=max(1, 1 + parents), reverse=True)
@@ -138,7 +140,9 @@ def normalised_lines(paths: bytes) -> bytes:
     [b'a/b/c.jpg', b'../d.JPG', b'']
     """
     paths = _with_single_slashes(paths)
-    if b" " in paths or b"\t" in paths or b"\r" in paths or b"\xef\xbb\xbf" in paths:
+    whole = b"\n%b\n" % paths
+    # Most blanks stand inside a line.
+    if any(mark in whole for mark in _EDGES):
         paths = _OUTER.sub(b"", paths)
     return _HERE.sub(b"", paths) if b"./" in paths else paths
 

@@ -13,6 +13,9 @@ from curation.core.errors import AnnotationFormatError, CurationError
 from curation.sources.entries import PublishedList
 from curation.sources.published_list import first_line, list_files, read_published
 
+EXAMS = [{"exam": f"p{n}_L", "frames": [{"file": f"{m}.jpg", "at": m + n} for m in (0, 1)]} for n in range(20)]
+"""Records that count their images anew."""
+
 
 def lists_of(folder: Path, name: str, text: str | bytes) -> dict[str, PublishedList]:
     path = folder / name
@@ -75,6 +78,11 @@ TABLE = "uid,img_path,mask_path,patient_id,split,dx\n1,i/a.png,m/a.png,p 1,train
         ("a.odgt", '{"fpath_img": "a.jpg", "fpath_segm": "a.png"}\n', "json lines", ["a.jpg"]),
         ("a.json", '[["a.jpg", "cat"], ["b.jpg", "dog"]]', "json lines", ["a.jpg", "b.jpg"]),
         ("a.json", '{"train": [["x/a.jpg", 0, "cat"], ["x/b.jpg", 1, "dog"]]}', "json lines", ["x/a.jpg", "x/b.jpg"]),
+        ("a.json", '{"train": [["x/a.jpg", 0], ["x/b.jpg", 1, [[1, 2, 3, 4]]]]}', "json lines", ["x/a.jpg", "x/b.jpg"]),
+        ("a.json", '{"val": [["i/1.jpg", "m/1_gt.png", "1.png"], ["i/2.jpg", "m/2_gt.png", "2.png"]]}', "json lines", [
+            "i/1.jpg", "i/2.jpg",
+        ]),
+        ("a.json", json.dumps({"train": EXAMS}), "json lines", [f"p{n}_L/{m}.jpg" for n in range(20) for m in (0, 1)]),
         ("a.csv", "ImageID,LabelName,XMin\n0a,/m/1,0.1\n0a,/m/1,0.2\n0a,/m/2,0.3\n", "csv", ["0a"] * 3),
         ("a.odgt", '{"ID": "2,a", "gtboxes": [{"a": 1}]}\n{"ID": "8,b"}\n', "json lines", ["2,a", "8,b"]),
     ],
@@ -132,6 +140,7 @@ def test_frames_have_no_labels(tmp_path: Path) -> None:
         ("a.txt", "a.jpg b.jpg 1\nb.jpg c.jpg 0\na.jpg c.jpg 0\n"),
         ("a.json", '[["012", "345"], ["012", "6"]]'),
         ("a.json", '[["a.jpg", "b.jpg"], ["b.jpg", "c.jpg"]]'),
+        ("a.json", '[["Ann/Ann_1.jpg", "Bob/Bob_2.jpg"], ["Ann/Ann_1.jpg", "Eve/Eve_4.jpg"]]'),
     ],
 )
 def test_pairs_are_no_list(tmp_path: Path, name: str, text: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -75,6 +76,8 @@ _FRAMES = "text before the frame"
 _NEAR = 0.5
 """Share of the lines of the smaller list next to a frame of the other, from which on both are of one video."""
 _FEWEST_FRAMES = 10
+_DIGITS, _GROUP_BITS = 12, 40
+"""Numbers with fewer digits are read; each fits into so many bits, above which is its group."""
 _PATTERNS = (
     _Pattern("Roboflow source", ("source photo",), r"([^/]+)\.rf\.[0-9a-f]{32}"),
     _Pattern(
@@ -345,11 +348,17 @@ class Groups:
             )
         return self._by_original[at]
 
+    @cached_property
+    def _has_copies(self) -> bool:
+        return bool(matches(self.images.texts, _COPY).any())
+
     def _copies(self, a: int, b: int) -> GroupResult | None:
         """Return the images that are made from one photo, by their names, where both lists hold such; else None."""
         import pyarrow as pa
         from pyarrow import compute
 
+        if not self._has_copies:
+            return None
         left, right = self._originals(a), self._originals(b)
         copied = pa.concat_arrays([left[2], right[2]])
         if not len(copied):
@@ -366,10 +375,10 @@ class Groups:
         """Return groups without those that two lists share by an equal path alone, which is the same image."""
         common = self.images.in_both(*pair)[0]
         other = [
-            np.unique(codes[(codes >= 0) & ~np.isin(self.images.members[at], common)])
+            distinct(codes[(codes >= 0) & ~np.isin(self.images.members[at], common)])
             for at, codes in zip(pair, sides.codes, strict=True)
         ]
-        differ = np.union1d(*other)
+        differ = distinct(np.concatenate(other))
         here, there = (np.where(np.isin(codes, differ), codes, -1).astype(np.int32) for codes in sides.codes)
         return _Sides((here, there), sides.names)
 
@@ -378,7 +387,7 @@ class Groups:
         counts = np.bincount(np.concatenate([codes[codes >= 0] for codes in sides.codes]), minlength=len(sides.names))
         present = int((counts > 0).sum())
         if present < 2:
-            near = self._neighbours(pair)
+            near, _ = self._neighbours(pair, sides)
             if near >= _NEAR and pattern.name == _FRAMES:
                 return ""
             next_to = f": {near:.0%} of the numbers of one list come next to one of the other, as frames of a video do"
@@ -389,7 +398,7 @@ class Groups:
         if not pattern.sure and True in follows and False not in follows:
             return f"each {pattern.nouns[0]} holds one label"
         if pattern.in_folders:
-            folders = [_folders(sides.names.take(np.unique(codes[codes >= 0]))) for codes in sides.codes]
+            folders = [_folders(sides.names.take(distinct(codes[codes >= 0]))) for codes in sides.codes]
             if folders[0].isdisjoint(folders[1]):
                 return "the folders of the two lists differ"
         if result.both and pattern.in_folders and self._numbered_anew(sides, pair):
@@ -399,6 +408,9 @@ class Groups:
         if not pattern.sure and 2 * present > counts.sum():
             return f"{present:,} groups of {counts.sum():,} lines: almost none holds two"
         if not pattern.few and (present < LEAST_GROUPS or counts.max() > LARGEST_GROUP * counts.sum()):
+            near, is_sparse = self._neighbours(pair, sides)
+            if near >= _NEAR and is_sparse:
+                return f"neighbouring frames may be on both sides: {near:.0%} of one list come next to one of the other"
             return f"the groups may be classes: {present:,}, the largest of {counts.max():,} of {counts.sum():,} lines"
         if not pattern.few and False not in follows and 2 * result.both > present:
             return f"the groups may be classes: {result.both:,} of {present:,} are on both sides"
@@ -411,33 +423,46 @@ class Groups:
         last = compute.replace_substring_regex(sides.names, "^.*/", "")
         return 2 * int(matches(last, _CLASS_FOLDER).sum()) > len(last)
 
-    def _neighbours(self, pair: tuple[int, int]) -> float:
-        """Return the share of the smaller of two lists whose frames come right before or after one of the other."""
+    @cached_property
+    def _numbers(self) -> Int64s:
+        """The last number in the name of each image, -1 where it has none or a very long one."""
         from pyarrow import compute
 
-        digits = r"(?s)^.*?(\d+)\D*$"
-        numbers = list[Int64s]()
-        for at in pair:
-            texts = compute.replace_substring_regex(self._paths(self.images.uniques[at]), IMAGE_SUFFIX, "")
-            last = compute.replace_substring_regex(
-                compute.replace_substring_regex(texts, r"\D+$", ""), r"^(?s:.*\D)", ""
-            )
-            fits = compute.and_(
-                compute.match_substring_regex(texts, digits), compute.less(compute.utf8_length(last), 18)
-            )
-            numbers.append(np.unique(last.filter(fits).cast("int64").to_numpy()))
-        few, many = sorted(numbers, key=len)
+        last = self.images.texts
+        for pattern in (IMAGE_SUFFIX, r"\D+$", r"^(?s:.*\D)"):
+            last = compute.replace_substring_regex(last, pattern, "")
+        length = compute.utf8_length(last)
+        fits = compute.and_(compute.greater(length, 0), compute.less(length, _DIGITS))
+        numbers: Int64s = compute.if_else(fits, last, "-1").cast("int64").to_numpy()
+        return numbers
+
+    def _neighbours(self, pair: tuple[int, int], sides: _Sides) -> tuple[float, bool]:
+        """Return the share of the smaller of two lists that comes right before or after the other, within a group.
+
+        And whether the numbers of the groups have gaps: without them, any two draws are next to each other.
+        """
+        frames = list[Int64s]()
+        for at, codes in zip(pair, sides.codes, strict=True):
+            number, of_group = self._numbers[self.images.uniques[at]], codes[self.images.first_rows[at]]
+            fits = (number >= 0) & (of_group >= 0)
+            frames.append(distinct((of_group[fits].astype(np.int64) << _GROUP_BITS) + number[fits]))
+        few, many = sorted(frames, key=len)
         if len(few) < _FEWEST_FRAMES:
-            return 0.0
-        return float((np.isin(few - 1, many) | np.isin(few + 1, many)).mean())
+            return 0.0, False
+        both = distinct(np.concatenate(frames))
+        ends = np.flatnonzero(np.diff(both >> _GROUP_BITS, prepend=-1, append=-1))
+        span = (both[ends[1:] - 1] - both[ends[:-1]] + 1).sum()
+        near = np.isin(few - 1, many, assume_unique=True) | np.isin(few + 1, many, assume_unique=True)
+        return float(near.mean()), bool(2 * len(both) <= span)
 
     def _numbered_anew(self, sides: _Sides, pair: tuple[int, int]) -> bool:
         """Return whether groups of both lists hold equal names of other images, below folders of train and test."""
         from pyarrow import compute
 
-        shared = np.intersect1d(*sides.codes)
+        here, there = (distinct(codes[codes >= 0]) for codes in sides.codes)
+        shared = np.intersect1d(here, there, assume_unique=True)
         rows = [
-            distinct(self.images.members[at][np.isin(codes, shared[shared >= 0])])
+            distinct(self.images.members[at][np.isin(codes, shared)])
             for at, codes in zip(pair, sides.codes, strict=True)
         ]
         texts = [
@@ -453,7 +478,7 @@ class Groups:
         if labels is None:
             return None
         rows = (codes >= 0) & (labels != NO_LABEL)
-        values, groups = len(np.unique(labels[rows])), len(np.unique(codes[rows]))
+        values, groups = len(distinct(labels[rows])), len(distinct(codes[rows]))
         pairs, counts = np.unique((codes[rows].astype(np.int64) << 32) + labels[rows] - NO_LABEL, return_counts=True)
         usual = np.zeros(int(codes.max(initial=0)) + 1, np.int64)
         np.maximum.at(usual, pairs >> 32, counts)

@@ -105,6 +105,17 @@ def test_a_companion_on_the_other_side_is_another_view_and_its_absence_says_noth
     assert result(tmp_path, left[:4], right).verdict == "undecidable"
 
 
+@pytest.mark.parametrize(
+    ("gap", "why"), [(900, "neighbouring frames may be on both sides: 100%"), (0, "the groups may be")]
+)
+def test_numbers_next_to_each_other_are_frames_only_where_most_numbers_are_absent(
+    tmp_path: Path, gap: int, why: str
+) -> None:
+    numbers = {burst * gap + n for burst in range(4) for n in range(40)}
+    names = [f"mouse_{who}_f{n:06}.png" for who in "ABC" for n in sorted(numbers)]
+    assert why in result(tmp_path, names[::2], names[1::2]).why
+
+
 def table(header: str, rows: list[str]) -> list[str]:
     return [header, *rows]
 

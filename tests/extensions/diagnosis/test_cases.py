@@ -61,6 +61,7 @@ CASES: list[tuple[str, str, Right]] = [
     ("16", f"{COCO} right_truth.json --detections dets.json", 49.802),
     ("19", f"{COCO} instances_default.json --detections dets.json", "All 86 objects of the truth are crowd"),
     ("19", "inspect instances_default.json --detections dets.json", Mended(58.118)),
+    ("21", "audit .", "neighbouring frames may be on both sides (2: test, val)"),
     ("21", "audit . --group images/(mouse_[A-Z])_f", "210 of 210 lines of train and 60 of 60 lines of val"),
     ("22", "audit .", "both hold 7 images"),
     ("22", "audit . --group (FELIX[^_/]*)_", "159 groups on both sides"),

@@ -310,12 +310,6 @@ def _is_written_by_line(target: AuditTarget, part: AuditedList) -> bool:
     return target.published is not None and target.published.files[part.file].form != "coco json"
 
 
-def _lines_left_out(pair: ComparedPair, left: Int64s | Int32s, right: Int64s | Int32s) -> dict[str, Int32s]:
-    """Return the lines of the losing list that name some images of its side."""
-    side = (pair.first, pair.second)[loser_of(pair)]
-    return {side.name: side.lines[np.isin(side.members, (left, right)[loser_of(pair)])]}
-
-
 def _repeated_rows(part: AuditedList) -> Int64s:
     """Return the rows whose image, label, second file and columns are in an earlier row."""
     import pandas as pd
@@ -369,7 +363,8 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
     """Return the finding on two lists that share images by their whole names."""
     first, second = pair.first, pair.second
     inside = target.where(images)
-    lines = [side.count_lines(inside[side.members]) for side in (first, second)]
+    rows = [inside[side.members] for side in (first, second)]
+    lines = [side.count_lines(mask) for side, mask in zip((first, second), rows, strict=True)]
     sizes, here = [side.count_lines() for side in (first, second)], (len(first.unique), len(second.unique))
     verdict: Verdict = "warn" if pair.unlabelled and pair.roles == ("train", "val") else "fail"
     text = (
@@ -380,7 +375,8 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
     if hint and len(images) == here[0]:
         hint += f"; {_WHOLE_DOMAINS}"
     finding = _shared_finding(verdict, pair, len(images), text, target.examples(images, [first, second]), hint=hint)
-    finding = replace(finding, like="the lists share images", drops=_lines_left_out(pair, images, images))
+    loser = (first, second)[loser_of(pair)]
+    finding = replace(finding, like="the lists share images", drops={loser.name: loser.lines[rows[loser_of(pair)]]})
     if _counted_anew(target, pair, images) and not _are_files_of_one_folder(target, pair, images):
         return _undecided(pair, len(images), target.examples(images, [first, second]))
     if len(images) == here[0] == here[1]:
@@ -583,8 +579,9 @@ def _under_other_ids(target: AuditTarget, pair: ComparedPair) -> list[Finding]:
         count = len(distinct(shared.right[here]))
         text = f"{counted(count, 'image')} under two ids: {REASONS[shared.evidence]}"
         finding = _by_evidence(shared, pair, count, text, pairs[:SHOWN_EXAMPLES])
-        drops = _lines_left_out(pair, shared.left[here], shared.right[here]) if shared.proven else {}
-        findings.append(replace(finding, drops=drops))
+        side, images = ((pair.first, shared.left), (pair.second, shared.right))[loser_of(pair)]
+        drops = {side.name: side.lines[np.isin(side.members, images[here])]}
+        findings.append(replace(finding, drops=drops if shared.proven else {}))
     return findings
 
 
