@@ -98,6 +98,10 @@ def read_records(path: Path, given: InputFile | None = None) -> RecordFile:
 
     See `read_ood_detections` for the form and the errors.
     """
+    if given is None and path.is_dir():
+        raise PredictionError(
+            "Detections with OOD scores are one file", where=str(path), expected=_FORM, found="a folder of files"
+        )
     given = given or InputFile(path, kind="detections file")
     data = given.data
     with decoding(given, _FORM):
