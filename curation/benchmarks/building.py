@@ -6,6 +6,7 @@ import difflib
 import shlex
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +17,14 @@ from curation.benchmarks.attribution import attributed, with_attribution_of
 from curation.benchmarks.benchmark import Benchmark
 from curation.benchmarks.registry import benchmarks, find_benchmark, find_recipe, recipes
 from curation.benchmarks.roles import require_disjoint
-from curation.benchmarks.rules.benchmark_file import RULES, file_and_case, read_benchmark_file, rule_of, stated_in
+from curation.benchmarks.rules.benchmark_file import (
+    RULES,
+    file_and_case,
+    located,
+    read_benchmark_file,
+    rule_of,
+    stated_in,
+)
 from curation.benchmarks.rules.lists import build_lists, published_key, read_lists
 from curation.core.arguments import checked
 from curation.core.errors import CurationWarning, ManifestError, UsageError
@@ -154,7 +162,8 @@ def build(
             raise UsageError("The benchmark has no header-only version", where=f"--header-only {known.name}")
         target = str(benchmark) if is_file else known.name
         opened = _opened(known, sources, values, f"{shlex.quote(target)}{chosen}", reading, declared=declare)
-        made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
+        with located(toml) if is_file else nullcontext():
+            made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
         tables = stated_in(values["file"]).sources if known.name in RULES else {}
         made = attributed(made, {source: table.licence for source, table in tables.items()})
     return _in_words(remembering(made, opened, sources or {}, reading), name, version, notes, source_notes or {})

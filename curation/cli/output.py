@@ -125,28 +125,37 @@ def next_command(*words: str | Path) -> str:
     return f"next: {shlex.join(['curation', *map(str, words)])}"
 
 
-def score_command(manifest: Manifest, folder: str | Path) -> list[str]:
-    """Return the command that scores a manifest of a rule: by its evaluation, else boxes by COCO AP, classes by OSCR.
+def score_commands(manifest: Manifest, folder: str | Path) -> list[list[str]]:
+    """Return the commands that score a manifest of a rule: by its evaluation, else boxes by COCO AP, classes by OSCR.
 
-    There is none for another manifest, and for images of which nothing is known.
+    The truth of a part whose images are of several sources is exported first. There are none for another manifest, and
+    for images of which nothing is known.
     """
     from curation.benchmarks.rules.benchmark_file import EVALUATORS, RULES, rule_module
 
-    rule, name = manifest.header.rule.protocol, Path(folder).name
-    if rule in EVALUATORS:
-        words = ["evaluate", str(folder), *rule_module(rule).score_words(manifest.header)]
-        return ["curation", *words, "--out", f"{name}-scores"]
-    tests = [part for part in manifest.header.parts if part.annotated_images and part.role == "test"]
-    if rule not in RULES or not tests:
+    header, name = manifest.header, Path(folder).name
+    rule, scores = header.rule.protocol, ["--out", f"{name}-scores"]
+    tests = [part for part in header.parts if part.annotated_images and part.role == "test"]
+    if rule not in RULES or not (tests or rule in EVALUATORS):
         return []
+    exports = []
+    truth: list[str] = []
+    if tests and len(tests[0].sources) > 1 and tests[0].boxes:
+        truth = ["--truth", f"{name}-{tests[0].name}.json"]
+        exports = [["export", str(folder), "--part", tests[0].name, "--format", "coco", "--out", truth[1]]]
+    if rule in EVALUATORS:
+        words = ["evaluate", str(folder), *rule_module(rule).score_words(header), *truth]
+        return [["curation", *each] for each in (*exports, [*words, *scores])]
     part = ["--manifest", str(folder), "--part", tests[0].name]
     if not tests[0].boxes:
-        return ["curation", "evaluate", "imagenet", *part, "--scores", "FILE", "--out", f"{name}-scores"]
-    remembered = manifest.built_from.sources if manifest.built_from else {}
-    source = next(entry for entry in manifest.header.sources if entry.name == tests[0].sources[0])
-    path = remembered.get(source.name, "FILE")
-    truth = ["--truth", path, *(["--image-set", source.part] if source.part and Path(path).is_dir() else [])]
-    return ["curation", "evaluate", "coco", *truth, *part, "--detections", "FILE", "--out", f"{name}-scores"]
+        return [["curation", "evaluate", "imagenet", *part, "--scores", "FILE", *scores]]
+    if not truth:
+        remembered = manifest.built_from.sources if manifest.built_from else {}
+        source = next(entry for entry in header.sources if entry.name == tests[0].sources[0])
+        path = remembered.get(source.name, "FILE")
+        truth = ["--truth", path, *(["--image-set", source.part] if source.part and Path(path).is_dir() else [])]
+    words = ["evaluate", "coco", *truth, *part, "--detections", "FILE", *scores]
+    return [["curation", *each] for each in (*exports, words)]
 
 
 def source_words(names: Iterable[str]) -> list[str]:

@@ -110,6 +110,9 @@ def remembered_truth(manifest: Manifest | None, parts: Sequence[str], source: st
         if len(names) == len(opened) == 1:
             return opened.popitem()[1]
     hint = "without it, a manifest that remembers the source of its test images is needed"
+    if manifest is not None and any(len(manifest.part(part).sources) > 1 for part in parts):
+        hint = "images of several sources are scored on one file, which `curation export MANIFEST --part "
+        hint += f"{parts[0]} --format coco --out FILE` writes"
     raise UsageError("--truth is missing", expected="--truth FILE", hint=hint)
 
 

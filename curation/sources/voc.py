@@ -7,6 +7,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, NoReturn, TypeVar
@@ -22,6 +23,7 @@ from curation.core.errors import AnnotationFormatError, ForeignClassError, Missi
 from curation.core.files import inside, read_bytes
 from curation.core.reading import beginning, utf8_text
 from curation.core.wording import counted
+from curation.sources.class_folders import class_folders
 from curation.sources.datasets import VOC_NAMES, family, namespace_of
 from curation.sources.integrity import SmallFiles, Where, check_image_name, check_unique, record_of_many, sound_objects
 from curation.sources.source import POSES, Categories, Images, Objects, Source
@@ -194,6 +196,9 @@ def what_else(root: Path) -> tuple[str, str | None]:
         return counted(len(files), "JSON file"), f"give the annotation file itself, such as {files[0]}"
     if any(file.suffix.lower() in (".jpg", ".jpeg", ".png") for file in islice(root.glob("*.*"), 1000)):
         return "photos without annotations", "give the folder above it that holds annotations or class folders"
+    with suppress(AnnotationFormatError, MissingFileError):
+        if path := next((path for path in sorted(root.glob("*/")) if class_folders(path)), None):
+            return "no annotations", f"give the folder of the class folders: {path}"
     return "no annotations", None
 
 

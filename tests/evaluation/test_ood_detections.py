@@ -80,6 +80,12 @@ def test_unusable_records_are_named(tmp_path: Path, change: dict[str, Any], told
     assert "record 1" in str(caught.value)
 
 
+def test_a_folder_of_label_files_has_no_ood_scores(tmp_path: Path) -> None:
+    with pytest.raises(PredictionError, match="one file") as caught:
+        read_ood_detections(tmp_path, truth(tmp_path))
+    assert "ood_score" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("number", "text"), [(139, "000000000139"), (0, "000"), ("0010e235a0f3bb5c", "0010e235a0f3bb5c")]
 )

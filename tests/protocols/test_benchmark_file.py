@@ -25,6 +25,7 @@ from curation.benchmarks.rules.benchmark_file import (
     rule_module,
 )
 from curation.core.errors import CurationError
+from tests.protocols.test_hierarchy_rule import draw as hierarchy_photos
 from tests.protocols.test_lists_rule import FILE as LISTS
 from tests.protocols.test_wilderness_rule import FILE, drawn
 from tests.shell import Shell
@@ -124,6 +125,106 @@ def test_wrong_files_are_one_error(tmp_path: Path, text: str, case: str, words: 
     (tmp_path / "mine.toml").write_text(text)
     with pytest.raises(CurationError) as caught:
         stored(f"{tmp_path}/mine.toml" + f"/{case}" * bool(case))
+    assert words in str(caught.value)
+
+
+NEAR = """rule = "near-far"
+name = "mylab/near"
+[sources]
+zoo = { as = "near-far", dataset = "zoo" }
+[classes]
+known = ["bolt", "nut"]
+[parameters.near.zoo]
+cable = "bolt"
+[parameters.remove.zoo]
+tool = "nut"
+"""
+PETS = """rule = "hierarchy"
+name = "mylab/pets"
+[sources]
+images = { dataset = "pets" }
+[classes]
+known = ["cat", "dog"]
+absent = ["dog"]
+negative = [
+  "horse",
+]
+unknown = ["car"]
+[classes.synsets]
+cat = "cat.n.01"
+[parameters]
+train = 0.5
+val = 0.25
+test = 0.25
+parts = "shares"
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "line", "words"),
+    [
+        (FILE, "orders =", "order =", 13, "did you mean orders?"),
+        (FILE, "orders =", "orders.a =", 13, "expected: a list"),
+        (FILE, '"hash", "id"', '"hahs", "id"', 13, "did you mean hash?"),
+        (FILE, "ratios = [0.5", "ratios = [-0.5", 12, "a wrong value: ratios"),
+        (FILE, "ratios = [0.5", 'ratios = ["half"', 12, "expected: a number"),
+        (FILE, "ratios = [0.5", "ratios = [true", 12, "a wrong value: ratios"),
+        (FILE, "[classes]", '[classes]\nabsent = ["nutt"]', 8, "did you mean nut?"),
+        (FILE, "[classes.aliases]", "[classes.alias]", 9, "did you mean aliases?"),
+        (FILE, "bolt = [", "bold = [", 10, "did you mean bolt?"),
+        (FILE, "[parameters]", "[parameter]", 11, "did you mean parameters?"),
+        (NEAR, '"near-far", d', '"nearfar", d', 4, "did you mean near-far?"),
+        (NEAR, "dataset", "datasets", 4, "did you mean dataset?"),
+        (NEAR, '"zoo"', '"Zoo"', 4, "expected: a to z"),
+        (NEAR, '["bolt", "nut"]', '"bolt"', 6, "expected: a table or a list"),
+        (NEAR, "near.zoo", "near.zo", 7, "did you mean 'zoo'?"),
+        (NEAR, "[parameters.near.zoo]", "[parameters.nears.zoo]", 7, "did you mean near?"),
+        (NEAR, "cable =", "cabel =", 8, "did you mean 'cable'?"),
+        (NEAR, '= "bolt"', '= "blot"', 8, "did you mean 'bolt'?"),
+        (
+            NEAR,
+            "[parameters.remove.zoo]",
+            "[parameters]\nremoved = 1\n[parameters.remove.zoo]",
+            10,
+            "did you mean remove?",
+        ),
+        (NEAR, '= "nut"', "= 3", 9, "expected: text"),
+        (PETS, "negative =", "negatives =", 8, "did you mean negative?"),
+        (PETS, '"horse"', '"hrose"', 8, "did you mean horse?"),
+        (PETS, '["car"]', '["car", "cat"]', 11, "listed twice"),
+        (PETS, 'absent = ["dog"]', 'absent = ["dgo"]', 7, "did you mean dog?"),
+        (PETS, 'cat = "', 'cta = "', 13, "did you mean cat?"),
+        (PETS, "cat.n.01", "cat.n.99", 13, "curation hierarchy find cat"),
+        (PETS, "train =", "training =", 15, "did you mean train?"),
+        (PETS, "val = 0.25", "val = 0.5", 15, "shares that sum to 1"),
+        (PETS, '"shares"', '"share"', 18, "did you mean shares?"),
+        (PETS, 'parts = "shares"', 'cut = "half"', 18, "expected: whole, halves, sixths"),
+    ],
+)
+def test_a_wrong_file_is_told_by_its_line_and_what_was_likely_meant(
+    text: str, old: str, new: str, line: int, words: str, tmp_path: Path
+) -> None:
+    """The file builds with what it advises; an error of the rule, found in the sources, names the line too."""
+    rng = random.Random(5)
+    parts = json.dumps(drawn(rng, 20, ["bolt", "nut"], 1000, 3))
+    others = json.dumps(drawn(rng, 400, ["Bolt", "nut", "cable", "tool"], 5, 2))
+    contents = {"closed": parts, "wild": others, "zoo": others.replace("Bolt", "bolt")}
+    sources: dict[str, Any] = {}
+    for name in [name for name in tomllib.loads(text)["sources"] if name != "yard"]:
+        sources[name] = tmp_path / (f"{name}.json" if name in contents else name)
+        if name in contents:
+            sources[name].write_text(contents[name])
+        else:
+            hierarchy_photos(sources[name], dict.fromkeys(("cat", "dog", "horse", "car"), 8))
+    path = tmp_path / "mine.toml"
+    text = text.partition("[expect]")[0]
+    path.write_text(text)
+    curation.build(path, sources)
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(CurationError) as caught:
+        curation.build(path, sources)
+    assert f"{path}, line {line}" in str(caught.value)
     assert words in str(caught.value)
 
 

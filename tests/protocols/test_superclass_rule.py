@@ -273,7 +273,7 @@ def test_a_detector_is_scored_against_the_remembered_truth_as_by_pycocotools(fol
             ["class gear", 'absent = ["gear"]'],
         ),
         (FILE, '[classes.aliases]\nbolt = ["Bolt"]', "", ["class bolt", '[classes.aliases] bolt = ["Bolt"]']),
-        (FILE, 'bolt = ["Bolt"]', 'bolt = ["Bolt"]\nbolts = ["B"]', ["does not have", "aliases: bolts"]),
+        (FILE, 'bolt = ["Bolt"]', 'bolt = ["Bolt"]\nbolts = ["B"]', ["does not have", "[classes.aliases] bolts"]),
         (FILE, "[classes]\n", '[classes]\nabsent = ["gear"]\n', ["does not have", "absent: gear"]),
         (PLAIN, "[classes]\n", '[classes]\nknown = ["glove"]\n', ["does not belong", "glove"]),
         (FILE, "[classes]\n", '[classes]\nknown = ["tool"]\n', ["no effect", "rotation"]),

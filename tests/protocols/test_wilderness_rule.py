@@ -169,7 +169,7 @@ def test_spelling_does_not_change_the_digest_and_a_rebuild_is_equal(folder: Path
         ("[0.5,", "[500,", ["not enough", "floor(500 * 20)", "ratios = ["]),
         ('"hash", "id"', '"random"', ["line 13", "random"]),
         ("[classes]", "[classes", ["not TOML", "line 7"]),
-        ('bolt = ["Bolt"]', 'bolts = ["Bolt"]', ["[classes] aliases: bolts", "did you mean bolt?"]),
+        ('bolt = ["Bolt"]', 'bolts = ["Bolt"]', ["[classes.aliases] bolts", "did you mean bolt?"]),
         ('[classes.aliases]\nbolt = ["Bolt"]', "", ["class bolt", '[classes.aliases] bolt = ["Bolt"]']),
         ('"nut"]', '"nut", "gear"]', ["class gear", 'absent = ["gear"]']),
         ('"bolt", "nut"]', '"bolt"]', ["'nut'", "strangers"]),

@@ -40,6 +40,14 @@ def shown(source: Source) -> dict[str, str]:
     return {natives[row]: names[code] for row, code in zip(image.tolist(), category.tolist(), strict=True)}
 
 
+def test_a_folder_above_the_class_folders_names_them(tmp_path: Path) -> None:
+    """As in CUB-200 as downloaded: the photos of each class are below ``images``."""
+    write(tmp_path / "cub", "images/001.Albatross/a.jpg", "images/002.Auklet/b.jpg", "classes.txt", "attributes/a.txt")
+    with pytest.raises(MissingFileError) as caught:
+        read(tmp_path / "cub")
+    assert str(caught.value.hint).endswith(str(tmp_path / "cub/images"))
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_every_photo_has_the_class_of_its_folder(tmp_path: Path, seed: int) -> None:
     """Ids are paths below the root, whatever the order in which the disk lists them; suffixes may differ in case."""

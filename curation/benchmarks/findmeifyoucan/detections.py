@@ -98,6 +98,10 @@ def read_records(path: Path, input_file: InputFile | None = None) -> RecordFile:
 
     See `read_ood_detections` for the form and the errors.
     """
+    if input_file is None and path.is_dir():
+        raise PredictionError(
+            "Detections with OOD scores are one file", where=str(path), expected=_FORM, found="a folder of files"
+        )
     input_file = input_file or InputFile(path, kind="detections file")
     data = input_file.data
     with decoding(input_file, _FORM):

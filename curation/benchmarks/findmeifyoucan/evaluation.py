@@ -704,7 +704,7 @@ def choose_methods(
         raise EvaluationError(
             f"The score {missing[0]!r} is not in both files" if missing else "The files have no OOD score in common",
             where=f"{read.name} and {id_scores.name}"[:300],
-            expected="a score with the same name in the detections and in the ID scores",
+            expected="a score with the same name in both: ood_score, or scores: {NAME: number}, of each detection",
             found=f"detections: {', '.join(ours) or 'none'}; ID: {', '.join(theirs) or 'none'}"[:300],
             hint="curation scores computes MSP, energy, GEN, kNN and others from logits and features",
         )

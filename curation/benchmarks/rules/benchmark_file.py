@@ -10,6 +10,7 @@ import json
 import re
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from difflib import get_close_matches
 from importlib import import_module
@@ -363,11 +364,13 @@ def refuse_unused(benchmark: BenchmarkFile, unused: Mapping[str, str]) -> None:
 
 def require_named(benchmark: BenchmarkFile, key: str, classes: Collection[str]) -> None:
     """Raise `ProtocolError` if a key of ``[classes]``, such as ``aliases``, names an unknown class."""
-    for name in getattr(benchmark.classes, key):
+    names = getattr(benchmark.classes, key)
+    table = f"[classes.{key}] " if isinstance(names, dict) else f"[classes] {key}: "
+    for name in names:
         if name not in classes:
             raise ProtocolError(
                 f"The key {key} names a class that the benchmark does not have",
-                where=f"[classes] {key}: {name}"[:200],
+                where=f"{table}{name}"[:200],
                 expected=f"one of {', '.join(sorted(classes))}"[:300],
                 hint=did_you_mean(name, classes, "remove it"),
             )
@@ -665,19 +668,24 @@ def _explained(error: msgspec.ValidationError, path: Path, form: type[msgspec.St
     ]
     unknown = re.search(r"(?:unknown|required) field `(.+?)`", message)
     key = unknown[1] if unknown else names.pop() if names else ""
-    lines = read_plain(path).decode("utf-8").splitlines()
-    written = re.compile(rf"(?:^|[\s{{,\[.\"']){re.escape(key)}[\"']?\s*[=\].]")
-    numbers = [str(number) for number, line in enumerate(lines, 1) if written.search(line)]
-    at = {0: "", 1: f", line {', '.join(numbers)}"}.get(len(numbers), f", one of the lines {', '.join(numbers[:5])}")
+    if form and not unknown and (field := message.partition(" ")[0]) in form.__struct_fields__:
+        # The rule compares values of a key, and says which.
+        names, key = [table], field
     is_unknown = "unknown" in message
     record = form or _TABLES.get(".".join(names), WrittenFile)
     keys = [field.encode_name for field in msgspec.structs.fields(record)]
-    elsewhere = [f"{key} in [{at}]" for at in _TABLES if key in _TABLES[at].__struct_fields__] if is_unknown else []
-    value = None
+    text = utf8_text(read_plain(path), str(path), ProtocolError, "The benchmark file is not UTF-8")
+    tables = [at for at in _TABLES if at in ("classes", "sources") or f"[{at}" in text] if is_unknown else []
+    elsewhere = [f"{key} in [{at}]" for at in tables if key in _TABLES[at].__struct_fields__]
+    found, near = None, None
     if "enum" in message and (words := _choices(get_type_hints(record).get(key))):
-        message, value = f"one of {', '.join(words)}", message.partition("value ")[2]
+        message, found = f"one of {', '.join(words)}", message.partition("value ")[2]
+        near = did_you_mean(found, words)
+    elif "decimal string" in message:
+        message = "a number"
     elif kind := re.fullmatch(r"Expected `([^`]+)`, got `([^`]+)`", message):
-        message, value = (" or ".join(_KINDS.get(word, word) for word in each.split(" | ")) for each in kind.groups())
+        message, found = (" or ".join(_KINDS.get(word, word) for word in each.split(" | ")) for each in kind.groups())
+        near = 'quote a name with a dot: "a.b" = ["c"]' if found == "a table" else None
     if "matching regex" in message:
         forms = {
             "name": "lower-case letters, digits, . and _, joined by - and at most one /",
@@ -686,14 +694,44 @@ def _explained(error: msgspec.ValidationError, path: Path, form: type[msgspec.St
         }
         message = forms.get(key, "a to z, 0 to 9, _")
     problem = "an unknown key" if is_unknown else "no such key" if unknown else "a wrong value"
-    where = f"{path}{at}" + (f", table [{'.'.join(names)}]" if names else "")
+    where = f"{path}{_lines(text, key, names)}" + (f", table [{'.'.join(names)}]" if names else "")
     return ProtocolError(
         f"The benchmark file has {problem}: {key}",
         where=where,
         expected=f"one of {', '.join(keys)}"[:300] if is_unknown else message.removeprefix("Expected "),
-        found=value,
-        hint=f"did you mean {elsewhere[0]}?" if elsewhere else did_you_mean(key, keys if is_unknown else (), _PAGE),
+        found=found,
+        hint=f"did you mean {elsewhere[0]}?"
+        if elsewhere
+        else near or did_you_mean(key, keys if is_unknown else (), _PAGE),
     )
+
+
+def _lines(text: str, key: str, tables: Sequence[str]) -> str:
+    """Return ``, line 7`` of a key in a benchmark file, in the table of this name where it has a header."""
+    lines = text.splitlines()
+    written = re.compile(rf"(?:^|[\s{{,\[.\"']){re.escape(key)}[\"']?\s*[=\].]")
+    numbers = [number for number, line in enumerate(lines, 1) if written.search(line)]
+    headers = [number for number, line in enumerate(lines, 1) if line.lstrip().startswith("[")]
+    first = next((each for each in headers if lines[each - 1].strip() == f"[{'.'.join(tables)}]"), 0)
+    last = next((each for each in headers if each > first), len(lines) + 1) if first else 0
+    if inside_table := [number for number in numbers if first <= number < last]:
+        numbers = inside_table
+    if len(numbers) < 2:
+        return f", line {numbers[0]}" if numbers else ""
+    return f", one of the lines {', '.join(map(str, numbers[:5]))}"
+
+
+@contextmanager
+def located(path: Path) -> Iterator[None]:
+    """Add the file and the line to a `ProtocolError` that names a table: rules read what a manifest holds."""
+    try:
+        yield
+    except ProtocolError as error:
+        if place := re.match(r"\[([\w.-]+)\] ?([^:,;]*)", error.where or ""):
+            *tables, last = place[1].split(".")
+            key, tables = (place[2], [*tables, last]) if place[2] else (last, tables)
+            error.where = f"{path}{_lines(path.read_text(encoding='utf-8'), key, tables)}: {error.where}"
+        raise
 
 
 def _plain(value: Any) -> Any:

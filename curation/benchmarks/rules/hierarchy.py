@@ -577,7 +577,9 @@ def roles_of(
             unresolved += [(role, position, text) for text in texts if text not in members[role][-1]]
     assigned = [name for role in roles for group in members[role] for name in dict.fromkeys(group)]
     if repeated := [name for name in dict.fromkeys(assigned) if assigned.count(name) > 1]:
-        raise ProtocolError("A class is listed twice", where="[classes]", found=", ".join(repeated[:3]))
+        *_, last = (role for role in roles if any(repeated[0] in group for group in members[role]))
+        raise ProtocolError("A class is listed twice", where=f"[classes] {last}", found=", ".join(repeated[:3]))
+    require_named(benchmark, "absent", {*available, *assigned})
     require_named(benchmark, "aliases", available)
     if not isinstance(classes.synsets, str):
         require_named(benchmark, "synsets", {*available, *assigned})

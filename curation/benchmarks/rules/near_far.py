@@ -36,6 +36,7 @@ from curation.benchmarks.rules.starting import (
     source_tables,
 )
 from curation.core.errors import ProtocolError, UsageError
+from curation.core.wording import did_you_mean
 from curation.manifest.header import Header, Paper
 from curation.manifest.manifest import Manifest
 from curation.review.decisions.resolution import recorded_digest
@@ -203,7 +204,11 @@ def _problems(stated: BenchmarkFile, settings: NearFarParameters, pair: OodPair)
         yield "[classes] synsets", f"the name of a map: {', '.join(DATASETS)}", pair.synsets or "a table"
     for name in stated.sources:
         if (role := stated.role(name)) not in ROLES:
-            yield f"[sources] {name}", f"as = one of {', '.join(map(quoted, ROLES))}", f"as {role}"
+            yield (
+                f"[sources] {name}",
+                f"as = one of {', '.join(map(quoted, ROLES))}",
+                f"as {role}" + (did_you_mean(role, ROLES, "", "; did you mean {}?") or ""),
+            )
         elif name in pools and not _NAME.fullmatch(pools[name].name):
             yield f"[sources] {name}", f"{_NAMES_OF_POOLS}: decisions name the source by it", name
     if not pools:

@@ -147,7 +147,8 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         expected = '[sources.NAME] with as = "closed", or [sources.closed]; and another table'
         raise wrong_sources("wilderness", _NEED, expected, map(" as ".join, zip(sources, roles, strict=True)))
     known = benchmark.classes.of("known")
-    require_named(benchmark, "aliases", known)
+    for key in ("aliases", "absent"):
+        require_named(benchmark, key, known)
     classes = class_entries(benchmark, used_classes(benchmark, sources.values()))
     for name, source in sources.items():
         require_classes(benchmark, known, name, source)

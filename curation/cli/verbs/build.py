@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from curation.benchmarks.building import FiguresNotMetError, build, import_lists, is_approximate
-from curation.cli.output import Answer, Line, Table, next_command, score_command, source_words, warn
+from curation.cli.output import Answer, Line, Table, next_command, score_commands, source_words, warn
 from curation.cli.outputs import NEW_MANIFEST
 from curation.manifest.header import Figure
 from curation.manifest.manifest import Manifest
@@ -77,8 +77,7 @@ def _answer(manifest: Manifest, out: Path) -> Answer:
         pinned = str(header.rule.parameters.get("decisions", "")).startswith("sha256:")
         words += [*(["--decisions", "FILE"] if pinned else []), "--out", "DIR"]
     lines += [f"written to {out}", next_command(verb, out, *words)]
-    if command := score_command(manifest, out):
-        lines.append(next_command(*command[1:]))
+    lines += [next_command(*command[1:]) for command in score_commands(manifest, out)]
     return Answer({"folder": str(out), **manifest_data(manifest)}, lines)
 
 

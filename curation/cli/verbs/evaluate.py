@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from curation.benchmarks.registry import evaluation_of, protocols, report_of, summary_of_protocol
 from curation.benchmarks.roles import is_published
-from curation.cli.output import Answer, next_command, score_command
+from curation.cli.output import Answer, next_command, score_commands
 from curation.cli.outputs import KEPT, output_folder
 from curation.core.errors import UsageError
 from curation.core.process import stage
@@ -29,7 +29,7 @@ def evaluator_of(manifest: str) -> str:
         protocol, loaded.header.name.partition("/")[0] if is_published(loaded.header) else protocol
     )
     if evaluator not in SUMMARIES:
-        command = shlex.join(score_command(loaded, manifest))
+        command = "; then ".join(map(shlex.join, score_commands(loaded, manifest)))
         raise UsageError(
             "Nothing says how this manifest is scored",
             where=manifest,

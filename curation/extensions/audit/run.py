@@ -19,6 +19,7 @@ from curation.benchmarks.rules.hierarchy import USES, RolePartition
 from curation.core.arguments import checked
 from curation.core.errors import CurationError, ManifestError, UsageError
 from curation.core.ids import ImageId
+from curation.core.reading import beginning
 from curation.core.wording import slug
 from curation.extensions.audit.classes import TaskClasses, read_tasks
 from curation.extensions.audit.lists import names_of_list, read_lists
@@ -233,7 +234,8 @@ def subject_of(target: StrPath) -> Manifest | Path:
     if path.is_file() and not manifest_like:
         # Annotations are inspected; a list is audited with those beside it.
         verb, subject = ("inspect", path) if path.suffix == ".json" else ("audit", path.parent)
-        hint = f"curation {verb} {shlex.quote(str(subject))}"
+        is_detections = verb == "inspect" and beginning(path, 100).lstrip().startswith(b"[")
+        hint = f"curation {verb} {'TRUTH --detections ' * is_detections}{shlex.quote(str(subject))}"
         message = "A file alone cannot be audited"
         raise UsageError(message, where=str(path), expected=_AUDITED, found="a file", hint=hint)
     try:
