@@ -264,7 +264,7 @@ def test_a_detector_is_scored_against_the_remembered_truth_as_by_pycocotools(fol
         (FILE, "val = 0.2", 'weighting = "pmi"', ["no effect", "weighting", "with cut"]),
         (FILE, "val = 0.2", 'weighting = "log"', ["line 17", "weighting"]),
         (FILE, "val = 0.2", 'train_unknown = "drop"', ["line 17", "train_unknown"]),
-        (FILE, "test = {", "tset = {", ["No such source here", "train, tset"]),
+        (FILE, "test = {", "tset = {", ["Unknown source", "train, tset"]),
         (FILE, "test = {", 'test = { as = "train", ', ["test images", "test as train"]),
         (
             FILE.replace("rotation = 2", "parts = 3"),
