@@ -176,14 +176,14 @@ class SmallFiles:
         self.data = {name: read_bytes(path, kind=KIND) for name, path in paths}
 
     def record(self, name: str, files: Sequence[str], rows: int) -> FileRecord:
-        """Return the record of one file, or of several files under one name, for `Source.files`."""
+        """Return the record of a file, or of several files under a common name, for `Source.files`."""
         if len(files) == 1 and name == files[0]:
             return FileRecord(name, sha256_of_bytes(self.data[name]), len(self.data[name]), rows)
         return record_of_many(name, {file: self.data[file] for file in files}, rows)
 
 
 def record_of_many(name: str, data: Mapping[str, bytes], rows: int) -> FileRecord:
-    """Return the record of several files under one name; the digest is that of their checksum file."""
+    """Return the record of several files under a common name; the digest is that of their checksum file."""
     lines = [f"{sha256_of_bytes(held).removeprefix('sha256:')}  {file}\n" for file, held in data.items()]
     digest = sha256_of_bytes("".join(sorted(lines)).encode("utf-8"))
     return FileRecord(name, digest, sum(map(len, data.values())), rows, len(data))

@@ -49,9 +49,9 @@ def parse_table(content: InputFile, *, dataset: str, part: str) -> Source:
     content : InputFile
         A ``.csv`` or ``.tsv`` file.
     dataset, part : str
-        For example ``coco`` and ``train2017``. A table that has the part as a value of one of its other columns is
-        read for these rows only; one that tells parts apart in a column called ``split``, ``part`` or ``subset`` (a
-        year may follow) has to hold it. A table without such a column is the part.
+        For example ``coco`` and ``train2017``. If another column of the table contains the name of the part, only these
+        rows are read. A table with a column ``split``, ``part`` or ``subset`` (a year may follow) must contain the
+        part. A table without such a column is the part.
 
     Raises
     ------

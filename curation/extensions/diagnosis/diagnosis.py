@@ -224,8 +224,8 @@ def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool =
         )
     if isinstance(rows, list):
         used = {row.category_id for row in rows if isinstance(row.category_id, int)}
-        photos = ((row.image_id, row.file_name) for row in rows)
-        columns, from_zero = _numbered(used, photos, _columns(rows, truth, located=located), truth, truth_path)
+        references = ((row.image_id, row.file_name) for row in rows)
+        columns, from_zero = _numbered(used, references, _columns(rows, truth, located=located), truth, truth_path)
         return _Results(columns, lambda: _from_zero(json_rows(data, dict), from_zero), texts=_texts(rows))
     rows = rows.annotations
     columns = _columns(rows, truth, located=located)
@@ -294,8 +294,8 @@ def _selected(records: Records, rows: Int64s, position: Int32s, truth: Objects) 
     if records.categories or not isinstance(classes, np.ndarray):
         lookup = unique(truth.names, truth.categories)
         names = records.categories or [None] * len(records)
-        pairs = ((names[row], classes[row]) for row in rows.tolist())
-        classes = [lookup.get(name, name) if number is None else number for name, number in pairs]
+        class_of_row = ((names[row], classes[row]) for row in rows.tolist())
+        classes = [lookup.get(name, name) if number is None else number for name, number in class_of_row]
     else:
         classes = classes[rows]
     boxes, scores, position = records.boxes[rows], records.scores[rows], position[rows]
