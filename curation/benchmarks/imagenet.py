@@ -55,7 +55,7 @@ _SOURCE_OF: dict[PartName, str] = {"train": TRAIN, "val": TRAIN, "test": VAL}
 
 
 def protocol_file(parameters: Mapping[str, Any]) -> BenchmarkFile:
-    """Return the benchmark file that some parameters of `build` stand for."""
+    """Return the benchmark file for parameters of `build`."""
     return packaged_file(
         f"imagenet/{parameters['protocol']}",
         tree="published" if parameters["hierarchy"] == "published" else "imagenet",
@@ -70,8 +70,8 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     Parameters
     ----------
     sources : mapping of str to Source
-        ``imagenet-train``, ``imagenet-val``, or both. A part whose source is not given, or states counts alone, is
-        declared: it has a rule and expected figures, and no list.
+        ``imagenet-train``, ``imagenet-val``, or both. A part without its source, or whose source has only counts, is
+        declared: it has a rule and expected figures but no list.
     parameters : mapping
         As ``imagenet.toml`` declares them.
 
@@ -97,7 +97,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         else:
             entry = PartEntry(name=name, role=name, sources=(slot,), selection=_WORDS[name], view=VIEW, order="listed")
             parts.append(entry)
-    # What a reader wants to compare at a glance: superclasses, cut, and a digest of the class lists.
+    # For a quick comparison: superclasses, cut, and a digest of the class lists.
     facts = {
         "cut": protocol.parameters["cut"],
         **{f"superclasses_{role}": getattr(protocol.classes, role) for role in ROLES},
@@ -122,9 +122,9 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
 
 
 def class_table(header: Header) -> Table | None:
-    """Return the classes as Tables 3 to 5 of the paper: by role and superclass, each with its wnid and names.
+    """Return the classes in the form of the paper's Tables 3 to 5: by role and superclass, with wnid and names.
 
-    None where the manifest names no superclasses, or other classes than ILSVRC-2012's.
+    None for a manifest without superclasses or with other classes than ILSVRC-2012's.
     """
     parameters: Mapping[str, Any] = header.rule.parameters
     leaves = set(ilsvrc2012_classes())
@@ -137,7 +137,7 @@ def class_table(header: Header) -> Table | None:
     rows = []
     for role in ROLES:
         left = {entry.name for entry in header.classes if entry.role == role}
-        # Classes of the known superclasses may have any role: these are cut.
+        # Classes of the known superclasses may have any role, since these are cut.
         for node in nodes:
             listed = sorted(left & inside[node])
             left -= inside[node]
@@ -151,7 +151,7 @@ def class_table(header: Header) -> Table | None:
 
 
 def default_name(parameters: Mapping[str, Any]) -> str:
-    """Return the manifest's name: ``imagenet/p1``, and ``-dag``, ``-seed7``, … for what is not as published."""
+    """Return the manifest's name: ``imagenet/p1``, with suffixes such as ``-dag`` or ``-seed7`` for deviations."""
     marks = {
         "-dag": parameters["hierarchy"] == "dag",
         f"-seed{parameters['seed']}": parameters["seed"] != 42,
@@ -161,7 +161,7 @@ def default_name(parameters: Mapping[str, Any]) -> str:
 
 
 def has_names(source: Source) -> bool:
-    """Return whether a source names its images, and does not state counts alone."""
+    """Return whether a source names its images rather than stating counts only."""
     return NO_NAMES not in source.dropped
 
 
@@ -185,7 +185,7 @@ def _hierarchy_notes(protocol: BenchmarkFile, parameters: Mapping[str, Any]) -> 
 def _figures(
     roles: RolePartition, selected: Mapping[PartName, Selection], parameters: Mapping[str, Any]
 ) -> tuple[Figure, ...]:
-    """Return the figures of Table 1 beside those obtained; the paper has none of a variant."""
+    """Return the figures of Table 1 with the obtained ones; the paper has no figures for a variant."""
     obtained = {f"{role}.classes": len(getattr(roles, role)) for role in ROLES}
     for name, images in selected.items():
         names = np.array(images.source.categories.names, object)[class_of_images(images.source)[images.positions]]
@@ -193,7 +193,7 @@ def _figures(
         for role in ROLES if name == "test" else SEEN:
             obtained[f"{name}.{role}_images"] = sum(count[wnid] for wnid in getattr(roles, role))
     of_paper = parameters["hierarchy"] == "published" and parameters["missing"] != "restrict"
-    place = "Table 1" if of_paper else "not in the paper"
+    location = "Table 1" if of_paper else "not in the paper"
     figures = []
     for figure, published in zip(FIGURES, TABLE_1[parameters["protocol"]], strict=True):
         if figure not in obtained:
@@ -203,7 +203,7 @@ def _figures(
             why = "not a protocol of the paper"
         else:
             why = "classes are missing from the data set" if parameters["missing"] == "report" else "other files"
-        figures.append(compared(figure, obtained.get(figure), published if of_paper else None, place, why))
+        figures.append(compared(figure, obtained.get(figure), published if of_paper else None, location, why))
     return tuple(figures)
 
 
@@ -211,15 +211,15 @@ _ROWS = 10_000
 
 
 def plan_imagenet_csv(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]) -> Plan:
-    r"""Return the plan of a file for each part, ``p2_train.csv``, in the authors' layout.
+    r"""Return the plan of a CSV file for each part, such as ``p2_train.csv``, in the authors' layout.
 
-    No header; path and label, ``train/n02088632/n02088632_3640.JPEG,3``; lines that end in ``\r\n``. Of a user's images
-    the path is that of the source.
+    No header; path and label, ``train/n02088632/n02088632_3640.JPEG,3``; lines that end in ``\r\n``. For a
+    user's images, the path is that of the source.
 
     Raises
     ------
     ExportError
-        The manifest is about boxes; a class has no role in it; a file or class name is hostile; no part or one twice.
+        The manifest is about boxes; a class has no role; a file or class name is unsafe; no part, or a part twice.
     ManifestError, MissingListError
         See `curation.manifest.views.locate_images`.
     """
@@ -235,7 +235,7 @@ def plan_imagenet_csv(manifest: Manifest, parts: Sequence[str], sources: Mapping
 
 
 def _labelled(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> list[tuple[str, int]]:
-    """Return path and label of the images of a part, in its order."""
+    """Return path and label of each image of a part, in its order."""
     located = locate_images(manifest, part, sources)
     if len(located.sources) != 1 or located.sources[0].objects is not None:
         raise ExportError(
@@ -257,24 +257,24 @@ def _labelled(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> l
             found=lacking[0],
         )
     names = source.images.file_names[located.position].tolist()
-    shown = [source.categories.names[code] for code in category]
+    class_names = [source.categories.names[code] for code in category]
     if family(source.dataset) != "imagenet":
         natives = source.images.native[located.position].tolist()
         names = [name or native for name, native in zip(names, natives, strict=True)]
-    for name in (*dict.fromkeys(shown), *names):
+    for name in (*dict.fromkeys(class_names), *names):
         safe_name(name, f"part {part}")
     if family(source.dataset) == "imagenet":
-        names = [f"{source.part}/{wnid}/{name}" for wnid, name in zip(shown, names, strict=True)]
+        names = [f"{source.part}/{wnid}/{name}" for wnid, name in zip(class_names, names, strict=True)]
     elif formula := next((name for name in names if name[0] in "=+-@"), None):
-        expected = "a path that no spreadsheet takes for a formula"
+        expected = "a path that spreadsheets do not read as a formula"
         raise ExportError("A path begins like a formula", where=f"part {part}", expected=expected, found=formula[:80])
-    return [(path, labels[name]) for path, name in zip(names, shown, strict=True)]
+    return [(path, labels[name]) for path, name in zip(names, class_names, strict=True)]
 
 
 def _chunks(rows: Sequence[tuple[str, int]]) -> Iterator[bytes]:
-    """Yield the rows of a file, several thousand a chunk."""
+    """Yield the rows of a file in chunks of several thousand."""
     for start in range(0, len(rows), _ROWS):
-        # The authors' layout, byte for byte: no cell is escaped, and none can be taken for a formula, since no path
+        # The authors' layout, byte for byte: no cell is escaped, and none can be read as a formula, since no path
         # begins like one and each label is a number.
         text = io.StringIO(newline="")
         csv.writer(text).writerows(rows[start : start + _ROWS])

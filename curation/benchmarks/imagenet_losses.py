@@ -1,8 +1,8 @@
-"""Training losses of the ImageNet protocols in torch: SoftMax (S), background class (BG), entropic open-set (EOS).
+"""Training losses of the ImageNet protocols for torch: SoftMax (S), background class (BG), entropic open-set (EOS).
 
 All are categorical cross entropies ``J = -(1/N) sum_n sum_c w_c t_nc log y_nc`` with y the softmax of the logits
 (Palechor et al., WACV 2023, section 3.2, eq. 1 to 5). Labels are those of the protocols' files: 0 to K-1 for a known
-class, -1 for a negative. Unknown samples (-2) are never trained on, and refused.
+class, -1 for a negative. Unknown samples (-2) are never used in training and raise an error.
 
 The reductions, by name: ``mean`` divides by the number N of samples that take part, as the paper does;
 ``weighted_mean`` by the sum of their weights, as torch does; the two differ in BG alone.
@@ -24,7 +24,7 @@ NEGATIVE = -1
 
 
 def softmax_loss(logits: Tensor, labels: Tensor, *, reduction: Reduction = "mean") -> Tensor:
-    """Return S: the cross entropy of known samples; negatives are left out, and do not count in N.
+    """Return S: the cross entropy of known samples; negatives are left out and do not count in N.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def softmax_loss(logits: Tensor, labels: Tensor, *, reduction: Reduction = "mean
     Returns
     -------
     Tensor
-        Scalar, or shape (n,). Without a known sample 0, with a gradient of zeros.
+        Scalar, or shape (n,). 0 without a known sample, with a gradient of zeros.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def background_loss(
     Returns
     -------
     Tensor
-        Scalar, or shape (n,). Of an empty batch 0.
+        Scalar, or shape (n,). 0 for an empty batch.
 
     Raises
     ------
@@ -97,10 +97,10 @@ def background_loss(
 
 
 def entropic_openset_loss(logits: Tensor, labels: Tensor, *, reduction: Reduction = "mean") -> Tensor:
-    """Return EOS: the cross entropy of known samples, and for negatives that against 1/C in every class.
+    """Return EOS: the cross entropy of known samples, and for negatives the cross entropy with 1/C in every class.
 
-    A negative's value is least, log C with a gradient of zeros, where its softmax is uniform (Dhamija et al., NeurIPS
-    2018). Parameters as in `softmax_loss`; every sample counts in N.
+    The value of a negative has its minimum, log C with a gradient of zeros, at a uniform softmax (Dhamija et al.,
+    NeurIPS 2018). Parameters as in `softmax_loss`; every sample counts in N.
     """
     torch = _torch()
     _check(logits, labels, logits.shape[-1])
@@ -115,7 +115,7 @@ def background_weights(labels: Tensor, n_known: int) -> Tensor:
     Parameters
     ----------
     labels : Tensor of int64, shape (N,)
-        Of the whole training set: 0 to K-1, and -1 (or K) for the negatives.
+        Labels of the complete training set: 0 to K-1, and -1 (or K) for the negatives.
     n_known : int
         K.
 
@@ -155,7 +155,7 @@ def _reduced(values: Tensor, weights: Tensor, reduction: Reduction) -> Tensor:
         count = (weights > 0).to(values.dtype).sum()
     else:
         raise UsageError("Unknown reduction", expected="mean, weighted_mean, sum, none", found=str(reduction)[:40])
-    # Of no sample the sum is 0 and stays 0, attached to the graph: a batch of negatives alone trains nothing.
+    # Without a sample the sum is 0 and attached to the graph: a batch of only negatives trains nothing.
     return total / count.where(count > 0, values.new_ones(()))
 
 

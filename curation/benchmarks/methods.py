@@ -67,24 +67,24 @@ class _Row(msgspec.Struct, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class ScoreVectors:
-    """Predicted boxes in file order, each with a score for every known class.
+    """Predicted boxes in file order, with a score for every known class.
 
     Attributes
     ----------
     image_ids : tuple of int or str, length n
         As the file writes them.
     image : ndarray of int64, shape (n,)
-        Position of the image among the different ids, in order of first appearance.
+        Position of the image among the distinct ids, in order of first appearance.
     boxes : ndarray of float64, shape (n, 4)
         ``x, y, w, h`` in pixels.
     scores : ndarray of float64, shape (n, K)
-        Without the background.
+        Scores of the known classes, without the background.
     background : ndarray of float64, shape (n,), or None
     objectness : ndarray of float64, shape (n,), or None
     region : ndarray of int64, shape (n,), or None
         Region of interest that a box of a stochastic pass belongs to.
     name, sha256 : str
-        Of the file.
+        Name and digest of the file.
     """
 
     image_ids: tuple[int | str, ...]
@@ -103,12 +103,12 @@ class ScoreVectors:
 
 @dataclass(frozen=True, slots=True)
 class LabelledBoxes:
-    """Boxes with one label each: what a baseline returns.
+    """Boxes with one label each, as a baseline returns them.
 
     Attributes
     ----------
     row : ndarray of int64, shape (d,)
-        The box of the input that each comes from.
+        Position of each box in the input.
     label : ndarray of int64, shape (d,)
         Position among the K known classes; K for unknown.
     scores : ndarray of float64, shape (d,)
@@ -127,14 +127,15 @@ def read_score_vectors(path: Path, *, n_classes: int | None = None) -> ScoreVect
     path : Path
         A list of ``image_id, bbox, scores`` records, and optional ``background_score``, ``objectness``, ``region``.
     n_classes : int, optional
-        How many scores each record must have; by default as many as the first.
+        Number of scores that each record must have; by default that of the first record.
 
     Raises
     ------
     MissingFileError
-        No such file.
+        The file does not exist.
     PredictionError
-        It is not such a list, vectors differ in length, or a box or score is not usable. The message names the record.
+        The file is not such a list, vectors differ in length, or a box or score is invalid. The message names the
+        record.
     """
     file = InputFile(path, kind="score file")
     with decoding(file, _EXAMPLE, "The score vectors"):
@@ -163,13 +164,13 @@ def read_score_vectors(path: Path, *, n_classes: int | None = None) -> ScoreVect
 
 
 def image_positions(ids: Sequence[int | str]) -> Int64s:
-    """Return the position of each image among the different ids, in order of first appearance, shape (n,)."""
+    """Return the position of each image among the distinct ids, in order of first appearance, shape (n,)."""
     number = {image: position for position, image in enumerate(dict.fromkeys(ids))}
     return np.array([number[image] for image in ids], np.int64)
 
 
 def _column(values: Sequence[float | None], path: Path, name: str, dtype: type = np.float64) -> Any:
-    """Return what every record says, shape (n,), None where no record says it."""
+    """Return a field of all records, shape (n,), or None if no record has it."""
     if all(value is None for value in values):
         return None
     if None in values:
@@ -187,14 +188,14 @@ def write_results(
     ids: Mapping[str, int] | None = None,
     columns: Mapping[str, Sequence[Any]] | None = None,
 ) -> None:
-    """Write COCO results: ``image_id, category_id, category, bbox, score``, in the order of `labelled`.
+    """Write COCO results (``image_id, category_id, category, bbox, score``) in the order of `labelled`.
 
     Parameters
     ----------
     known : sequence of str, length K
         Names of the known classes; a label of K is ``unknown``.
     ids : mapping of str to int, optional
-        Category id of every known class and of ``unknown``; without it records name their class alone.
+        Category id of every known class and of ``unknown``; without it, records have only the class name.
     columns : mapping of str to sequence of length n, optional
         Further values of each box.
     """
@@ -224,13 +225,13 @@ def read_labelled(
     Parameters
     ----------
     ids : mapping of str to int, optional
-        Category id of every known class and of ``unknown``. Without it ``category`` alone counts.
+        Category id of every known class and of ``unknown``. Without it, only ``category`` is read.
 
     Raises
     ------
     PredictionError
-        It is not a results file; or a record has another class, a name and id that disagree, an id alone where ids are
-        not known, or a box or score that is not usable.
+        The file is not a results file; or a record has an unknown class, a name and id that disagree, only an id
+        without `ids`, or an invalid box or score.
     """
     file = InputFile(path, kind="detections file")
     rows = read_rows(file)
@@ -272,14 +273,14 @@ CROSS_VARIANTS: dict[str, str] = {
 
 
 def keep_within_labels(groups: Int64s, boxes: Floats, scores: Floats, iou: float) -> Bools:
-    """Return which boxes survive greedy suppression within their group, shape (n,).
+    """Return a mask of the boxes that survive greedy suppression within their group, shape (n,).
 
     By falling score, ties in input order, a kept box removes later ones of its group with IoU > `iou`.
 
     Parameters
     ----------
     groups : ndarray of int64, shape (n,)
-        One number for each image and label.
+        A number for each pair of image and label.
     """
     survives = np.ones(len(groups), np.bool_)
     for rows in _in_groups(groups):
@@ -294,7 +295,7 @@ def keep_within_labels(groups: Int64s, boxes: Floats, scores: Floats, iou: float
 def keep_across_kinds(
     image: Int64s, boxes: Floats, scores: Floats, is_unknown: Bools, iou: float, variant: CrossVariant = "pairwise"
 ) -> Bools:
-    """Return which boxes survive suppression between known and unknown ones of an image, shape (n,).
+    """Return a mask of the boxes that survive suppression between known and unknown boxes of an image, shape (n,).
 
     *Rectifying Open-Set Object Detection*, section 4.4 and Fig. 5; the variants are those of `CROSS_VARIANTS`. Two
     known boxes, or two unknown ones, are never compared. An IoU threshold of 1 removes nothing.
@@ -302,7 +303,7 @@ def keep_across_kinds(
     Raises
     ------
     UsageError
-        The threshold is outside [0, 1], or the variant has another name.
+        The threshold is outside [0, 1], or the variant does not exist.
     """
     if not 0 <= iou <= 1 or variant not in CROSS_VARIANTS:
         raise UsageError(
@@ -312,7 +313,7 @@ def keep_across_kinds(
         )
     survives = np.ones(len(image), np.bool_)
     for rows in _in_groups(image):
-        # Falling score, known before unknown of equal scores, then input order.
+        # Falling score, then known before unknown, then input order.
         order = rows[np.lexsort((rows, is_unknown[rows], -scores[rows]))]
         for rank, row in enumerate(order.tolist()):
             rest = order[rank + 1 :]
@@ -324,7 +325,7 @@ def keep_across_kinds(
 
 
 def _overlap(boxes: Floats, row: int, others: Int64s) -> Floats:
-    """Return the IoU of a box with others, 1 at most: rounding lifts that of equal boxes above it, by some 1e-11."""
+    """Return the IoU of a box with others, at most 1: for equal boxes, rounding exceeds it by some 1e-11."""
     first = np.broadcast_to(boxes[row], (len(others), 4))
     overlap: Floats = np.minimum(pair_iou(first, boxes[others]), 1.0)
     return overlap
@@ -338,14 +339,14 @@ def _in_groups(groups: Int64s) -> list[Int64s]:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Regions of interest with the mean of their passes.
+    """Regions of interest with the mean over their passes.
 
     Attributes
     ----------
     vectors : ScoreVectors
-        Mean boxes and scores, one a region, by image and region.
+        Mean boxes and scores of each region, by image and region.
     passes : ndarray of int64, shape (r,)
-        Passes in which each region is present.
+        Number of passes in which each region is present.
     entropy : ndarray of float64, shape (r,)
         Of the mean score vector scaled to sum 1, in nats: the usual uncertainty; NaN where it sums to 0.
     """
@@ -356,7 +357,7 @@ class Merged:
 
 
 def merge_passes(passes: Sequence[ScoreVectors]) -> Merged:
-    """Return the mean of the boxes and scores of every region over the passes that hold it.
+    """Return the mean boxes and scores of every region over the passes that contain it.
 
     *The Overlooked Elephant of Object Detection*, section 3.2, after Miller et al. (2018): every box carries the
     index of its region of interest. A region missing from some passes is averaged over the others; its count
@@ -365,7 +366,7 @@ def merge_passes(passes: Sequence[ScoreVectors]) -> Merged:
     Raises
     ------
     PredictionError
-        A pass has no regions, names one twice in an image, or has another number of classes.
+        A pass has no regions, repeats a region in an image, or has another number of classes.
     UsageError
         No pass is given.
     """
@@ -376,7 +377,7 @@ def merge_passes(passes: Sequence[ScoreVectors]) -> Merged:
     keys = [
         (image, region) for run in passes for image, region in zip(run.image_ids, _regions(run).tolist(), strict=True)
     ]
-    # By image and region, numbers before texts: of equal scores suppression keeps the first, whatever pass came first.
+    # By image and region, numbers before texts: suppression keeps the first of equal scores in any order of passes.
     ordered = sorted(set(keys), key=lambda key: (isinstance(key[0], str), key))
     number = {key: position for position, key in enumerate(ordered)}
     group = np.array([number[key] for key in keys], np.int64)
@@ -422,7 +423,7 @@ def _check_pass(run: ScoreVectors, first: ScoreVectors) -> None:
     keys = list(zip(run.image_ids, _regions(run).tolist(), strict=True)) if run.region is not None else []
     wrong = ""
     if run.region is None and len(run):
-        wrong = "no record says which region a box belongs to"
+        wrong = "no record states the region of its box"
     elif run.scores.shape[1] != first.scores.shape[1] and len(run) and len(first):
         wrong = f"{run.scores.shape[1]} classes, and {first.scores.shape[1]} in the first"
     elif len(set(keys)) < len(keys):
@@ -439,7 +440,7 @@ def _regions(run: ScoreVectors) -> Int64s:
 def _mean(values: Floats, group: Int64s, counts: Int64s) -> Floats:
     columns = []
     for column in range(values.shape[1]):
-        # Sorted before they are added, so that the order of the passes does not show in the last bits.
+        # Sorted before the sum, so that the order of the passes does not affect the last bits.
         order = np.lexsort((values[:, column], group))
         columns.append(np.bincount(group[order], values[order, column], minlength=len(counts)) / counts)
     return np.stack(columns, axis=1) if columns else np.empty((len(counts), 0))
@@ -507,7 +508,7 @@ def confirm(
 
 
 def best_of_each(image: Int64s, scores: Floats, most: int) -> Int64s:
-    """Return the rows with the highest scores of each image, ties by input order, in input order."""
+    """Return the rows with the highest scores of each image (ties by input order), in input order."""
     rows = np.arange(len(image))
     order = np.lexsort((rows, -scores, image))
     starts = np.flatnonzero(np.r_[True, np.diff(image[order]) != 0]) if len(order) else np.empty(0, np.int64)
@@ -516,7 +517,7 @@ def best_of_each(image: Int64s, scores: Floats, most: int) -> Int64s:
 
 
 def _first_of_equal(image: Int64s, boxes: Floats, ranks: Floats) -> Int64s:
-    """Return the rows without those that repeat a box of their image at a lower or equal rank, in input order."""
+    """Return the rows that do not repeat a higher-ranked box of their image, in input order."""
     order = np.lexsort((np.arange(len(image)), -ranks))
     keys = np.column_stack([image, boxes])[order]
     _, first = np.unique(keys, axis=0, return_index=True)
@@ -555,7 +556,7 @@ class NaiveOptions:
     top : int
         Boxes kept in an image.
     compare_background : bool
-        Whether the background's score is one of those compared.
+        Whether the score of the background is compared too.
     """
 
     gamma: float
@@ -566,7 +567,7 @@ class NaiveOptions:
 
 
 def naive_unknown(vectors: ScoreVectors, options: NaiveOptions) -> LabelledBoxes:
-    """Return labelled boxes, unknown ones among them (*Rectifying Open-Set Object Detection*, section 4.2).
+    """Return labelled known and unknown boxes (*Rectifying Open-Set Object Detection*, section 4.2).
 
     1. Every class with a score above `floor` turns its box into a candidate. 2. Where ``t1 / t2 < gamma`` (best over
     second best; without a second the ratio is infinite) each candidate of the box becomes unknown, with the sum of the
@@ -577,7 +578,7 @@ def naive_unknown(vectors: ScoreVectors, options: NaiveOptions) -> LabelledBoxes
     UsageError
         Gamma or another number is out of range.
     PredictionError
-        There are fewer than three classes, a score is negative, or the background is asked for and absent.
+        There are fewer than three classes, a score is negative, or a requested background is absent.
     """
     best, total = _best_three(vectors, options)
     row, label = np.nonzero(vectors.scores > options.floor)
@@ -626,14 +627,14 @@ PHI, ALPHA = 0.9, 0.5
 
 @dataclass(frozen=True, slots=True)
 class ClassThresholds:
-    """What a known class scores on its own training objects.
+    """The mean score of each known class on its training objects.
 
     Attributes
     ----------
     means : ndarray of float64, shape (K,)
-        Mean score of the class over its pairs; 0 where it has none: such a class never expels.
+        Mean score of the class over its pairs; 0 for a class without pairs, which never expels.
     pairs : ndarray of int64, shape (K,)
-        Predicted boxes that overlap an object of the class with IoU > phi.
+        Number of predicted boxes that overlap an object of the class with IoU > phi.
     uncalibrated : tuple of str
         Classes without a pair.
     """
@@ -700,14 +701,14 @@ def calibrate(vectors: ScoreVectors, truth: GroundTruth, *, phi: float = PHI) ->
 def expel(
     vectors: ScoreVectors, thresholds: ClassThresholds, *, alpha: float = ALPHA, unknown: UnknownScore = "one"
 ) -> LabelledBoxes:
-    """Return one label a box: the best class that does not expel it, or unknown (equation 7, section 4.2).
+    """Return the label of each box: the best class that does not expel it, or unknown (equation 7, section 4.2).
 
     Class c expels a box where ``score - alpha * mean <= 0``.
 
     Raises
     ------
     UsageError
-        Alpha is negative or infinite, or `unknown` has another name.
+        Alpha is negative or infinite, or `unknown` is not a known option.
     """
     if not 0 <= alpha < np.inf or unknown not in UNKNOWN_SCORES:
         raise UsageError(

@@ -1,8 +1,8 @@
-"""Lists declared as facts: those that authors published, and those that classes select.
+"""Lists declared in TOML: those that authors published, and those selected by classes.
 
-A table ``[published.KEY]`` says which file is which part, and becomes a draft header, as ``[[parts]]`` of a user's file
-do; `curation.manifest.importing.pin_lists` fills in digests and counts from the files. A table ``[selected.KEY]``
-says which classes the images of a part show; `selected_lists` selects them from the sources.
+A table ``[published.KEY]`` assigns files to parts and becomes a draft header, like ``[[parts]]`` of a user file;
+`curation.manifest.importing.pin_lists` fills in digests and counts from the files. A table ``[selected.KEY]`` states
+the classes of the images of a part; `selected_lists` selects them from the sources.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from curation.sources.source import Source
 
 
 class ListsOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the authors' files come from."""
+    """Origin of the authors' files."""
 
     dataset: str
     part: str
@@ -65,11 +65,11 @@ class SelectedPart(ListedPart, frozen=True, kw_only=True):
     Attributes
     ----------
     shows : tuple of str
-        Roles of classes, one of which its images show; all images where it is empty.
+        Roles of classes: each image shows a class of one of them; empty for all images.
     within, without : str
-        Source that holds its images too, or that holds none of them.
+        Source that also contains its images, or that contains none of them.
     unless : str
-        Source with which there is no such part.
+        Source whose presence omits the part.
     """
 
     file: str = ""
@@ -81,7 +81,7 @@ class SelectedPart(ListedPart, frozen=True, kw_only=True):
 
 
 class Stated(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A figure of the paper, or one a task where its name has ``{task}``."""
+    """A figure of the paper, or a figure for each task if its name contains ``{task}``."""
 
     name: str
     place: str
@@ -115,7 +115,7 @@ class PublishedLists(_Lists, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     datasets : dict of str to (str, str)
         Dataset and part of a source whose name is neither ``DATASET-PART`` nor that of a dataset.
     pinned : dict of str to (int, str)
-        Lines and digest of each file, where they are known of lists that were not at hand.
+        Lines and digest of each file, if known, for lists that were not available.
     """
 
     lists: ListsOrigin
@@ -133,9 +133,9 @@ def drafts(room: str, aliases: Mapping[str, str] | None = None) -> dict[str, Cal
     Parameters
     ----------
     room : str
-        Package of the room.
+        Package of the benchmark.
     aliases : mapping of str to str, optional
-        Another name of a class of the tasks.
+        Other names of classes of the tasks.
     """
     facts = benchmark_facts(room)
     return {
@@ -144,7 +144,7 @@ def drafts(room: str, aliases: Mapping[str, str] | None = None) -> dict[str, Cal
 
 
 def draft_with_tasks(facts: Mapping[str, Any], key: str, aliases: Mapping[str, str]) -> Header:
-    """Return the draft of published lists whose tasks, if any, are those of a table ``[tasks.KEY]``."""
+    """Return the draft of published lists, with tasks from a table ``[tasks.KEY]`` if any."""
     introduced = facts.get("tasks", {}).get(facts["published"][key].get("tasks", ""), {})
     tasks = tuple(TaskEntry(name=name, introduced=tuple(names)) for name, names in introduced.items())
     known = [name for task in tasks for name in task.introduced]
@@ -162,7 +162,7 @@ class ClassTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     ignored: tuple[str | int, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse a class that is listed twice."""
+        """Raise `ValueError` for a class that is listed twice."""
         listed = [*self.known, *self.negative, *self.unknown, *self.ignored]
         if repeated := [name for name, times in Counter(map(str, listed)).items() if times > 1]:
             raise ValueError(f"the class {repeated[0]!a} is listed twice")
@@ -181,9 +181,9 @@ def draft(
     Parameters
     ----------
     facts : mapping
-        Of the benchmark.
+        Facts of the benchmark.
     key : str
-        Of the table ``[published.KEY]``.
+        Key of the table ``[published.KEY]``.
     exhaustive : mapping of str to tuple of str, optional
         Source to the classes that are annotated on every image of it.
     """
@@ -204,7 +204,7 @@ def draft(
         raise ProtocolError("Unknown view", where=where, expected=known, found=repr(part.view[:80]))
 
     def of_task(text: str, task: int) -> str:
-        # No str.format: a file may be a stranger's.
+        # No str.format: the file is not trusted.
         lines = {"{task}": task, "{first}": 1000 * task - 999, "{last}": 1000 * task}
         return reduce(lambda made, pair: made.replace(pair[0], str(pair[1])), lines.items(), text)
 
@@ -238,9 +238,9 @@ def draft(
     ]
     slots = dict.fromkeys(slot for part, _ in listed for slot in part.sources)
     origin = unread_entry(LISTS, lists.lists.dataset, lists.lists.part, note=lists.lists.note)
-    stated = {part.file.partition(":")[0]: (0, part.sha256) for part in lists.parts if part.sha256} | lists.pinned
-    # The size of a list that was not at hand is not known: it is that of the file that has the digest.
-    pinned = [FileEntry(name=name, rows=rows, sha256=digest, size=0) for name, (rows, digest) in stated.items()]
+    digests = {part.file.partition(":")[0]: (0, part.sha256) for part in lists.parts if part.sha256} | lists.pinned
+    # The size of a list that was not available is unknown; the digest determines it.
+    pinned = [FileEntry(name=name, rows=rows, sha256=digest, size=0) for name, (rows, digest) in digests.items()]
     return manifest_of(
         [part for part, _ in listed],
         name=lists.name,
@@ -274,7 +274,7 @@ def _views(facts: Mapping[str, Any]) -> dict[str, LabelView]:
 def classes_in_roles(table: Mapping[str, Any]) -> tuple[ClassEntry, ...]:
     """Return the classes of a table ``[classes.KEY]``, which lists them by role.
 
-    With the key ``numbered`` every class but the ignored ones has a number, and a class in no list is known: ``coco``
+    With the key ``numbered`` every class except ignored ones has a number, and a class in no list is known: ``coco``
     means COCO's 80 classes, n the classes 1 to n, a list its names from 1. Without it known classes count from 0.
 
     Examples
@@ -308,7 +308,7 @@ def selected_lists(
     room : str
         See `drafts`.
     classes : tuple of ClassEntry
-        Where the table names none.
+        Classes, if the table does not name any.
 
     Raises
     ------

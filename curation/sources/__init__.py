@@ -1,1 +1,1 @@
-"""Raw datasets as columns: what the annotation files say, and nothing more."""
+"""Readers of raw datasets, which return the contents of annotation files as columns."""

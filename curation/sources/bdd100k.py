@@ -1,4 +1,4 @@
-"""Labels of BDD100K, a record a frame as Scalabel has them, as records of COCO: `read_frames`."""
+"""Reader of BDD100K's labels, one Scalabel record for each frame, as records of COCO: `read_frames`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMES_2020 = (
     "pedestrian", "rider", "car", "truck", "bus", "train", "motorcycle", "bicycle", "traffic light", "traffic sign",
 )  # fmt: skip
 _NAMES_2018 = ("person", *_NAMES_2020[1:6], "motor", "bike", *_NAMES_2020[8:])
-"""The classes of detection in the order that the data set's converter numbers them, from 1."""
+"""The detection classes in the order in which the dataset's converter numbers them, from 1."""
 
 
 class _Box(msgspec.Struct):
@@ -55,7 +55,7 @@ class _Frames(msgspec.Struct):
 
 
 def is_frames(data: bytes) -> bool:
-    """Return whether a text holds frames with labels, and no records of COCO."""
+    """Return whether a text holds frames with labels rather than records of COCO."""
     return b'"box2d"' in data and data[:1] in b"[{" and b'"annotations"' not in data[:4096]
 
 
@@ -69,13 +69,13 @@ def read_frames(content: InputFile, *, dataset: str, part: str, bad_boxes: BadBo
 def frame_instances(data: bytes, name: str) -> tuple[Instances, int]:
     """Return the frames of a file as records of COCO, and how many labels without a box were left out.
 
-    Images and classes have the numbers of the data set's own converter; a class of another name makes all of them
-    count from 1 in the order of their names. Corners are continuous: a width is ``x2 - x1``.
+    Images and classes have the numbers of the dataset's own converter. If a class has another name, all classes are
+    numbered from 1 in the order of their names. Corners are continuous: a width is ``x2 - x1``.
 
     Raises
     ------
     AnnotationFormatError
-        A frame is not what it should be; the error names it.
+        A frame is malformed; the error names it.
     """
     try:
         frames = (
@@ -84,9 +84,9 @@ def frame_instances(data: bytes, name: str) -> tuple[Instances, int]:
             else msgspec.json.decode(data, type=_Frames).frames
         )
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        reason, _, place = str(error).partition(" - at ")
+        reason, _, field = str(error).partition(" - at ")
         raise AnnotationFormatError(
-            "A frame of the labels cannot be read", where=f"{name}: {place.strip('`').removeprefix('$') or 'JSON'}",
+            "A frame of the labels cannot be read", where=f"{name}: {field.strip('`').removeprefix('$') or 'JSON'}",
             expected='[{"name": "a.jpg", "labels": [{"category": "car", "box2d": {"x1", "y1", "x2", "y2"}}]}]',
             found=reason[:200],
         ) from None  # fmt: skip

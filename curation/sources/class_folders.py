@@ -1,7 +1,7 @@
 """Reader of class folders, ``CLASS/photo.jpg`` or ``PART/CLASS/photo.jpg``: ImageFolder, Ultralytics, Roboflow.
 
-The class of an image is the folder that holds it. Its id is its path below the given root, the folder of its part
-included: ``train/cat/000.png`` and ``test/cat/000.png`` are two images. No photo is opened.
+The class of an image is the folder that holds it. Its id is its path below the root, with the folder of its part:
+``train/cat/000.png`` and ``test/cat/000.png`` are two images. Photos are not opened.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ClassFolders(NamedTuple):
     parts : list of str
         Part of each photo; ``""`` where the root has no folders of parts.
     dropped : dict of str to int
-        What is left out, by reason.
+        Number of files and folders that are left out, by reason.
     """
 
     paths: list[str]
@@ -59,7 +59,7 @@ def part_of_folder(name: str) -> str:
 
 
 def class_folders(root: Path) -> ClassFolders | None:
-    """Return the photos in the class folders of a root; None where it has no class folders.
+    """Return the photos in the class folders of a root; None if the root has no class folders.
 
     Hidden files, other files, photos beside the class folders and links that
     lead out of the root are left out and counted.
@@ -111,7 +111,7 @@ def class_folders(root: Path) -> ClassFolders | None:
 
 
 def offered_parts(folders: ClassFolders) -> tuple[str, ...]:
-    """Return the parts of class folders, in the order train, val, test; none where the root has no such folders."""
+    """Return the parts of class folders in the order train, val, test; empty if the root has no folders of parts."""
     return tuple(part for part in PARTS if part in folders.parts)
 
 
@@ -121,16 +121,16 @@ def read_class_folders(root: Path, folders: ClassFolders, *, dataset: str, part:
     Parameters
     ----------
     folders : ClassFolders
-        Those of the root.
+        The photos of the root.
     dataset, part : str
-        Of a root with folders of parts, the part chooses one of them; ``""`` is all of them.
+        If the root has folders of parts, the part chooses one of them; ``""`` means all of them.
 
     Raises
     ------
     MissingFileError
         The root has no such part.
     AnnotationFormatError
-        The path of a photo cannot be an image id, or a folder no class name.
+        The path of a photo cannot be an image id, or the name of a folder cannot be a class name.
     """
     offered = offered_parts(folders)
     if part and offered and part not in offered:
@@ -152,7 +152,7 @@ def read_class_folders(root: Path, folders: ClassFolders, *, dataset: str, part:
 
 
 def part_of_images(source: Source) -> Texts:
-    """Return the part that each image of a source lies in by its folder, shape (n,); ``""`` for none."""
+    """Return the part that contains each image according to its folder, shape (n,); ``""`` for none."""
     is_read_here = any(file.name == CLASS_FOLDERS for file in source.files)
     levels = [name.split("/") for name in source.images.native.tolist()]
     parts = [part_of_folder(names[0]) if is_read_here and len(names) > 2 else "" for names in levels]
@@ -164,7 +164,7 @@ def _is_hidden(name: str) -> bool:
 
 
 def _photos_below(root: Path, dropped: Counter[str]) -> Iterator[str]:
-    """Yield the path of each photo below a root, sorted; count what is passed over."""
+    """Yield the path of each photo below a root, sorted; count the files and folders that are skipped."""
     top, real = str(root), os.path.realpath(root)
 
     def refuse(error: OSError) -> None:

@@ -57,11 +57,11 @@ _RENUMBER = "curation inspect FILE --renumber NEW.json counts the annotations fr
 
 
 def read_coco(path: Path, *, dataset: str = "coco", part: str = "", bad_boxes: BadBoxes = "error") -> Source:
-    """Return the source that a COCO instances file holds, crowd regions included, masks skipped.
+    """Return the source of a COCO instances file, including crowd regions but without masks.
 
     Fields beyond COCO's own are read where present: ``difficult`` and ``ignore`` (either makes an object difficult),
     ``truncated``, ``occluded``, ``pose``, and ``orig_category`` or ``orig_category_id``; of images, LVIS's fields on
-    the classes that were looked for (``neg_category_ids``, ``not_exhaustive_category_ids``). A file without annotations
+    searched classes (``neg_category_ids``, ``not_exhaustive_category_ids``). A file without annotations
     is a source without objects.
 
     Parameters
@@ -69,8 +69,8 @@ def read_coco(path: Path, *, dataset: str = "coco", part: str = "", bad_boxes: B
     path : Path
     dataset, part : str
         For example ``coco`` and ``train2017``. Native ids are COCO's twelve digits in the namespace ``coco``, the stem
-        of the file name for a year of VOC (``000001``, ``2008_000008``), RWD, DIOR or ``nuimages``, else the id as it
-        stands.
+        of the file name for a year of VOC (``000001``, ``2008_000008``), RWD, DIOR or ``nuimages``, else the id
+        itself.
     bad_boxes : {"error", "drop"}
         Whether a box that is not finite, negative in size or beyond any image stops the reading or is left out and
         counted in `Source.dropped`.
@@ -80,14 +80,14 @@ def read_coco(path: Path, *, dataset: str = "coco", part: str = "", bad_boxes: B
     MissingFileError
         The file cannot be read.
     AnnotationFormatError, DuplicateIdError, DanglingIdError, BoxError
-        The file is not what it should be; the error names the record.
+        The file is malformed; the error names the record.
     """
     return parse_coco(InputFile(path, kind=KIND), dataset=dataset, part=part, bad_boxes=bad_boxes)
 
 
 def parse_coco(content: InputFile, *, dataset: str, part: str, bad_boxes: BadBoxes = "error") -> Source:
-    """Return the source in a file that is in memory already (see `read_coco`)."""
-    # What is wrong with a file, and where, is said of its records all together.
+    """Return the source of a file whose content is in memory (see `read_coco`)."""
+    # A mistake and its position refer to all records of the file together.
     with suppress(CurationError, ValueError, LookupError, RecursionError):
         return source_of_records(content, *_in_pieces(content.data), dataset, part, bad_boxes)
     decoded = decode_instances(content.data, content.name)
@@ -97,7 +97,7 @@ def parse_coco(content: InputFile, *, dataset: str, part: str, bad_boxes: BadBox
 def source_of_records(
     content: InputFile | FileRecord, decoded: Instances, pieces: _Pieces, dataset: str, part: str, bad_boxes: BadBoxes
 ) -> Source:
-    """Return the source of records that are decoded already (see `read_coco`); pieces hold the annotations in order."""
+    """Return the source of decoded records (see `read_coco`); `pieces` hold the annotations in order."""
     space = namespace_of(dataset)
     if decoded.annotations and not decoded.categories:
         raise AnnotationFormatError(
@@ -107,7 +107,7 @@ def source_of_records(
             found=f"{len(decoded.annotations)} annotations",
         )
     categories, category_ids = _categories(decoded.categories, content.name, numbered=dataset in NUMBERED_CLASSES)
-    # A million classes are 50 MB of records, and their columns hold all that these say.
+    # The records of a million classes take 50 MB, and their columns contain the same data.
     decoded.categories.clear()
     images, image_ids = _images(decoded.images, content.name, dataset, space)
     where = _where(content.name, "annotations", decoded.annotations)
@@ -116,7 +116,7 @@ def source_of_records(
 
     @cache
     def names() -> Mapping[int, str]:
-        # A number alone is looked up where it comes from: COCO's own table for COCO images, else the file's categories.
+        # A bare number is resolved by its origin: COCO's own table for COCO images, else the file's categories.
         if space == "coco":
             return {number: name for number, name, _ in COCO_CATEGORIES}
         return dict(zip(categories.numbers, categories.names, strict=True))
@@ -139,7 +139,7 @@ def source_of_records(
 
 
 class ImageRecord(msgspec.Struct, gc=False):
-    """One entry of ``images``; a width of 0 is one that the file does not state."""
+    """One entry of ``images``; a width of 0 means that the file does not state it."""
 
     id: _Id
     file_name: _FileName = ""
@@ -152,7 +152,7 @@ class ImageRecord(msgspec.Struct, gc=False):
 
 
 class AnnotationRecord(msgspec.Struct, gc=False):
-    """One entry of ``annotations``, without its mask: a field that is not declared is skipped, never built."""
+    """One entry of ``annotations``, without its mask: the decoder skips fields that are not declared."""
 
     image_id: _Id
     category_id: _Id
@@ -179,7 +179,7 @@ _Pieces = Iterable[Sequence[AnnotationRecord]]
 _TEXT_FIELDS = frozenset({"supercategory", "frequency"})
 _ID_FIELDS = frozenset({"id", "image_id", "category_id"})
 _EXACT = 2.0**53
-"""Up to here a float holds every whole number."""
+"""A float represents every integer up to this one exactly."""
 
 
 class CategoryRecord(msgspec.Struct, gc=False):
@@ -204,11 +204,11 @@ class _Frame(Instances, gc=False):
 
 
 def _in_pieces(data: bytes) -> tuple[Instances, Iterator[list[_Numbered]]]:
-    """Return a large file without its annotations, and these some thousand at a time; a `ValueError` for others.
+    """Return a large file without its annotations, and these in pieces of some thousand; `ValueError` for other files.
 
-    Where the annotations lie is guessed from the bytes, and proved: with a mark in their place the file is JSON whose
-    annotations are the mark. Nothing is parsed twice so, and records of a piece are in the processor's cache when they
-    become columns: 436 MB take two thirds of the time and memory.
+    The position of the annotations is guessed from the bytes and then proved: with a mark in their place, the file is
+    JSON whose annotations are the mark. So nothing is parsed twice, and the records of a piece are still in the
+    processor's cache when they become columns: 436 MB take two thirds of the time and memory.
     """
     opening = _OPENING.search(data, data.index(b'"annotations"')) if len(data) > SMALL and data[:1] == b"{" else None
     if not opening:
@@ -253,7 +253,7 @@ def decode_instances(data: bytes, name: str) -> Instances:
 
 
 def _as_other_tools_write(data: bytes) -> Instances | None:
-    """Return records in which other tools left fields null, wrote ids as 1.0, or stated masks alone; else None."""
+    """Return the records of a file with null fields, ids such as 1.0, or masks without boxes; None for another file."""
     try:
         file = msgspec.json.decode(data, type=dict[str, Any])
         notes: Counter[str] = Counter()
@@ -278,23 +278,23 @@ def _as_other_tools_write(data: bytes) -> Instances | None:
 
 
 def _of_segments(file: dict[str, Any], notes: Counter[str]) -> list[Any]:
-    """Return the segments of a panoptic file that are things, each as an annotation."""
-    things = {record["id"] for record in file["categories"] if record.get("isthing", 1)}
+    """Return each segment of a panoptic file that shows a thing as an annotation."""
+    thing_ids = {record["id"] for record in file["categories"] if record.get("isthing", 1)}
     segments = [
         # Ids of segments are colours, which repeat in other images.
         {**segment, "id": None, "image_id": image["image_id"]}
         for image in file["annotations"]
         for segment in image["segments_info"]
     ]
-    found = [segment for segment in segments if segment["category_id"] in things]
-    file["categories"] = [record for record in file["categories"] if record["id"] in things]
-    if len(found) < len(segments):
-        notes["left out: segments of stuff, which has no boxes"] = len(segments) - len(found)
-    return found
+    annotations = [segment for segment in segments if segment["category_id"] in thing_ids]
+    file["categories"] = [record for record in file["categories"] if record["id"] in thing_ids]
+    if len(annotations) < len(segments):
+        notes["left out: segments of stuff, which has no boxes"] = len(segments) - len(annotations)
+    return annotations
 
 
 def _plain_fields(record: dict[str, Any], notes: Counter[str]) -> dict[str, Any]:
-    """Return the fields of a record that are not null and can be read, whole ids as integers, a box for a mask."""
+    """Return the readable fields of a record: nulls removed, whole ids as integers, and a box computed from a mask."""
     fields: dict[str, Any] = {
         key: int(value)
         if key in _ID_FIELDS and _is_whole(value)
@@ -304,7 +304,7 @@ def _plain_fields(record: dict[str, Any], notes: Counter[str]) -> dict[str, Any]
         for key, value in record.items()
         if value is not None
     }
-    # No measure needs these.
+    # Measures do not use these fields.
     for key in ("truncated", "occluded"):
         extent: Any = fields.get(key, 0)
         if extent not in (0, 1):
@@ -339,7 +339,7 @@ def _box_of_runs(height: int, width: int, counts: list[int] | str) -> list[float
     if not len(starts) or starts[0] < 0 or ends[-1] > height * width or (starts[1:] < ends[:-1]).any():
         raise ValueError
     left, right = int(starts[0] // height), int((ends[-1] - 1) // height)
-    # A run that goes on in the next column touches both sides.
+    # A run that continues in the next column touches both sides.
     goes_on = starts // height < (ends - 1) // height
     top = int(np.where(goes_on, 0, starts % height).min())
     bottom = int(np.where(goes_on, height - 1, (ends - 1) % height).max())
@@ -347,7 +347,7 @@ def _box_of_runs(height: int, width: int, counts: list[int] | str) -> list[float
 
 
 def _runs(text: str) -> Int64s:
-    """Return the runs that COCO writes as text: five bits a character, and differences from the run before last."""
+    """Return the runs of COCO's text form: five bits a character, as differences from the run before last."""
     runs: list[int] = []
     value = shift = 0
     for code in text.encode("ascii"):
@@ -364,7 +364,7 @@ def _runs(text: str) -> Int64s:
 
 
 def _is_whole(value: object) -> bool:
-    """Return whether a value is a float that stands for one whole number."""
+    """Return whether a value is a float with an exact integer value."""
     return isinstance(value, float) and value.is_integer() and abs(value) <= _EXACT
 
 
@@ -373,7 +373,7 @@ def _check_start(data: bytes, name: str) -> None:
     start = data[:1024].lstrip()
     if start.startswith(b"["):
         raise AnnotationFormatError(
-            "The annotation file is a list, as a file of detections is",
+            "The annotation file is a list, like a file of detections",
             where=name,
             expected=expected,
             hint="give this file as --detections, and the annotations here",
@@ -452,7 +452,7 @@ def _ids(records: Sequence[Any], attribute: str, where: Where) -> Ids:
         return _column(records, attribute, np.int64)
     first = type(getattr(records[0], attribute))
     row = next(i for i, record in enumerate(records) if type(getattr(record, attribute)) is not first)
-    raise _malformed(where(row), f"{attribute} of one type in all records", getattr(records[row], attribute))
+    raise _malformed(where(row), f"the same type of {attribute} in all records", getattr(records[row], attribute))
 
 
 def _malformed(where: str, expected: str, value: object) -> AnnotationFormatError:
@@ -477,7 +477,7 @@ def _images(records: list[ImageRecord], name: str, dataset: str, space: str) -> 
     where = _where(name, "images", records)
     ids = _ids(records, "id", where)
     check_unique(ids, "image id", where, hint="curation inspect FILE --renumber NEW.json, if files were joined")
-    # LVIS has the address of each photo alone.
+    # LVIS states only the URL of each photo.
     names = [record.file_name or "/".join((record.coco_url or "").split("/")[-2:]) for record in records]
     natives = _natives(names, ids, dataset, space, where)
     check_unique(natives, "native image id", where)
@@ -494,7 +494,7 @@ def _images(records: list[ImageRecord], name: str, dataset: str, space: str) -> 
 
 
 def _federated(records: list[ImageRecord], category_ids: Ids, where: Where) -> Int32s | None:
-    """Return the federated labels of the images (see `Source.federated`), or None where no image has any."""
+    """Return the federated labels of the images (see `Source.federated`), or None if no image has any."""
     statements = [
         (row, kind, listed)
         for row, record in enumerate(records)
@@ -548,11 +548,11 @@ def _objects(
     boxes = boxes.reshape(-1, 4)
     image = image_of(_ids(records, "image_id", where), where)
     category = category_of(_ids(records, "category_id", where), where)
-    # An absent area becomes NaN here, which no JSON number can be.
+    # An absent area becomes NaN here; JSON has no NaN.
     areas = _column(records, "area", np.float64)
     areas = np.where(np.isnan(areas), boxes[:, 2] * boxes[:, 3], areas)
     columns = {"areas": areas, "numbers": _numbers(records, where), "crowd": _flags(records, "iscrowd")}
-    # Few files state any of these; the records that do are listed in a fifth of the time that their columns take.
+    # Few files state these fields. Listing the records that do takes a fifth of the time of building their columns.
     if [box for box in records if box.difficult or box.ignore or box.truncated or box.occluded or box.pose]:
         columns |= {name: _flags(records, name) for name in ("difficult", "truncated", "occluded")}
         columns["difficult"] |= _flags(records, "ignore")
@@ -572,7 +572,7 @@ def _numbers(records: Sequence[AnnotationRecord], where: Where) -> Int64s:
 
 
 def _originals(records: Sequence[AnnotationRecord], names: Callable[[], Mapping[int, str]]) -> Texts | None:
-    """Return the class each object had before a protocol renamed it, None where no record states one."""
+    """Return the class of each object before a protocol renamed it, or None if no record states one."""
     if not [box for box in records if box.orig_category or box.orig_category_id is not None]:
         return None
     return texts(

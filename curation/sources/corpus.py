@@ -1,7 +1,7 @@
-"""Photos of a corpus of any size, in blocks that a worker reads itself: folders and tar shards.
+"""Blocks of the photos of a corpus of any size, in folders or tar shards; each worker reads its own blocks.
 
-No name in a corpus opens, or writes, anything but what lies below its root; members of tar shards are read in memory
-and never unpacked. What cannot be used is a row with the reason, and does not end the work.
+A name in a corpus opens only files below its root, and nothing is written. Members of tar shards are read in memory and
+never unpacked. A photo that cannot be read becomes a row with the reason; the work continues.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 PHOTOS, TABLE = 1024, 256
-"""Photos of a block of a folder, and of a table, at most."""
+"""Maximum number of photos in a block of a folder, and in a table."""
 _TABLE_BYTES = 64 << 20
 _LONGEST = 4096
 
@@ -45,21 +45,21 @@ def corpus_blocks(corpus: str | Path) -> Iterator[Block]:
     Parameters
     ----------
     corpus : str or Path
-        A ``.tar`` shard of WebDataset, or a folder; of a folder its shards if there are any, else its photos. Of photos
-        the id is the path below the folder; of tar shards, the name of the shard and of the member.
+        A ``.tar`` shard of WebDataset, or a folder with shards, else with photos. The id of a photo is its path below
+        the folder; in a tar shard, the name of the shard and of the member.
 
     Raises
     ------
     MissingFileError
         A file or folder does not exist or cannot be read.
     UsageError
-        The corpus has no photos, or is a table of their addresses.
+        The corpus has no photos, or is a table of their URLs.
     """
     text = str(corpus)
     suffix = PurePosixPath(text).suffix.lower()
     if suffix == ".parquet":
         raise UsageError(
-            "Tables of addresses are not read",
+            "Tables of URLs are not read",
             where=text,
             expected="a folder of photos, or tar shards of WebDataset",
             hint="img2dataset fetches the photos of such a table into tar shards",
@@ -80,7 +80,7 @@ def corpus_blocks(corpus: str | Path) -> Iterator[Block]:
 
 
 def listed_blocks(photos: Iterable[tuple[str, Path]], each: int = PHOTOS) -> Iterator[Block]:
-    """Yield blocks of photos that are listed, by id and path; missing photos are reported like broken ones."""
+    """Yield blocks of listed photos, by id and path; missing photos are reported like broken ones."""
     return _in_blocks(
         ((str(path), name, size_and_stamp(str(path))[1] if path.exists() else "") for name, path in photos), each
     )
@@ -117,7 +117,7 @@ class TarPhotos:
     key: str
 
     def tables(self) -> Iterator[pyarrow.Table]:
-        """Yield the photos with their bytes, so many at a time as fit into memory.
+        """Yield the photos with their bytes, in tables that fit into memory.
 
         Raises
         ------
@@ -144,7 +144,7 @@ class TarPhotos:
         try:
             with tarfile.open(fileobj=_Bounded(stream), mode="r:") as archive:  # type: ignore[call-overload]
                 while (member := archive.next()) is not None:
-                    # It would keep all it has met.
+                    # tarfile would keep a record of every member.
                     archive.members.clear()
                     if PurePosixPath(member.name).suffix.lower() in SUFFIXES and not member.isdir():
                         yield _clean(member.name), _refused(member) or _content(archive, member)
@@ -158,7 +158,7 @@ class TarPhotos:
 
 
 def _refused(member: tarfile.TarInfo) -> str | None:
-    """Return why a member is not read, None if it may be."""
+    """Return the reason why a member is not read, or None if it is read."""
     pure = PurePosixPath(member.name.replace("\\", "/"))
     if pure.is_absolute() or ".." in pure.parts or "\0" in member.name:
         return "its name leads outside the shard"
@@ -184,7 +184,7 @@ def _clean(name: str) -> str:
 
 
 class _Bounded:
-    """A file that refuses to be read in one piece larger than any member: a header can claim gigabytes."""
+    """A file that rejects a read larger than any member: a header can claim gigabytes."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -211,7 +211,7 @@ def _table(ids: Any, *, paths: Any = None, data: Any = None, errors: Any = None)
 
 
 def photo_data(table: pyarrow.Table) -> Iterator[Photo]:
-    """Yield id and bytes of each photo of a table, read one after the other, or why it cannot be read."""
+    """Yield the id of each photo of a table with its bytes, or with the error that prevents reading it."""
     for batch in table.select(["id", "path", "data", "error"]).to_batches(max_chunksize=1):
         ((identity, path, data, error),) = zip(*(column.to_pylist() for column in batch.columns), strict=True)
         yield identity, _data(path, data, error)

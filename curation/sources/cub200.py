@@ -1,4 +1,4 @@
-"""Reader of CUB-200-2011, five lists that say one thing each of every image: `read_cub200`."""
+"""Reader of CUB-200-2011, whose five lists each state one property of every image: `read_cub200`."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def locate_cub200(root: Path) -> Path:
 
 
 def read_cub200(root: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "error") -> Source:
-    """Return the source that a CUB-200-2011 folder holds, each image with its one bird.
+    """Return the source of a CUB-200-2011 folder; each image shows one bird.
 
-    Native ids are file names without folder and suffix (``Black_Footed_Albatross_0046_18``). A class is called by what
-    stands behind its number (``Black_footed_Albatross``); `Categories.keys` holds the whole name.
+    Native ids are file names without folder and suffix (``Black_Footed_Albatross_0046_18``). The name of a class
+    is the text after its number (``Black_footed_Albatross``); `Categories.keys` has the full name.
     Sizes of images are not stated.
 
     Parameters
@@ -50,7 +50,7 @@ def read_cub200(root: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "e
     MissingFileError, UsageError
         A file is missing, or the part does not exist.
     AnnotationFormatError, DuplicateIdError, DanglingIdError, BoxError
-        A file is not what it should be, or lacks an image; the error names the line.
+        A file is malformed or lacks an image; the error names the line.
     """
     content = SmallFiles(locate_cub200(root), FILES)
     if part not in ("", *PARTS):
@@ -95,17 +95,17 @@ def read_cub200(root: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "e
 
 
 Rows = dict[int, list[str]]
-"""The words behind each number that a line begins with, in the order of the lines."""
+"""The words after the number that begins each line, in the order of the lines."""
 
 
 def _rows(content: SmallFiles, name: str, images: Rows | None = None) -> Rows:
-    """Return the lines of a list, which has one for each image where these are given."""
+    """Return the lines of a list; if `images` is given, the list must have one line for each image."""
     width = 5 if name == _BOXES else 2
     text = utf8_text(content.data[name], name, AnnotationFormatError, "The list is not UTF-8 text")
     lines = [line.split() for line in text.rstrip().split("\n")] if text.strip() else []
     for line, row in enumerate(lines, start=1):
         if len(row) != width:
-            _refuse(f"A line has not {width} words", name, line, " ".join(row))
+            _refuse(f"A line does not have {width} words", name, line, " ".join(row))
         if not (row[0].isascii() and row[0].isdigit() and len(row[0]) < 10):
             _refuse("A line does not begin with a number", name, line, row[0])
         if images is not None and int(row[0]) not in images:
@@ -139,7 +139,7 @@ def _boxes(rows: Rows) -> Floats:
 def _classes(labels: Rows, classes: Rows, chosen: list[int]) -> Int64s:
     for line, [label] in enumerate(labels.values(), start=1):
         if not (label.isascii() and label.isdigit() and len(label) < 10 and int(label) in classes):
-            message, where = "An image is of a class that is not listed", f"{_LABELS}: line {line}"
+            message, where = "The class of an image is not listed", f"{_LABELS}: line {line}"
             raise DanglingIdError(message, where=where, expected=f"a number of {_CLASSES}", found=label[:80])
     return _positions(classes, [int(labels[number][0]) for number in chosen])
 

@@ -1,4 +1,4 @@
-"""What is known of a dataset apart from its files: namespace of its ids, licence, names of classes (datasets.toml)."""
+"""Facts about datasets that their files do not state: namespace of ids, licence, class names (datasets.toml)."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ COCO_CATEGORIES: tuple[tuple[int, str, str], ...] = tuple(map(tuple, _STATED["co
 """``(category id, name, supercategory)`` of COCO's 80 classes in the order of its files."""
 
 VOC_NAMES: tuple[str, ...] = tuple(_STATED["voc"]["names"])
-"""The 20 VOC classes, alphabetical; a class's number is its place counted from 1."""
+"""The 20 VOC classes in alphabetical order; the number of a class is its position, counted from 1."""
 
 COCO_NAMES_OF_VOC: Mapping[str, str] = {name: _STATED["voc"]["in_coco"].get(name, name) for name in VOC_NAMES}
 """COCO's name of each VOC class, in VOC's order."""
 
 
 NUMBERED_CLASSES: tuple[str, ...] = tuple(_STATED["numbered_classes"]["names"])
-"""Datasets whose classes are named by their numbers, because names repeat."""
+"""Datasets whose classes are identified by number, because names repeat."""
 
 ILSVRC_LABELS: tuple[str, ...] = tuple(_STATED["ilsvrc_labels"]["names"])
-"""Datasets whose lists label each image by the place of its class among ILSVRC's 1,000."""
+"""Datasets whose lists label each image by the position of its class among ILSVRC's 1,000."""
 
 
 def family(dataset: str) -> str:
-    """Return ``coco`` for every COCO year, ``voc`` for every VOC year, and any other dataset's own name.
+    """Return ``coco`` for every COCO year, ``voc`` for every VOC year, and the name itself for other datasets.
 
-    A dataset is known by its exact name, never by how its name begins.
+    A dataset is recognised by its exact name, not by a prefix.
 
     >>> family("coco2014"), family("cocoa"), family("voc2012"), family("vocal_cords")
     ('coco', 'cocoa', 'voc', 'vocal_cords')
@@ -62,14 +62,14 @@ def family(dataset: str) -> str:
 
 
 def named_by_file(dataset: str) -> bool:
-    """Return whether images of a dataset are named by their files in COCO JSON, and not by the numbers there."""
+    """Return whether COCO JSON of a dataset identifies images by file name rather than by number."""
     return family(dataset) in _STATED["named_by_file"]["names"]
 
 
 def namespace_of(dataset: str) -> str:
     """Return the namespace of a dataset's image ids: COCO years share theirs, VOC years do not.
 
-    A set of images that is known by another name than its dataset has the ids of that: *textures* are DTD's.
+    A set of images with another name than its dataset has the ids of the dataset: *textures* has those of DTD.
 
     Raises
     ------
@@ -80,17 +80,17 @@ def namespace_of(dataset: str) -> str:
 
 
 def is_listed(dataset: str) -> bool:
-    """Return whether a dataset is read from lists of any published form."""
+    """Return whether a dataset is read from published lists, in any form."""
     return dataset in _FOLDERS
 
 
 def is_known(dataset: str) -> bool:
-    """Return whether anything is known of a dataset."""
+    """Return whether this package has facts about a dataset."""
     return family(dataset) in _FACTS or dataset in _FOLDERS
 
 
 def users_name(word: str) -> str:
-    """Return a name for a dataset of the user: the word, with ``my_`` before it if a known dataset has that name.
+    """Return a name for a user's dataset: the word, with the prefix ``my_`` if a known dataset has that name.
 
     >>> users_name("parts"), users_name("coco")
     ('parts', 'my_coco')
@@ -100,10 +100,10 @@ def users_name(word: str) -> str:
 
 
 def folders_in_ids(namespace: str) -> int:
-    """Return how many folders before the stem belong to an id, -1 for all: 1 for ``dtd:banded/banded_0002``."""
+    """Return the number of folders before the stem in an id, -1 for all: 1 for ``dtd:banded/banded_0002``."""
     return _FOLDERS.get(namespace, 0)
 
 
 def licence_facts(dataset: str) -> DatasetFacts:
-    """Return the terms of a dataset; those of an unknown one are ``not stated``, its photos not redistributable."""
+    """Return the terms of a dataset; for an unknown one ``not stated``, and its photos may not be redistributed."""
     return _FACTS.get(family(dataset), _OTHER)

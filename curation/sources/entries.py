@@ -1,4 +1,4 @@
-"""Published lists: entries, labels and further columns of a file, and the form of its lines."""
+"""Records for published lists: entries, labels and other columns of a file, and the form of its lines."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LONGEST_LINE = 4096
 NO_LABEL = -(1 << 31)
 """Label of an entry without a label, in a list whose other entries have one."""
 MOST_CLASS_NAMES = 30_000
-"""ImageNet-21K has 21,843 names; a text without digits and with more lines is not taken for names of classes."""
+"""ImageNet-21K has 21,843 names; a text with more lines without digits is not a list of class names."""
 SHARE = 0.95
 """Of the lines, or values, that a form needs."""
 SHOWN = 5
@@ -60,14 +60,14 @@ class OddLine:
 
 @dataclass(frozen=True)
 class TextColumn:
-    """A text column of a list beside its images: a patient, a source.
+    """A text column of a list besides its images, such as the patient or the source.
 
     Attributes
     ----------
     values : tuple of str
-        Each once, in the order of the file.
+        Distinct values, in the order of the file.
     of : ndarray of int32, shape (n,)
-        Position of each entry's value in `values`; -1 where it has none.
+        Position of each entry's value in `values`; -1 for an entry without a value.
     """
 
     values: tuple[str, ...]
@@ -88,7 +88,7 @@ class PackedText:
             self.append(block)
 
     def append(self, block: bytes) -> None:
-        """Add whole lines."""
+        """Append whole lines to the text."""
         from pyarrow import Codec
 
         self._data += Codec("zstd", compression_level=1).compress(block, asbytes=True)
@@ -106,42 +106,42 @@ class PackedText:
 
 @dataclass(frozen=True)
 class PublishedList:
-    """One list of a file, in the order of the file, repeats kept.
+    """One list of a file, in the order of the file, including repeated entries.
 
     Attributes
     ----------
     name : str
         Empty, or the key of the list in a JSON object.
     paths : bytes
-        The entries as they are written, without label and outer blanks: UTF-8, a line feed after each.
+        The entries as written, without label and outer blanks: UTF-8, a line feed after each.
     lines : ndarray of int32, shape (n,)
-        Line of each entry, or its place in a JSON array or table, from 1.
+        Line of each entry, or its position in a JSON array or table, from 1.
     labels : ndarray of int32, shape (n,), or None
-        Numbers beside the entries; `NO_LABEL` for an entry without a number. They are not roles of images.
+        Numbers beside the entries; `NO_LABEL` for an entry without a number. Labels are not roles of images.
     groups : tuple of str
-        Classes, or other texts of the table beside the entries, each once; empty where there is none.
+        Distinct classes, or other texts beside the entries in the table; empty if there are none.
     group_of : ndarray of int32, shape (n,), or None
         Position in `groups`.
     odd : int
-        Lines that are left out, and entries without a label among such with one.
+        Number of lines that are left out, and of entries without a label in a list with labels.
     odd_lines : tuple of OddLine
         The first few of them.
     integers : bool
-        Whether an entry is a number of JSON, without the zeros that its dataset may write.
+        Whether entries are JSON numbers, which lack the leading zeros that the dataset may use.
     are_stems : bool
-        Whether every entry is a number alone, its own stem.
+        Whether every entry is a bare number, which equals its stem.
     companions : bytes, optional
-        Second file of each entry, normalised as `images`, a line feed after each; an empty line where none is named.
+        Second file of each entry, normalised as `images`, a line feed after each; empty for an entry without one.
     columns : mapping of str to Column
-        Other text columns by their name in the header, or by what the form calls them: ``patient``, ``source``.
+        Other text columns by their name in the header, or by the name that the form defines: ``patient``, ``source``.
     label_counts : ndarray of int32, shape (n,), or None
-        Labels that an entry has, in a form where it may have any number of them, none too.
+        Number of labels of each entry, in a form in which an entry has any number of labels, including 0.
     rest : ndarray of int32, shape (n,), or None
-        What else the row of an entry holds, such as measures, as a number: rows that differ in it are two.
+        A number for the remaining cells of the entry's row, such as measures: rows with different numbers differ.
     by_columns : bool
-        Whether blanks separate columns that name an image together: ``FOLDER FRAME SIDE``.
+        Whether blanks separate columns that together name an image: ``FOLDER FRAME SIDE``.
     short : int
-        Lines of `odd` that are cut, or have fewer columns than 95 % of the others.
+        Number of lines in `odd` that are cut or have fewer columns than 95 % of the others.
     short_lines : tuple of OddLine
         The first few of them.
     packed : PackedText, optional
@@ -192,7 +192,7 @@ class PublishedList:
 
     @cached_property
     def images(self) -> bytes:
-        """Whole path of each entry, normalised (see `normalised_lines`), a line feed after each."""
+        """Full path of each entry, normalised (see `normalised_lines`), a line feed after each."""
         return self.paths if self.are_stems else self._normalised(self.paths)
 
     @cached_property
@@ -207,12 +207,12 @@ class PublishedList:
 
     @cached_property
     def distinct_stems(self) -> DistinctLines:
-        """The stems each once."""
+        """The distinct stems."""
         return DistinctLines(self.stem_blocks)
 
     @cached_property
     def distinct_parent_stems(self) -> DistinctLines:
-        """The pairs of folder and stem each once."""
+        """The distinct pairs of folder and stem."""
         return DistinctLines(partial(self.stem_blocks, parents=1)) if self.has_folders else self.distinct_stems
 
     @cached_property
@@ -226,19 +226,19 @@ class PublishedList:
 
     @property
     def unlabelled(self) -> int:
-        """Entries without a label among such with one."""
+        """Number of entries without a label in a list with labels."""
         return 0 if self.labels is None else len(self) - len(self._given_labels)
 
     @property
     def label_range(self) -> str:
-        """Lowest and highest label, ``0..999``; empty where there is none."""
+        """Lowest and highest label, ``0..999``; empty for a list without labels."""
         labels = self._given_labels
         return f"{labels.min()}..{labels.max()}" if len(labels) else ""
 
 
 @dataclass(frozen=True)
 class PublishedFile:
-    """A published file and its contents.
+    """A published file: its lists or class names, form and digest.
 
     Attributes
     ----------
@@ -250,17 +250,17 @@ class PublishedFile:
     sha256 : str
         Hex digest of these bytes.
     lists : tuple of PublishedList
-        Lists of images; none where the file names classes.
+        Lists of images; empty if the file names classes.
     classes : mapping of str to tuple of str
         Names or numbers of classes: under the empty key, or by role, ``unknown/Hard``.
     notes : tuple of str
         Remarks on the file, such as repeated image ids.
     annotated : bool
-        Whether COCO JSON has annotations beside its images.
+        Whether COCO JSON has annotations in addition to images.
     named_files : tuple of Path
-        Files whose lists a ``data.yaml`` names, and the label files of their photos: no lists of their own beside it.
+        Files whose lists a ``data.yaml`` names, and the label files of their photos; not read as separate lists.
     doubts : tuple of str
-        What may be meant otherwise than it was read, such as which of two columns holds the images.
+        Ambiguities that the reader had to decide, such as which of two columns holds the images.
     """
 
     path: Path
@@ -277,7 +277,7 @@ class PublishedFile:
 
 @dataclass(frozen=True)
 class ListDigests:
-    """What names a list: counts and SHA-256 of its bytes, of its distinct stems, and of these with their folder."""
+    """Digests that identify a list: counts, and SHA-256 of its bytes, distinct stems, and stems with their folder."""
 
     lines: int
     distinct_stems: int
@@ -289,7 +289,7 @@ class ListDigests:
 
     @classmethod
     def of(cls, listed: PublishedList, sha256: str) -> ListDigests:
-        """Return the digests of a list in a file with this digest."""
+        """Return the digests of a list; `sha256` is that of its file."""
         return cls(
             lines=len(listed),
             distinct_stems=len(listed.distinct_stems),
@@ -302,16 +302,16 @@ class ListDigests:
 
 
 class EmptyListError(AnnotationFormatError):
-    """A file, or its array, has no entry."""
+    """A file or its array has no entry."""
 
 
 def name_classes(texts: Sequence[str], *, hinted: str = "") -> bool:
-    """Return whether texts are names of classes, and not files or ids of images.
+    """Return whether texts are names of classes rather than files or ids of images.
 
     Parameters
     ----------
     hinted : str
-        Name of their file. One that speaks of classes lets names hold digits (*BMW M3 Coupe 2012*); it does not make
+        Name of their file. If it refers to classes, names may contain digits (*BMW M3 Coupe 2012*). It does not turn
         ids into classes: ``t1_known_test.txt`` is a list of images.
     """
     if any(_IMAGE_NAME.search(text) or not text.isprintable() for text in texts):
@@ -328,20 +328,20 @@ def name_classes(texts: Sequence[str], *, hinted: str = "") -> bool:
 
 
 def encoded(cells: Any) -> TextColumn:
-    """Return texts of an Arrow array as a column."""
+    """Return the texts of an Arrow array as a column."""
     return column_of(*coded(cells))
 
 
 def coded(cells: Any) -> tuple[list[str], Int32s]:
-    """Return texts each once, in their order, and the position of each row among them."""
+    """Return the distinct texts of an Arrow array in order of appearance, and the position of each row among them."""
     cells = cells.dictionary_encode()
     return cells.dictionary.to_pylist(), values_of(cells.indices)
 
 
-def column_of(values: Sequence[str], of: Int32s) -> TextColumn:
-    """Return a column whose empty value, if there is one, is none."""
+def column_of(values: Sequence[str], codes: Int32s) -> TextColumn:
+    """Return a column in which an empty value becomes a missing value."""
     if "" in values:
         empty = values.index("")
-        of = np.where(of == empty, -1, of - (of > empty)).astype(np.int32)
+        codes = np.where(codes == empty, -1, codes - (codes > empty)).astype(np.int32)
         values = [value for value in values if value]
-    return TextColumn(tuple(values), of)
+    return TextColumn(tuple(values), codes)

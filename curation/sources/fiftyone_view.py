@@ -1,7 +1,7 @@
-"""A FiftyOne dataset or view as annotations: ids as they are, boxes in pixels, classes with the ids that it keeps.
+"""Reader of FiftyOne datasets and views: original ids, boxes in pixels, classes with the ids that the dataset stores.
 
-FiftyOne keeps boxes as shares of the photo's size, and of what COCO says no area (of the mask), polygon or licence. It
-numbers images anew where it exports them; here an image is what its id field says, or its file's stem.
+FiftyOne stores boxes as shares of the photo's size, and drops COCO's areas (of masks), polygons and licences. Its
+exports renumber images; here the id of an image is the value of its id field, or the stem of its file.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from curation.core.ids import native_of
 from curation.sources.source import Floats
 
 PREFIX = "fiftyone:"
-"""Begins the text that names a dataset of FiftyOne's database in place of a path: ``fiftyone:NAME[#VIEW]``."""
+"""Prefix of a text that names a dataset of FiftyOne's database instead of a path: ``fiftyone:NAME[#VIEW]``."""
 FILE_NAME = "fiftyone.json"
-"""What the file is called that a dataset or view is read as."""
+"""Name of the file that represents a dataset or view."""
 STEMS = "filepath"
-"""The id field that means: the stems of the photos' file names."""
+"""The id field that stands for the stems of the photos' file names."""
 _FLAGS = ("iscrowd", "difficult", "ignore", "truncated", "occluded")
 _USUAL_LABELS = ("ground_truth", "ground_truth_detections", "detections")
 _DECIMALS = 6
 
 
 def is_view(value: Any) -> bool:
-    """Return whether something is a dataset or view of FiftyOne, without importing it.
+    """Return whether an object is a FiftyOne dataset or view, without importing FiftyOne.
 
     Raises
     ------
     UsageError
         The dataset is deleted.
     """
-    # Of a deleted dataset FiftyOne raises ValueError for every other attribute.
+    # For every other attribute of a deleted dataset, FiftyOne raises ValueError.
     kind = type(value)
     if not (hasattr(kind, "iter_samples") and hasattr(kind, "get_field_schema")):
         return False
@@ -48,7 +48,7 @@ def is_view(value: Any) -> bool:
 
 
 def is_named(path: Path | str) -> bool:
-    """Return whether a text names a dataset of FiftyOne's database: ``fiftyone:NAME[#VIEW]``; a file goes before it."""
+    """Return whether a text names a dataset of FiftyOne's database (``fiftyone:NAME[#VIEW]``), not an existing file."""
     return str(path).startswith(PREFIX) and not Path(path).exists()
 
 
@@ -60,7 +60,7 @@ def load_named(name: Path | str) -> Any:
     MissingExtraError, ReviewError
         FiftyOne is not installed, or its database does not answer.
     UsageError
-        No such dataset or saved view; the message lists those there are.
+        The dataset or saved view does not exist; the message lists the existing ones.
     """
     fiftyone = load_fiftyone()
     dataset, hash_sign, view = str(name).removeprefix(PREFIX).partition("#")
@@ -69,7 +69,7 @@ def load_named(name: Path | str) -> Any:
         raise UsageError(
             "FiftyOne's database has no such dataset",
             where=str(name)[:200],
-            expected=", ".join(map(str, there))[:400] or "a dataset in it: it is empty",
+            expected=", ".join(map(str, there))[:400] or "a dataset: the database is empty",
         )
     loaded = fiftyone.load_dataset(dataset)
     if not hash_sign:
@@ -78,13 +78,13 @@ def load_named(name: Path | str) -> Any:
         raise UsageError(
             "The dataset has no such saved view",
             where=str(name)[:200],
-            expected=", ".join(loaded.list_saved_views())[:400] or "one that was saved: there is none",
+            expected=", ".join(loaded.list_saved_views())[:400] or "a saved view: the dataset has none",
         )
     return loaded.load_saved_view(view)
 
 
 def sample_ids(view: Any, id_field: str = "") -> list[Any]:
-    """Return what each sample says its image is: a number, a text, or None.
+    """Return the image id that each sample states: a number, a text, or None.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def sample_ids(view: Any, id_field: str = "") -> list[Any]:
     Raises
     ------
     UsageError
-        No such field, or several that might be meant.
+        The field does not exist, or several fields may hold the ids.
     """
     schema = view.get_field_schema()
     usual = [name for name in schema if name in ("coco_id", "image_id") or name.endswith("_coco_id")]
@@ -115,7 +115,7 @@ def sample_ids(view: Any, id_field: str = "") -> list[Any]:
         )
     if not id_field and not usual:
         warnings.warn(
-            f"{shown_name(view)}: no field names the images (coco_id, image_id): they go by the stems of their files",
+            f"{shown_name(view)}: no field names the images (coco_id, image_id): the stems of their files are the ids",
             CurationWarning,
             stacklevel=4,
         )
@@ -127,14 +127,14 @@ def sample_ids(view: Any, id_field: str = "") -> list[Any]:
 
 
 def samples_of(view: Any, ids: Sequence[str], id_field: str = "") -> dict[str, str]:
-    """Return the sample (its own id in FiftyOne) of each namespaced image id that a dataset or view holds.
+    """Return FiftyOne's sample id for each namespaced image id of a dataset or view.
 
-    A sample that names its image without a namespace is looked for in those of `ids`: a number, or a native id.
+    A sample that states a number or a native id without namespace is matched with the image in `ids` that has it.
 
     Raises
     ------
     UsageError
-        A sample may be two of the images, or two samples are one.
+        A sample matches two images, or two samples match the same image.
     """
     requested_ids = set(ids)
     spaces = sorted({image.partition(":")[0] for image in ids})
@@ -145,7 +145,7 @@ def samples_of(view: Any, ids: Sequence[str], id_field: str = "") -> dict[str, s
         candidates = plain & requested_ids or {f"{space}:{native_of(text, space)}" for space in spaces} & requested_ids
         if len(candidates) > 1 or any(image in sample_of for image in candidates):
             raise UsageError(
-                "A sample may be two images" if len(candidates) > 1 else "Two samples are one image",
+                "A sample matches two images" if len(candidates) > 1 else "Two samples match the same image",
                 where=f"{shown_name(view)}: {text}"[:200],
                 found=", ".join(sorted(candidates)),
                 hint="id_field=FIELD with ids such as coco:000000000139",
@@ -155,7 +155,7 @@ def samples_of(view: Any, ids: Sequence[str], id_field: str = "") -> dict[str, s
 
 
 def require_dataset(dataset: Any) -> Any:
-    """Return a dataset of FiftyOne; a view, or anything else, is a `UsageError`."""
+    """Return a FiftyOne dataset; raise `UsageError` for a view or another object."""
     if not (is_view(dataset) and hasattr(dataset, "save_view")):
         raise UsageError(
             "Fields, tags and views are written to a dataset of FiftyOne",
@@ -167,7 +167,7 @@ def require_dataset(dataset: Any) -> Any:
 
 
 def refuse_foreign_views(dataset: Any, names: Sequence[str], ours: Collection[str]) -> None:
-    """Raise `UsageError` where a saved view has one of some names, or its short form, and is not among ours."""
+    """Raise `UsageError` if a saved view that we did not create has one of `names`, or its short form."""
     from fiftyone.core.utils import to_slug
 
     there = {to_slug(name): name for name in dataset.list_saved_views() if name not in ours}
@@ -181,13 +181,13 @@ def refuse_foreign_views(dataset: Any, names: Sequence[str], ours: Collection[st
 
 
 def named_images(ids: Sequence[str], limit: int = 3) -> str:
-    """Return how errors name images that are missing: how many, and the first."""
+    """Return the text by which errors name missing images: their number and the first ones."""
     more = ", …" if len(ids) > limit else ""
     return f"{len(ids)} images: {', '.join(ids[:limit])}{more}"
 
 
 def shown_name(view: Any) -> str:
-    """Return how errors name a dataset or view."""
+    """Return the name of a dataset or view for errors."""
     name = getattr(view, "dataset_name", None) or getattr(view, "name", "")
     return f"{PREFIX}{name}"[:200]
 
@@ -195,12 +195,12 @@ def shown_name(view: Any) -> str:
 def coco_of_view(
     view: Any, *, namespace: str, id_field: str = "", label_field: str = "", predicted: bool = False
 ) -> dict[str, Any]:
-    """Return the COCO dictionary that a dataset or view holds, images by ascending id.
+    """Return a dataset or view as a COCO dictionary, images by ascending id.
 
     Parameters
     ----------
     namespace : str
-        Of the ids: ids that state a namespace must have this one.
+        Namespace of the ids: ids that state a namespace must state this one.
     id_field : str
         See `sample_ids`.
     label_field : str
@@ -220,14 +220,14 @@ def coco_of_view(
     Raises
     ------
     UsageError
-        No field, or several, may be meant, or it holds predictions; a sample has no id, or does not say how large its
-        photo is; the samples are no images.
+        No field or several fields may hold the boxes, or the field holds predictions; a sample has no id or does not
+        state the size of its photo; the samples are not images.
     SourceError
         A detection has no label or box, or a class that ``dataset.info`` does not number.
     """
     if getattr(view, "media_type", "image") not in ("image", None):
         raise UsageError(
-            "Samples of images are needed", where=shown_name(view), expected="images", found=str(view.media_type)
+            "The samples are not images", where=shown_name(view), expected="images", found=str(view.media_type)
         )
     field = _label_field(view, label_field, predicted=predicted)
     ids = _own_ids(view, sample_ids(view, id_field), namespace)
@@ -235,7 +235,7 @@ def coco_of_view(
     unsized = [path for path, w, h in zip(paths, widths, heights, strict=True) if not w or not h]
     if unsized:
         raise UsageError(
-            "A sample does not say how large its photo is",
+            "A sample does not state the size of its photo",
             where=str(unsized[0])[:200],
             found=f"{len(unsized)} such samples",
             hint="dataset.compute_metadata()",
@@ -309,9 +309,9 @@ def results_of_view(view: Any, *, label_field: str = "", id_field: str = "") -> 
 
 
 def in_pixels(shares: Floats, sizes: Floats) -> Floats:
-    """Return boxes in pixels of which some shares of the photo's size are the quotients.
+    """Return the boxes in pixels whose quotients by the photo's size are the given shares.
 
-    A division and a multiplication change the last digits, which no annotation file states.
+    Division and multiplication change the last digits; these are rounded away, since annotation files do not have them.
 
     Parameters
     ----------
@@ -322,12 +322,12 @@ def in_pixels(shares: Floats, sizes: Floats) -> Floats:
 
 
 def _label_field(view: Any, requested: str, *, predicted: bool) -> str:
-    """Return the field of boxes: the requested, else the usual or only one; boxes with a confidence are predictions.
+    """Return the field of boxes: the requested, else the usual or only one. Boxes with a confidence are predictions.
 
     Parameters
     ----------
     predicted : bool
-        Whether predictions are wanted, and not ground truth.
+        Whether to return a field of predictions rather than ground truth.
     """
     schema = view.get_field_schema()
     kinds = {name: getattr(getattr(field, "document_type", None), "__name__", "") for name, field in schema.items()}
@@ -339,7 +339,7 @@ def _label_field(view: Any, requested: str, *, predicted: bool) -> str:
         requested = (usual or (annotated if len(annotated) == 1 else [""]))[0]
     if requested not in boxed:
         raise UsageError(
-            "The samples have no such field of boxes" if requested else "Nothing says which field holds the boxes",
+            "The samples have no such field of boxes" if requested else "The field of the boxes is ambiguous",
             where=f"{shown_name(view)}: {requested}".removesuffix(": ")[:200],
             expected="label_field=" + (" or ".join(annotated) or "a field of Detections without confidence"),
             found=kinds.get(requested)
@@ -349,7 +349,7 @@ def _label_field(view: Any, requested: str, *, predicted: bool) -> str:
         )
     if requested not in annotated:
         raise UsageError(
-            "A field of predictions is no ground truth",
+            "The label field holds predictions, not ground truth",
             where=f"{shown_name(view)}: {requested}"[:200],
             expected="label_field=" + (" or ".join(annotated) or "a field of Detections without confidence"),
             found=f"{scored[requested]:,} boxes with a confidence",
@@ -364,7 +364,7 @@ def _count_confidences(view: Any, field: str) -> int:
 
 
 def _own_ids(view: Any, values: Sequence[Any], namespace: str) -> list[Any]:
-    """Return ids as an annotation file of the dataset states them: all numbers, or all texts without a namespace."""
+    """Return ids as an annotation file of the dataset would state them: all numbers, or all texts without namespace."""
     odd = [
         row
         for row, value in enumerate(values)
@@ -388,7 +388,7 @@ def _own_ids(view: Any, values: Sequence[Any], namespace: str) -> list[Any]:
                 "A sample belongs to another dataset",
                 where=f"{shown_name(view)}: {value}"[:200],
                 expected=f"ids of {namespace}",
-                hint="take a view of the samples of one dataset",
+                hint="take a view with samples of a single dataset",
             )
         ids[row] = native
     texts = [text for text in ids if isinstance(text, str)]
@@ -413,7 +413,7 @@ def _check_objects(
 
 
 def listed_categories(view: Any) -> list[Mapping[str, Any]]:
-    """Return the classes that ``dataset.info["categories"]`` lists with their ids; none where it does not."""
+    """Return the classes that ``dataset.info["categories"]`` lists with their ids; empty if it lists none."""
     listed = view.info.get("categories") if isinstance(view.info, Mapping) else None
     return [*listed] if isinstance(listed, list | tuple) and all(map(_is_category, listed)) else []
 
@@ -444,5 +444,5 @@ def _is_category(entry: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return a flag as a number, and a number of the database's own kind as Python's."""
+    """Return a flag as a number, and a number of a database type as a Python number."""
     return int(value) if isinstance(value, int) else value

@@ -1,4 +1,4 @@
-"""Annotations of forms that are not read: which form a file or folder has, and the command that converts it."""
+"""Recognition of unsupported annotation formats, with the command that converts each of them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _AWK = {
     + 'o=o (i?",":"") '
     + _OBJECT + '$1,$2,$3,$4,"face")} ' + _ROW + "o}",
 }  # fmt: skip
-"""Programs of awk that write rows of images and their objects, which `curation.sources.object_rows` reads."""
+"""awk programs that write rows of images and objects for `curation.sources.object_rows`."""
 
 
 class _Lines(NamedTuple):
@@ -52,22 +52,22 @@ _HEADER_OF_DOTA = re.compile(r"(?:imagesource|gsd):")
 
 
 def refuse_foreign(path: Path) -> None:
-    """Raise `AnnotationFormatError` for a file, or a folder with files, of a form that is known and not read."""
+    """Raise `AnnotationFormatError` for a file, or a folder with files, in a recognised but unsupported format."""
     for file in _files(path):
         refuse_foreign_text(beginning(file, _HEAD, kind="annotation file"), file, path)
 
 
-def refuse_foreign_text(data: bytes, file: Path, given: Path | None = None) -> None:
-    """Raise `AnnotationFormatError` where a file that is in memory has a form that is known and not read.
+def refuse_foreign_text(data: bytes, file: Path, path: Path | None = None) -> None:
+    """Raise `AnnotationFormatError` if the content of a file has a recognised but unsupported format.
 
     Parameters
     ----------
-    given : Path, optional
-        What the user gave: the file, by default, or a folder.
+    path : Path, optional
+        The path that the user passed: a folder, or by default the file.
     """
     for known in _KNOWN:
-        if (found := known(data, file, given or file)) is not None:
-            name, counts, hint = found
+        if (match := known(data, file, path or file)) is not None:
+            name, counts, hint = match
             raise AnnotationFormatError(
                 f"Annotations of {name} are not read", where=str(file), found=counts,
                 expected="COCO JSON, YOLO or VOC folders, or rows of images and objects", hint=hint,
@@ -80,19 +80,19 @@ def _files(path: Path) -> list[Path]:
     return list(islice(chain.from_iterable(sorted(path.glob(pattern))[:2] for pattern in _PATTERNS), 8))
 
 
-_Found = tuple[str, str, str]
+_Match = tuple[str, str, str]
 
 
-def _lines(data: bytes, file: Path, given: Path) -> _Found | None:
+def _lines(data: bytes, file: Path, path: Path) -> _Match | None:
     if file.suffix.lower() not in (".txt", ""):
         return None
     text = data[:_HEAD].decode("utf-8", "replace")
     lines = [line.strip() for line in text.splitlines()[:_SAMPLED] if line.strip()]
     lines = [line for line in lines if not _HEADER_OF_DOTA.match(line)]
-    files = "*.txt" if given.is_dir() else file.name
+    files = "*.txt" if path.is_dir() else file.name
     for form in _OF_LINES:
         if lines and all(map(form.pattern.fullmatch, lines)):
-            count = len(list(file.parent.glob("*.txt"))) if given.is_dir() else 1
+            count = len(list(file.parent.glob("*.txt"))) if path.is_dir() else 1
             separator = "-F, " if form.name == "VisDrone" else ""
             about = f"; {form.advice}" if form.advice else ""
             return form.name, counted(count, "label file"), _command(form.name, separator, file.parent, files) + about
@@ -104,31 +104,30 @@ def _lines(data: bytes, file: Path, given: Path) -> _Found | None:
 
 
 def _command(name: str, options: str, folder: Path, files: str) -> str:
-    place = shlex.quote(str(folder))
-    pattern = files if files == "*.txt" else shlex.quote(files)
-    return f"awk {options}{shlex.quote(_AWK[name])} {place}/{pattern} > rows.jsonl writes what is read: give rows.jsonl"
+    paths = f"{shlex.quote(str(folder))}/{files if files == '*.txt' else shlex.quote(files)}"
+    return f"awk {options}{shlex.quote(_AWK[name])} {paths} > rows.jsonl writes what is read: give rows.jsonl"
 
 
-def _cvat(data: bytes, file: Path, given: Path) -> _Found | None:
+def _cvat(data: bytes, file: Path, path: Path) -> _Match | None:
     if b"<annotations>" not in data[:_HEAD] or (b"<image " not in data and b"<meta>" not in data):
         return None
-    whole = data if len(data) < _HEAD else beginning(file, 1 << 30, kind="annotation file")
-    lines, images = whole.count(b"\n") + (not whole.endswith(b"\n")), whole.count(b"<image ")
-    place = shlex.quote(str(file))
+    content = data if len(data) < _HEAD else beginning(file, 1 << 30, kind="annotation file")
+    lines, images = content.count(b"\n") + (not content.endswith(b"\n")), content.count(b"<image ")
+    source = shlex.quote(str(file))
     command = (
-        f"pip install globox; globox convert {place} OUT.json -f cvat -F coco --coco_auto_ids, then give OUT.json; or "
+        f"pip install globox; globox convert {source} OUT.json -f cvat -F coco --coco_auto_ids, then give OUT.json; or "
         "export the task from CVAT as COCO 1.0"
     )
     return "CVAT XML", f"{counted(lines, 'line')}, {counted(images, 'image')}", command
 
 
-def _voc_xml(data: bytes, file: Path, given: Path) -> _Found | None:
-    if given != file or re.search(rb"<annotation[\s>]", data[:_HEAD]) is None:
+def _voc_xml(data: bytes, file: Path, path: Path) -> _Match | None:
+    if path != file or re.search(rb"<annotation[\s>]", data[:_HEAD]) is None:
         return None
     return "one image in VOC XML", counted(data.count(b"<object>"), "object"), f"give the folder: {file.parent}"
 
 
-def _labelme(data: bytes, file: Path, given: Path) -> _Found | None:
+def _labelme(data: bytes, file: Path, path: Path) -> _Match | None:
     if not (b'"shapes"' in data and (b'"imagePath"' in data or b'"version"' in data[:200])):
         return None
     folder = file.parent
@@ -136,7 +135,7 @@ def _labelme(data: bytes, file: Path, given: Path) -> _Found | None:
     return "labelme", counted(len(list(folder.glob("*.json"))), "JSON file"), command
 
 
-def _label_studio(data: bytes, file: Path, given: Path) -> _Found | None:
+def _label_studio(data: bytes, file: Path, path: Path) -> _Match | None:
     if not (data.lstrip()[:1] == b"[" and b'"result"' in data and b'"original_width"' in data):
         return None
     command = (
@@ -147,12 +146,12 @@ def _label_studio(data: bytes, file: Path, given: Path) -> _Found | None:
     return "Label Studio's own JSON", "tasks with results", command
 
 
-def _darknet(data: bytes, file: Path, given: Path) -> _Found | None:
+def _darknet(data: bytes, file: Path, path: Path) -> _Match | None:
     if re.match(rb"\s*(?:#[^\n]*\n\s*)*\[net(?:work)?\]", data) is None:
         return None
     return "a darknet cfg, which describes a network", "a section [net]", "give the folder of its images and labels"
 
 
-_KNOWN: tuple[Callable[[bytes, Path, Path], _Found | None], ...] = (
+_KNOWN: tuple[Callable[[bytes, Path, Path], _Match | None], ...] = (
     _lines, _cvat, _voc_xml, _labelme, _label_studio, _darknet,
 )  # fmt: skip

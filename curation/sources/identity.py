@@ -1,6 +1,6 @@
-"""Which image a reference means: the one rule by which ids, paths, file names and stems name the images of a source.
+"""The rule that matches references (ids, paths, file names, stems) with the images of a source.
 
-A reference has up to two columns: a name (``file_name``, the path of a photo, what a label file is called) and an id
+A reference has up to two columns: a name (``file_name``, the path of a photo or label file) and an id
 (``image_id``). It is matched with one image, is a stray (no image), or is ambiguous (several images):
 
 1. References are looked up in the whole annotation file, also where a part of its images is scored.
@@ -10,11 +10,12 @@ A reference has up to two columns: a name (``file_name``, the path of a photo, w
    suffix if one of the two has none: ``1.jpg`` is not ``1.png``.
 4. An agreement on the file name alone holds only if no other image of the file has that file name.
 5. A column has one root: where it states folders, every reference has as many folders more, or fewer, than its image.
-6. A column of names holds no ids. A column of ids may hold paths, where it holds texts; if a text is the id of one
-   image and the path of another one, it is ambiguous.
-7. Of two columns, the name decides. An id decides between two images of one name if the ids agree with all other names.
-8. Numbers prove nothing: ids, positions and numbers in file names look alike. `ImageIndex.other_readings` returns what
-   else they may be; boxes decide (`curation.evaluation.readers.doubt`).
+6. A column of names holds only names. A column of texts as ids may also hold paths; a text that is the id of an image
+   and the path of another image is ambiguous.
+7. With two columns, the name decides. The id decides between two images with the same name if the ids agree with all
+   other names.
+8. Numbers alone are not proof: ids, positions and numbers in file names look alike. `ImageIndex.other_readings` returns
+   the alternatives; boxes decide (`curation.evaluation.readers.doubt`).
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 STRAY, AMBIGUOUS = -1, -2
-"""Positions of a reference to no image, and to one of several."""
+"""Position of a stray reference (no image), and of an ambiguous one (several images)."""
 NUMBERINGS = ("stem_number", "listed")
-"""What numbers may be beside ids and positions: what file names are; what a manifest's ids of the images are."""
+"""Numberings other than ids and positions: the numbers of file names, and those of a manifest's image ids."""
 _LONGEST_NUMBER = 18
 _MOST_SHOWN = 3
 
 
 class _Candidates(NamedTuple):
-    """The first image that each reference may mean, and a second one; -1 for none, each of shape (n,)."""
+    """The first and a second image that each reference may mean; -1 for none, each of shape (n,)."""
 
     first: Int32s
     second: Int32s
@@ -77,7 +78,7 @@ class _Candidates(NamedTuple):
 
 
 class _Table:
-    """Images by a key: the first image of each key, and of a key that several have the second one."""
+    """Images by key: the first image of each key, and the second image of a key that several images share."""
 
     def __init__(self, keys: Iterable[Any], images: Iterable[int]) -> None:
         self.first: dict[Any, int] = {}
@@ -96,7 +97,7 @@ class _Table:
 
 
 class _Paths:
-    """Paths of images, to be found by paths that are their ends or whose ends they are."""
+    """Paths of images, indexed to find a path that ends with another path, or that another path ends with."""
 
     def __init__(self, paths: Sequence[str], images: Sequence[int]) -> None:
         self._paths, self._images = paths, images
@@ -105,7 +106,7 @@ class _Paths:
         self._tables: dict[tuple[int, bool], _Table] = {}
 
     def find(self, references: Sequence[str]) -> _Candidates:
-        """Return the images whose paths are the ends of references, or the other way round."""
+        """Return the images whose paths end with the reference, or that the reference ends with."""
         candidates = _Candidates.none(len(references))
         depths = np.fromiter((path.count("/") for path in references), np.int32, len(references))
         for depth in np.unique(depths).tolist():
@@ -123,7 +124,7 @@ class _Paths:
         return candidates
 
     def _table(self, level: int, *, at_least: bool) -> _Table:
-        """Return the images by the last ``level + 1`` components of paths that have so many, or at least so many."""
+        """Return the images by the last ``level + 1`` components of paths with exactly, or at least, that many."""
         if (level, at_least) not in self._tables:
             rows = np.flatnonzero(self._depths >= level if at_least else self._depths == level).tolist()
             depths = self._depths.tolist()
@@ -139,16 +140,16 @@ def end_of(path: str, level: int) -> str:
 
 @dataclass(frozen=True)
 class Resolved:
-    """The image of each reference.
+    """The image that each reference resolves to.
 
     Attributes
     ----------
     position : ndarray of int32, shape (n,)
         Position of the image in the source; `STRAY` or `AMBIGUOUS`.
     candidates : dict of int to (int, int)
-        For the first ambiguous references, two images that each may mean.
+        For the first ambiguous references, two images that each may refer to.
     disagreeing : int
-        References whose id is that of another image than their name.
+        Number of references whose id and name belong to different images.
     """
 
     position: Int32s
@@ -158,16 +159,16 @@ class Resolved:
 
 @dataclass(frozen=True)
 class ImageIndex:
-    """The images of an annotation file, to be found by references (see the module for the rule).
+    """Index of the images of an annotation file, which resolves references (see the module for the rule).
 
     Attributes
     ----------
     ids : ndarray of int64, or sequence of str
         Ids as the annotation file writes them.
     names : sequence of str
-        File names; ``""`` where the file states none.
+        File names; ``""`` for an image without one.
     listed : sequence of str
-        Ids by which a manifest lists the images, ``namespace:native``; none, or one for each image.
+        Ids by which a manifest lists the images, ``namespace:native``; empty, or one for each image.
     namespaced : sequence of str
         ``namespace:native`` of the images themselves.
     """
@@ -188,9 +189,9 @@ class ImageIndex:
         Parameters
         ----------
         ids : ndarray of int64, or sequence of int or str
-            Column ``image_id``: ids; a text may be a path or a stem. None where a row has none.
+            Column ``image_id``: ids; a text may be a path or a stem. None for a row without an id.
         names : sequence of str
-            Column ``file_name``, or what label files are called: paths or stems. None where a row has none.
+            Column ``file_name``, or the names of label files: paths or stems. None for a row without a name.
 
         Examples
         --------
@@ -210,7 +211,7 @@ class ImageIndex:
             return _resolved(by_name)
         both = by_name.clear & by_id.clear
         disagreeing = int((both & (by_id.first != by_name.first)).sum())
-        # Ids are the truth's own if they agree with every clear name, and are more than the numbers of the names.
+        # Ids are those of the truth if they agree with every unambiguous name and are not just the names' numbers.
         trusted = not disagreeing and not _are_stem_numbers(ids, cells, codes)
         chosen = ((by_id.first == by_name.first) | (by_id.first == by_name.second)) & (by_id.second < 0)
         chosen &= (by_name.second >= 0) & trusted
@@ -219,17 +220,17 @@ class ImageIndex:
             np.where(has_name, np.where(chosen, -1, by_name.second), by_id.second),
         )
         if trusted and both.any():
-            # An id that the file lacks is then that of another image of this name.
+            # An id that the file lacks then belongs to another image with this name.
             candidates = candidates.where(~has_name | by_id.exist)
         return _resolved(candidates, disagreeing)
 
     def numbered(self, name: str) -> dict[int | None, int]:
-        """Return the images by numbers that one image alone has; `name` is one of `NUMBERINGS`."""
+        """Return the images by their unique numbers in a numbering; `name` is one of `NUMBERINGS`."""
         table = self._numberings[name]()
         return {number: row for number, row in table.first.items() if number not in table.second}
 
     def other_readings(self, ids: Int64s | Sequence[int | str | None]) -> Iterator[tuple[str, Int32s, Int32s]]:
-        """Yield readings under which every row means an image: name, image of each row, and a second one or -1."""
+        """Yield readings in which every row refers to an image: name, image of each row, and a second image or -1."""
         values = ids.tolist() if isinstance(ids, np.ndarray) else ids
         distinct = {value: number_of_text(value) for value in dict.fromkeys(values)}
         if not distinct or None in distinct.values():
@@ -246,7 +247,7 @@ class ImageIndex:
                 yield f"index{start}", (numbers - start).astype(np.int32)[codes], np.full(len(codes), -1, np.int32)
 
     def describe(self, pair: Iterable[int]) -> str:
-        """Return how a message names two candidates: the id and file of each."""
+        """Return the text by which messages name two candidates: the id and file of each."""
         return " or ".join(f"{self.ids[row]!s:.40} ({self._paths[row]:.80})" for row in pair)
 
     @property
@@ -270,12 +271,12 @@ class ImageIndex:
         by_id = self._by_number_alone(numbers)
         if by_id.exist.all() or not self._listed_numbers.first:
             return by_id
-        # An export of several sources numbers images anew: detections from before have the numbers of each source.
+        # An export of several sources renumbers images: older detections have the numbers of each source.
         distinct, codes = np.unique(numbers, return_inverse=True)
         listed = self._listed_numbers.find(distinct.tolist()).take(codes)
         if listed.exist.all():
             return listed
-        # Neither numbering has all: a number of both may be of either, others are of the one that has more of them.
+        # Neither numbering has all numbers: a number in both is ambiguous, others follow the numbering with more hits.
         usual, other = (listed, by_id) if listed.exist.sum() > by_id.exist.sum() else (by_id, listed)
         return (usual | other).where(usual.exist)
 
@@ -284,7 +285,7 @@ class ImageIndex:
             distinct, codes = np.unique(numbers, return_inverse=True)
             by_id = self._id_texts.find([str(number) for number in distinct.tolist()])
             by_stem = self._stem_numbers.find(distinct.tolist())
-            # "12" is the id of one image, and 0012.jpg another one.
+            # "12" is the id of an image, and 0012.jpg another image.
             return (by_id | by_stem.where(by_id.exist)).take(codes)
         order, known = self._ascending
         if not len(known):
@@ -298,7 +299,7 @@ class ImageIndex:
         by_path, by_id = self._by_path(cells), self._id_texts.find(cells)
         is_path = by_path.exist & self._has_file_name[by_path.first]
         if self._ascending is not None or self._listed_numbers.first:
-            # Where other texts are names of files, padded digits are no number that was written as a text.
+            # If other texts are file names, padded digits are a name too, not a number written as a text.
             numbers = [number_of_text(cell) for cell in cells]
             is_number = [
                 number is not None and (str(number) == cell or not is_path.any())
@@ -311,12 +312,12 @@ class ImageIndex:
                 by_number.first[rows], by_number.second[rows] = some
                 by_id = by_id | by_number.where(~by_id.exist) if self._ascending is None else by_id | by_number
         if (is_path & ~by_id.exist).any():
-            # A column of names: what is no name of a file is then no id either.
+            # In a column of names, a text that is not a file name is not an id either.
             by_id = by_id.where(is_path)
         return (by_path | by_id).take(codes)
 
     def _by_path(self, cells: Sequence[str]) -> _Candidates:
-        """Return the images that agree with references by whole components, else by those without image suffix."""
+        """Return the images that agree with references by whole path components, else without image suffix."""
         references = [normalised_path(cell) for cell in cells]
         candidates = self._files.find(references)
         rest = np.flatnonzero(~candidates.exist).tolist()
@@ -330,7 +331,7 @@ class ImageIndex:
         return self._below_one_root(references, candidates)
 
     def _below_one_root(self, references: Sequence[str], candidates: _Candidates) -> _Candidates:
-        """Return the candidates of references that have as many folders more than their images as most have."""
+        """Return the candidates of references that differ from their images in depth as most references do."""
         depths = np.fromiter((path.count("/") for path in references), np.int32, len(references))
         clear = candidates.clear
         if not clear.any() or not depths.max():
@@ -342,7 +343,7 @@ class ImageIndex:
 
     @cached_property
     def _ascending(self) -> tuple[Int64s, Int64s] | None:
-        """Positions by ascending number, and the numbers; None where ids are texts."""
+        """Positions by ascending number, and the numbers; None if ids are texts."""
         if not isinstance(self.ids, np.ndarray):
             return None
         order = np.argsort(self.ids, kind="stable")
@@ -371,10 +372,10 @@ class ImageIndex:
 
     @cached_property
     def _id_texts(self) -> _Table:
-        """Images by the texts that are ids: the file's own ones, and those of manifests with and without namespace."""
+        """Images by the texts of their ids: those of the file, and those of manifests with and without namespace."""
         text_ids = [] if isinstance(self.ids, np.ndarray) else self.ids
         natives = [text.partition(":")[2] for text in self.listed]
-        # Digits alone are a form of the number: 000000000139 of COCO's 139.
+        # Digits alone are another form of the number: 000000000139 is COCO's 139.
         forms = ["" if native.isdigit() else native for native in (text.partition(":")[2] for text in self.namespaced)]
         columns = (text_ids, self.namespaced, self.listed, natives, forms)
         return _Table((key for keys in columns for key in keys), (row for keys in columns for row in range(len(keys))))
@@ -399,14 +400,14 @@ def _resolved(candidates: _Candidates, disagreeing: int = 0) -> Resolved:
 
 
 def _coded(texts: Sequence[str | None]) -> tuple[list[str], Int32s]:
-    """Return texts each once, and the place of each row among them."""
+    """Return the distinct texts, and the position of each row among them."""
     cells = dict(zip(dict.fromkeys(texts), count()))
     codes = np.fromiter(map(cells.__getitem__, texts), np.int32, len(texts))
     return [cell or "" for cell in cells], codes
 
 
 def normalised_path(path: str) -> str:
-    """Return a path with single forward slashes, without ``./`` and the slash before it, in one form of accents."""
+    """Return a path with single forward slashes, without leading ``./`` or slash, and with accents in NFC form."""
     if "\\" in path:
         path = path.replace("\\", "/")
     if "//" in path or "./" in path or path[:1] == "/":
@@ -415,7 +416,7 @@ def normalised_path(path: str) -> str:
 
 
 def without_suffix(path: str) -> str:
-    """Return a path without its image suffix; what else follows a dot belongs to the name."""
+    """Return a path without its image suffix; any other text after a dot belongs to the name."""
     stem, _, suffix = path.rpartition(".")
     suffix = suffix.lower()
     if suffix == "gz" and stem[-4:].lower() == ".nii":
@@ -424,7 +425,7 @@ def without_suffix(path: str) -> str:
 
 
 def number_of_text(value: Any) -> int | None:
-    """Return a number, or a text of digits as one; None for anything else."""
+    """Return a number, or a text of digits as a number; None for another value."""
     if isinstance(value, int):
         return value
     is_number = isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _LONGEST_NUMBER
@@ -432,13 +433,13 @@ def number_of_text(value: Any) -> int | None:
 
 
 def _numbered(texts: Iterable[str]) -> tuple[list[int], list[int]]:
-    """Return the texts that are numbers as such, and the position of each."""
+    """Return the texts that are numbers, as numbers, and the position of each."""
     pairs = [(number, row) for row, text in enumerate(texts) if (number := number_of_text(text)) is not None]
     return [number for number, _ in pairs], [row for _, row in pairs]
 
 
 def _are_stem_numbers(ids: Any, cells: Sequence[str], codes: Int32s) -> bool:
-    """Return whether every id is the number that the stem of its row's name is, as Ultralytics writes it."""
+    """Return whether every id is the number in the stem of its row's name, as Ultralytics writes it."""
     numbers = [number_of_text(without_suffix(end_of(normalised_path(cell), 0))) for cell in cells]
     values = ids.tolist() if isinstance(ids, np.ndarray) else ids
     return all(numbers[code] == number_of_text(value) for code, value in set(zip(codes.tolist(), values, strict=True)))

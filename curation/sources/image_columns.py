@@ -1,7 +1,4 @@
-"""What a source's file says of its images beside their ids: a column of a table, a key of COCO's records, their paths.
-
-A source keeps what every reader needs. These are read again from its file, on demand.
-"""
+"""Further facts on images, read on demand from a source's file: a table column, a key of COCO's records, paths."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ from curation.sources.table import SUFFIXES, rows_by_image, texts_of_part
 
 
 def image_paths(source: Source) -> list[str]:
-    """Return the path of each image as the source writes it, else its id, in file order."""
+    """Return the path of each image as the source states it, else its id, in file order."""
     names = file_names(source)
     if not any(names) and source.origin is not None and source.origin.suffix == ".txt":
         names = only_list(read_published(source.origin)).paths.decode().split("\n")[:-1]
@@ -31,7 +28,7 @@ def image_paths(source: Source) -> list[str]:
 
 
 def image_column(source: Source, name: str) -> list[str]:
-    """Return the text of a column for each image, in file order; ``""`` where the file states none.
+    """Return the text of a column for each image, in file order; ``""`` for an image without one.
 
     Parameters
     ----------
@@ -91,7 +88,7 @@ def _of_table(content: InputFile, source: Source, name: str) -> tuple[list[str],
         raise AnnotationFormatError(
             "The rows of an image state different values",
             where=f"{content.name}: column {name}, image {rows.natives[row]}"[:200],
-            expected="one value an image",
+            expected="the same value in all rows of an image",
             found=f"{values[value_of_image[image_of[row]]].as_py()!r} and {values[value_of[row]].as_py()!r}"[:120],
         )
     return values.take(value_of_image).to_pylist(), columns

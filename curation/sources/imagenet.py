@@ -1,9 +1,9 @@
-"""Reader of ImageNet: which image shows which class, from folders, lists or counts; no photo is opened.
+"""Reader of ImageNet: the class of each image, from folders, lists or counts; photos are not opened.
 
 Classes are wnids (``n02085620``); image ids are file names without suffix (``n02085620_10026``,
 ``ILSVRC2012_val_00001049``). Layouts: a folder of class folders (or a root that holds ``train`` and ``val``); a flat
 ``val`` folder with a file of its classes beside it; a list of training names; ``val.txt`` (name and class index);
-``LOC_val_solution.csv``; JSON of names by class; JSON of counts by class, which has no names at all.
+``LOC_val_solution.csv``; JSON of names by class; JSON of counts by class, without names.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _GROUND_TRUTH = ("LOC_val_solution.csv", "val.txt", "caffe_ilsvrc12/val.txt")
 
 
 def read_imagenet(path: Path, *, dataset: str = "imagenet", part: str) -> Source:
-    """Return the source at a path: a presence-only one, each image with its one class.
+    """Return the presence-only source at a path, in which each image has one class.
 
     Parameters
     ----------
@@ -52,9 +52,9 @@ def read_imagenet(path: Path, *, dataset: str = "imagenet", part: str) -> Source
     Raises
     ------
     MissingFileError
-        There is nothing, or a flat folder without a file that tells the classes.
+        The path does not exist, or is a flat folder without a file of classes.
     AnnotationFormatError
-        A file is not what it should be.
+        A file is malformed.
     DuplicateIdError
         Two images have the same name.
     """
@@ -66,22 +66,22 @@ def read_imagenet(path: Path, *, dataset: str = "imagenet", part: str) -> Source
 
 
 def is_own_list(path: Path) -> bool:
-    """Return whether a file begins as a list of ILSVRC2012 does: its names of images, or wnids as keys."""
+    """Return whether a file begins like a list of ILSVRC2012, with its image names or wnids as keys."""
     return path.is_file() and _OWN_LIST.match(beginning(path, 1 << 10)) is not None
 
 
 def offered_parts(root: Path) -> tuple[str, ...]:
-    """Return the parts that a root as Kaggle packs it offers."""
+    """Return the parts that a root in Kaggle's layout offers."""
     return tuple(part for part in ("train", "val") if any((root / below / part).is_dir() for below in _BELOW[1:]))
 
 
 def class_of_images(source: Source) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
-    """Return the position in `Source.categories` of each image's one class, shape (n,).
+    """Return the position of each image's only class in `Source.categories`, shape (n,).
 
     Raises
     ------
     AnnotationFormatError
-        An image shows no class, or several (a source of another kind).
+        An image does not show exactly one class (a source of another kind).
     """
     image, category = source.class_pairs()
     n = len(source.images)
@@ -97,7 +97,7 @@ def class_of_images(source: Source) -> np.ndarray[tuple[int], np.dtype[np.int32]
 
 
 def part_folder(path: Path, part: str) -> Path:
-    """Return the folder that holds a part's class folders, at a path or where a root keeps it."""
+    """Return the folder with the class folders of a part: the path itself, or its usual place in a root."""
     for below in _BELOW:
         if (folder := path / below / part).is_dir():
             return folder
@@ -121,7 +121,7 @@ def _from_folder(folder: Path, dataset: str, part: str) -> Source:
         names += images
         classes += [wnid] * len(images)
     listing = "".join(f"{wnid}/{name}\n" for wnid, name in zip(classes, names, strict=True))
-    # A name that is no UTF-8 is refused below, with its place.
+    # A name that is not UTF-8 is rejected below, with its position.
     data = listing.encode("utf-8", "surrogateescape")
     record = FileRecord(
         f"{part}/*/* (names)", f"sha256:{hashlib.sha256(data).hexdigest()}", len(data), len(names), len(names)
@@ -134,12 +134,12 @@ def _images_among(names: Iterable[str]) -> list[str]:
 
 
 def _flat_folder(folder: Path, present: Sequence[str], dataset: str, part: str) -> Source:
-    """Return the images of a folder without class folders, their classes from a file beside it."""
+    """Return the images of a folder without class folders, with their classes from a file beside it."""
     paths = [base / name for base in (folder, *folder.parents[:4]) for name in _GROUND_TRUTH]
     truth = next((path for path in paths if path.is_file()), None)
     if truth is None:
         raise MissingFileError(
-            "The folder has no class folders, and no file beside it says which image shows which class",
+            "The folder has no class folders, and no file beside it states the classes of its images",
             where=str(folder),
             expected=f"folders such as n02085620, or one of {', '.join(_GROUND_TRUTH)} in it or above it",
             found=f"{len(present)} entries",
@@ -192,7 +192,7 @@ _LONGEST_LINE = 10_000
 
 
 class LabelledNames(NamedTuple):
-    """Names of image files and the wnid of each; where they were read, and what was left out, by reason."""
+    """Names of image files and their wnids, with the file they come from and the number left out, by reason."""
 
     names: list[str]
     classes: list[str]
@@ -212,16 +212,16 @@ def stem(name: str) -> str:
 
 
 def read_labels(path: Path, part: str) -> LabelledNames:
-    """Return names and classes of a list file; its suffix and first line determine the layout.
+    """Return the image names and classes of a list file, whose suffix and first line determine the layout.
 
     Raises
     ------
     MissingFileError
         The file cannot be read.
     AnnotationFormatError
-        It is of no known layout, or a line is not as the first one.
+        The layout is unknown, or a line differs in form from the first one.
     UsageError
-        It is of another part than the one asked for.
+        The list belongs to another part than the requested one.
     """
     content = InputFile(path, kind=KIND)
     text = utf8_text(content.data, str(path), AnnotationFormatError, "The list is not UTF-8 text")
@@ -274,14 +274,14 @@ def _indexed_names(lines: list[str], path: Path) -> tuple[list[str], list[str]]:
             _refuse(path, number, line, "a file name and a class index from 0 to 999")
         wnid = wnids[int(index)]
         if is_wnid(name[:9]) and name[:9] != wnid:
-            _refuse(path, number, line, f"the index of {name[:9]} among the sorted wnids: another order is meant here")
+            _refuse(path, number, line, f"the index of {name[:9]} among the sorted wnids; this file uses another order")
         names.append(name)
         classes.append(wnid)
     return names, classes
 
 
 def _solution(lines: list[str], path: Path) -> tuple[list[str], list[str]]:
-    """Read Kaggle's ``ImageId,PredictionString``: the wnid and a box, several times over."""
+    """Read Kaggle's ``ImageId,PredictionString``, which repeats the wnid and a box."""
     names: list[str] = []
     classes: list[str] = []
     rows = csv_rows("\n".join(lines[1:]).encode(), AnnotationFormatError, "The list is not CSV", where=str(path))

@@ -1,7 +1,7 @@
-"""Annotations and detections that are in memory, as the bytes of the file that would hold them.
+"""Conversion of annotations and detections in memory to the bytes of an equivalent file.
 
-One reader then checks both, in the same words. Nothing is rounded, guessed or left out on the way: what JSON cannot
-hold is refused here, and what no file could hold (a NaN) is written so that the reader refuses it.
+The same reader then checks both, with the same messages. Nothing is rounded, guessed or left out: a value that JSON
+cannot represent is rejected here, and a NaN is written so that the reader rejects it.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _DETECTIONS = (
 
 
 def coco_bytes(annotations: Any) -> tuple[bytes, bool]:
-    """Return the bytes of the COCO file that annotations in memory are, and whether they state its category ids.
+    """Return annotations in memory as the bytes of a COCO file, and whether they state category ids.
 
     Parameters
     ----------
     annotations : mapping, DataFrame, or several mappings
         A COCO dictionary. Or one row a box, with ``image_id``, ``category`` and ``bbox`` or ``x``, ``y``, ``w``, ``h``
-        (pixels, origin top left), and where there are such: ``category_id``, ``supercategory``, ``file_name``,
+        (pixels, origin top left), and optionally: ``category_id``, ``supercategory``, ``file_name``,
         ``width``, ``height``, ``area``, ``iscrowd``, ``difficult``, ``ignore``, ``truncated``, ``occluded``, ``pose``;
         a row without category and box is an image without a box. Or one mapping an image, with ``image_id``, ``boxes``
         (``x1, y1, x2, y2``) and ``labels``, as torchvision and torchmetrics have them.
@@ -51,7 +51,7 @@ def coco_bytes(annotations: Any) -> tuple[bytes, bool]:
     Raises
     ------
     UsageError
-        It is none of these, lacks a column or has it twice, or holds what JSON cannot.
+        The type is another one, a column is missing or repeated, or JSON cannot represent a value.
     AnnotationFormatError
         Rows disagree about an image or a class, or a box has no class.
     """
@@ -72,7 +72,7 @@ def coco_bytes(annotations: Any) -> tuple[bytes, bool]:
 
 
 def results_bytes(detections: Any) -> bytes:
-    """Return the bytes of the COCO results file that detections in memory are.
+    """Return detections in memory as the bytes of a COCO results file.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def results_bytes(detections: Any) -> bytes:
     Raises
     ------
     UsageError
-        It is neither, has a column twice, or holds what JSON cannot.
+        The type is another one, a column is repeated, or JSON cannot represent a value.
     """
     rows = None if isinstance(detections, Mapping) else _rows(detections)
     if rows is None:
@@ -103,12 +103,12 @@ def results_bytes(detections: Any) -> bytes:
 
 
 def encoded_json(value: Any) -> bytes:
-    """Return a value as JSON: numbers of NumPy and torch, arrays, Series and DataFrames in full.
+    """Return a value as JSON, including NumPy and torch numbers, arrays, Series and DataFrames.
 
     Raises
     ------
     UsageError
-        It holds itself, or something that JSON cannot.
+        It contains itself, or a value that JSON cannot represent.
     """
     compact = partial(json.dumps, value, default=_plain, separators=(",", ":"))
     try:
@@ -128,13 +128,13 @@ def _not_allowed(text: str) -> UsageError:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that JSON cannot hold as one that it can."""
+    """Return a JSON value for a value that JSON cannot represent directly."""
     if isinstance(value, _BYTES):
         raise UsageError(
-            "Bytes stand where a text is needed",
+            "Bytes where a text is needed",
             expected="a text",
             found=shown(bytes(value)),
-            hint="decode() makes a text of them, of the counts of a mask of pycocotools too",
+            hint="decode them: value.decode(), also the counts of a pycocotools mask",
         )
     if _is_frame(value):
         return [{key: cell for key, cell in row.items() if not _is_missing(cell)} for row in _rows(value) or ()]
@@ -152,9 +152,9 @@ def _plain(value: Any) -> Any:
 
 
 def _listed(values: Iterable[Any]) -> list[Any]:
-    """Return the values of an iterable with a length; a generator, which may have no end, is a `UsageError`."""
+    """Return the values of an iterable with a length; raise `UsageError` for a generator, which may be endless."""
     if isinstance(values, Iterator):
-        raise UsageError("A generator is not read", expected="a list", found=shown(values), hint="list(...) makes one")
+        raise UsageError("Generators are not supported", expected="a list", found=shown(values), hint="pass list(...)")
     if not isinstance(values, Sized):
         raise UsageError("This object is neither rows nor a source", expected="a list of rows", found=shown(values))
     return list(values)
@@ -172,7 +172,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _rows(frame_or_rows: Any) -> list[dict[str, Any]] | None:
-    """Return the rows of a DataFrame, or several mappings, as plain dictionaries; None for anything else."""
+    """Return the rows of a DataFrame, or several mappings, as plain dictionaries; None for another value."""
     if _is_frame(frame_or_rows):
         names = list(frame_or_rows.columns)
         if twice := sorted({str(name) for name in names if name in _READ and names.count(name) > 1}):
@@ -181,10 +181,10 @@ def _rows(frame_or_rows: Any) -> list[dict[str, Any]] | None:
             )
         table = frame_or_rows.loc[:, ~frame_or_rows.columns.duplicated()].to_dict("records")
         rows = [{str(key): _cell(str(key), cell) for key, cell in row.items()} for row in table]
-        # An integer column becomes one of floats where tables are joined.
+        # Joining tables turns an integer column into floats.
         for name in [column for column in _IDS if column in names and frame_or_rows[column].dtype.kind == "f"]:
             for row in rows:
-                row[name] = _whole(row[name])
+                row[name] = _as_integer(row[name])
         return rows
     if isinstance(frame_or_rows, str | bytes | Mapping) or not isinstance(frame_or_rows, Iterable):
         return None
@@ -195,7 +195,7 @@ def _rows(frame_or_rows: Any) -> list[dict[str, Any]] | None:
 
 
 def _cell(name: str, value: Any) -> Any:
-    """Return a cell of a DataFrame: what is missing is None, but where a number is needed, which a reader asks for."""
+    """Return a cell of a DataFrame, None if it is missing; the reader then reports a missing number."""
     return None if name not in _NEEDED and _is_missing(value) else _scalar(value)
 
 
@@ -204,19 +204,19 @@ def _scalar(value: Any) -> Any:
     return values_of_array(value) if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
 
 
-def _whole(value: Any) -> Any:
+def _as_integer(value: Any) -> Any:
     """Return a whole float as an integer; other values are unchanged."""
     is_whole = isinstance(value, float) and value.is_integer() and abs(value) <= _EXACT
     return int(value) if is_whole else value
 
 
 def _key(value: Any) -> tuple[type, Any]:
-    """Return what tells ids and names apart: 1, "1", and True are three; a list is none, and the reader refuses it."""
+    """Return a key that distinguishes ids and names: 1, "1" and True differ. The reader rejects lists later."""
     return type(value), value if isinstance(value, int | float | str) else repr(value)
 
 
 def _numbers(value: Any) -> Any:
-    """Return a box as floats; any other value is unchanged, for the reader to refuse."""
+    """Return a box as floats; another value is returned unchanged, and the reader rejects it."""
     value = values_of_array(value) if hasattr(value, "tolist") else value
     if not isinstance(value, list | tuple):
         return value
@@ -225,7 +225,7 @@ def _numbers(value: Any) -> Any:
 
 
 def _box_of(row: Mapping[str, Any]) -> Any:
-    """Return the box that a row states as ``bbox``, else as ``x, y, w, h``; None where it states none."""
+    """Return the box that a row states as ``bbox``, else as ``x, y, w, h``; None for a row without a box."""
     box = row.get("bbox")
     if box is None or (not hasattr(box, "__len__") and _is_missing(box)):
         box = [row.get(name) for name in _BOX]
@@ -265,7 +265,7 @@ def _coco_of_rows(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[dict[st
             if box is not None and (not isinstance(box, list | tuple) or any(value != 0 for value in box)):
                 raise AnnotationFormatError("A box has no class", where=where, expected="a category", found=str(box))
             continue
-        category = _whole(category)
+        category = _as_integer(category)
         kind = classes.setdefault(_key(category), {"name": category})
         _state(kind, row, _OF_CLASS, f"{where}, class {category!s:.80}")
         flags = {flag: row[flag] for flag in _FLAGS if not _is_missing(row.get(flag))}
@@ -277,7 +277,9 @@ def _coco_of_rows(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[dict[st
                 "category_id": kind,
                 "bbox": box,
                 "area": _product(box) if _is_missing(area) else area,
-                **{flag: int(value) if isinstance(value, bool) else _whole(value) for flag, value in flags.items()},
+                **{
+                    flag: int(value) if isinstance(value, bool) else _as_integer(value) for flag, value in flags.items()
+                },
                 **({} if _is_missing(row.get("pose")) else {"pose": row["pose"]}),
             }
         )
@@ -292,24 +294,24 @@ def _coco_of_rows(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[dict[st
 
 
 def _product(box: Any) -> Any:
-    """Return the area of a box, or None for a malformed box, which the reader refuses."""
+    """Return the area of a box, or None for a malformed box, which the reader rejects."""
     if not isinstance(box, list) or len(box) != 4 or not all(isinstance(side, float) for side in box[2:]):
         return None
     return box[2] * box[3]
 
 
 def _state(known: dict[str, Any], row: Mapping[str, Any], names: Sequence[str], where: str) -> None:
-    """Add the fields of an image or a class in a row to those of earlier rows; all rows must agree."""
+    """Add the fields of an image or class in a row to those of earlier rows; raise an error if they disagree."""
     for name in names:
         value = row.get(name)
         if _is_missing(value) or value == "":
             continue
-        value = _whole(value)
+        value = _as_integer(value)
         if known.setdefault(name, value) != value or isinstance(known[name], str) != isinstance(value, str):
             raise AnnotationFormatError(
                 f"Two rows differ in {name}",
                 where=where,
-                expected=f"one {name} an image" if name in _OF_IMAGE else f"one {name} a class",
+                expected=f"the same {name} in all rows of {'an image' if name in _OF_IMAGE else 'a class'}",
                 found=f"{known[name]!r:.80} and {value!r:.80}",
             )
 
@@ -317,15 +319,15 @@ def _state(known: dict[str, Any], row: Mapping[str, Any], names: Sequence[str], 
 def _numbered(classes: list[dict[str, Any]], name: str) -> tuple[list[dict[str, Any]], bool]:
     """Return the categories of a file, each with an id, and whether the rows state these ids.
 
-    An id is the stated one, the number that is the class's name, or its rank, which no row states.
+    The id is the stated one, else the class name if it is a number, else the rank of the name.
     """
     kinds = {type(category["name"]) for category in classes}
     if kinds == {str, int}:
         both = [next(category["name"] for category in classes if type(category["name"]) is kind) for kind in (str, int)]
         raise AnnotationFormatError(
-            "Classes are named by texts and by numbers",
+            "Some classes are texts, others are numbers",
             where=name,
-            expected="all by texts, or all by whole numbers",
+            expected="only texts, or only whole numbers",
             found=f"{both[0]!r:.80} and {both[1]!r:.80}",
         )
     if len(kinds) == 1 and kinds <= {str, int}:
@@ -336,7 +338,7 @@ def _numbered(classes: list[dict[str, Any]], name: str) -> tuple[list[dict[str, 
         raise AnnotationFormatError(
             "A class has no category_id",
             where=name,
-            expected="an id of each class, or of none",
+            expected="category_id in the rows of all classes, or in no row",
             found=f"{without!r:.80}",
         )
     for rank, category in enumerate(classes, 1):
@@ -350,7 +352,7 @@ def _numbered(classes: list[dict[str, Any]], name: str) -> tuple[list[dict[str, 
 
 
 def _with_bbox(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a detection with its box as ``bbox``, and without what is missing of its class."""
+    """Return a detection with its box as ``bbox`` and without missing class fields."""
     detection = row | {key: None for key in ("category", "category_id") if key in row and _is_missing(row[key])}
     if "bbox" in row or not all(key in row for key in _BOX):
         return detection
@@ -359,12 +361,12 @@ def _with_bbox(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _boxes_of_image(row: Mapping[str, Any], column_names: Mapping[str, str], where: str) -> list[dict[str, Any]]:
-    """Return a row for each box of an image in the form of torchmetrics and torchvision: corners, and equal columns.
+    """Return a row for each box of an image in the form of torchmetrics and torchvision: corners, equally long columns.
 
     Parameters
     ----------
     column_names : mapping of str to str
-        What the other columns are called in the rows.
+        Names of the other columns in the rows.
     """
     cells_of_image: list[Any] = [row.get(key) for key in ("boxes", *column_names)]
     columns: list[Any] = [values_of_array(column) if hasattr(column, "tolist") else column for column in cells_of_image]
@@ -391,7 +393,7 @@ def _is_box(box: Any) -> bool:
 
 
 def _rows_of_image(row: Mapping[str, Any], number: int, name: str) -> list[dict[str, Any]]:
-    """Return the rows of an image's boxes, or a row without a box if it has none; labels are class names."""
+    """Return the rows of an image's boxes, or one row without a box if it has none; labels are class names."""
     column_names = {key: key for key in ("area", "iscrowd") if key in row} | {"labels": "category"}
     rows = _boxes_of_image(row, column_names, record_place(name, "images", number))
     facts = {key: row[key] for key in ("image_id", *_OF_IMAGE) if key in row}
@@ -399,7 +401,7 @@ def _rows_of_image(row: Mapping[str, Any], number: int, name: str) -> list[dict[
 
 
 def is_by_image(detections: Any) -> bool:
-    """Return whether a mapping holds the boxes, scores and labels of each image by its id."""
+    """Return whether a mapping has the boxes, scores and labels of each image by its id."""
     return isinstance(detections, Mapping) and any(map(_is_of_image, detections.values()))
 
 
@@ -408,12 +410,12 @@ def _is_of_image(value: Any) -> bool:
 
 
 def rows_by_image(detections: Mapping[Any, Any]) -> list[dict[str, Any]]:
-    """Return the boxes of each image as `results_bytes` takes them.
+    """Return the boxes of each image in the form that `results_bytes` accepts.
 
     Raises
     ------
     UsageError
-        A value is not the mapping of an image.
+        A value is not a mapping.
     """
     for image, boxes in detections.items():
         if not isinstance(boxes, Mapping):

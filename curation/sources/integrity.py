@@ -19,7 +19,7 @@ from curation.sources.source import Bools, FileRecord, Floats, Int32s, Int64s, O
 from curation.sources.source_specs import BadBoxes
 
 KIND = "annotation file"
-"""What messages call a raw file."""
+"""The term for a raw file in messages."""
 _PLAIN_NAME = re.compile(r"(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*\Z")
 
 Ids = Int64s | list[str]
@@ -34,7 +34,7 @@ _LONGEST_LABEL = 200
 def finder(known: Ids, kind: str, *, hint: str | None = None) -> Finder:
     """Return a function from references to their positions among the unique ids `known`.
 
-    It raises `DanglingIdError` for the first reference that is not there, with the number of such ones and the hint.
+    The function raises `DanglingIdError` for the first unknown reference, with the number of unknown ones and the hint.
     """
     order = np.argsort(known, kind="stable") if isinstance(known, np.ndarray) else None
     rows = {identity: row for row, identity in enumerate(known)} if order is None else {}
@@ -44,9 +44,9 @@ def finder(known: Ids, kind: str, *, hint: str | None = None) -> Finder:
             positions = np.array([rows.get(reference, -1) for reference in _as_list(references)], np.int32)
         else:
             ascending = np.append(np.asarray(known)[order], 0)
-            places = np.searchsorted(ascending[:-1], references)
-            is_known = (places < len(order)) & (ascending[places] == references)
-            positions = np.where(is_known, np.append(order, -1)[places], -1).astype(np.int32)
+            slots = np.searchsorted(ascending[:-1], references)
+            is_known = (slots < len(order)) & (ascending[slots] == references)
+            positions = np.where(is_known, np.append(order, -1)[slots], -1).astype(np.int32)
         dangling = np.flatnonzero(positions < 0)
         if len(dangling):
             raise DanglingIdError(
@@ -66,7 +66,7 @@ def _as_list(ids: Ids) -> Sequence[int | str]:
 
 
 def check_unique(ids: Ids | Sequence[str], kind: str, where: Where, *, hint: str | None = None) -> None:
-    """Raise `DuplicateIdError` naming the first repeated id and both of its records."""
+    """Raise `DuplicateIdError` with the first repeated id and both of its records."""
     if isinstance(ids, np.ndarray):
         # Sorting is many times faster here than numpy's hash-based unique.
         ranked = ids if (ids[1:] > ids[:-1]).all() else np.sort(ids)
@@ -88,16 +88,16 @@ def check_unique(ids: Ids | Sequence[str], kind: str, where: Where, *, hint: str
 
 
 def sound_objects(objects: Objects, policy: BadBoxes, where: Where) -> tuple[Objects, dict[str, int]]:
-    """Return the objects without those whose box is bad, and how many these were, by reason.
+    """Return the objects with valid boxes, and the number of removed objects by reason.
 
     A box is bad when a number is not finite, its width, height or area is negative, or a coordinate is beyond
-    ±1,000,000 pixels. A box of no size, or one that sticks out of its image, is a fact and is kept.
+    ±1,000,000 pixels. A box without area, or one that extends beyond its image, is kept.
 
     Parameters
     ----------
     policy : {"error", "drop"}
     where : callable
-        Names the record of a row.
+        Returns the name of a row's record for messages.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def sound_objects(objects: Objects, policy: BadBoxes, where: Where) -> tuple[Obj
 
 
 def check_label(label: str, where: str) -> None:
-    """Raise `AnnotationFormatError` unless a text can be the name of a class."""
+    """Raise `AnnotationFormatError` if a text cannot be the name of a class."""
     if not (0 < len(label) <= _LONGEST_LABEL and label.isprintable()):
         expected = f"1 to {_LONGEST_LABEL} printable characters"
         raise AnnotationFormatError("Malformed class name", where=where, expected=expected, found=repr(label[:80]))
@@ -144,13 +144,13 @@ def _reasons(boxes: Floats, areas: Floats) -> dict[str, Bools]:
 
 
 def objects_at(objects: Objects, keep: Bools | Int32s | Int64s) -> Objects:
-    """Return the objects under a mask, or at some rows."""
+    """Return the objects selected by a mask or by row numbers."""
     columns: dict[str, Any] = {column.name: getattr(objects, column.name) for column in fields(objects)}
     return replace(objects, **{name: values[keep] for name, values in columns.items() if values is not None})
 
 
 class SmallFiles:
-    """Files below a folder.
+    """The files below a folder, read into memory.
 
     Parameters
     ----------
@@ -176,32 +176,32 @@ class SmallFiles:
         self.data = {name: read_bytes(path, kind=KIND) for name, path in paths}
 
     def record(self, name: str, files: Sequence[str], rows: int) -> FileRecord:
-        """Return one file, or several under one name, for `Source.files`."""
+        """Return the record of a file, or of several files under a common name, for `Source.files`."""
         if len(files) == 1 and name == files[0]:
             return FileRecord(name, sha256_of_bytes(self.data[name]), len(self.data[name]), rows)
         return record_of_many(name, {file: self.data[file] for file in files}, rows)
 
 
 def record_of_many(name: str, data: Mapping[str, bytes], rows: int) -> FileRecord:
-    """Return the record of several files under one name; their digest is that of the lines of a checksum file."""
+    """Return the record of several files under a common name; the digest is that of their checksum file."""
     lines = [f"{sha256_of_bytes(held).removeprefix('sha256:')}  {file}\n" for file, held in data.items()]
     digest = sha256_of_bytes("".join(sorted(lines)).encode("utf-8"))
     return FileRecord(name, digest, sum(map(len, data.values())), rows, len(data))
 
 
 def paths_below(root: Path, names: Sequence[str]) -> list[str]:
-    """Return the path of each name below a folder; one that leads outside it is a `PathEscapeError`."""
+    """Return the path of each name below a folder; raise `PathEscapeError` for a name that leads outside it."""
     # Resolving links costs more than reading a small file, so a name of plain characters is not resolved.
     return [f"{root}/{name}" if _PLAIN_NAME.match(name) else str(inside(root, name)) for name in names]
 
 
 def listed_names(data: bytes, where: str) -> tuple[str, ...]:
-    """Return the image names that a list holds, one a line, blank lines passed over.
+    """Return the image names of a list, one per line, without blank lines.
 
     Raises
     ------
     AnnotationFormatError, DuplicateIdError
-        It is not UTF-8, or a line is repeated or cannot be an image name.
+        The list is not UTF-8, or a line is repeated or cannot be an image name.
     """
     lines = filled_lines(data, where, AnnotationFormatError, "The list is not UTF-8 text")
     for number, line in lines:
@@ -212,7 +212,7 @@ def listed_names(data: bytes, where: str) -> tuple[str, ...]:
 
 
 def check_image_name(name: str, where: str) -> None:
-    """Raise `AnnotationFormatError` unless a name can be an image id."""
+    """Raise `AnnotationFormatError` if a name cannot be an image id."""
     try:
         check_native(name)
     except ImageIdError as error:

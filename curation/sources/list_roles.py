@@ -1,4 +1,4 @@
-"""Which list trains, validates and tests, by the names of files and folders: `read_role`."""
+"""Guess the role of a list (train, val, test) from the names of its file and folders: `read_role`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORDS: dict[str, tuple[Role, ...]] = {
     "trainval": ("train", "val"),
     "valtest": ("val", "test"),
 }
-# Of several words, adjacent and in this order, that are one: those of compound roles, and COCO's test-dev.
+# Adjacent words that form one word in this order: compound roles, and COCO's test-dev.
 _JOINED = {("train", "val"), ("val", "test"), ("test", "dev")}
 _LIST_WORD = "lists?|splits?|set|files?|images|img|ids|annotations"
 _ROLE_WORD = re.compile(rf"({'|'.join(sorted(_WORDS, key=len, reverse=True))})?(?:{_LIST_WORD})*")
@@ -28,7 +28,7 @@ _UNIT = re.compile(r"[^\W_]+")
 _PIECES = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=\d)(?=\D)|(?<=\D)(?=\d)")
 _NAMES = 1 << 13
 _SUFFIX = re.compile(r"(?i)(?:-\d{5}-of-\d{5})?(?:\.(?:txt|list|lst|csv|tsv|jsonl?|odgt|ya?ml|parquet))?$")
-"""What a name ends with and says nothing: a shard of a table, and the suffix of a file."""
+"""Endings of a name without information on the role: the shard of a table, the suffix of a file."""
 
 
 _OF_FOLD = "each fold is tested on in turn"
@@ -43,17 +43,17 @@ class RoleGuess:
     path : str
         As given.
     roles : tuple of {"train", "val", "test"}
-        In this order; two for ``trainval`` and ``valtest``; none where the name says none, or contradicts itself.
+        In this order; two for ``trainval`` and ``valtest``; empty if the name states no role or contradicts itself.
     family : tuple of str
-        Words that are left, in lower case: ``("midog", "1b")``.
+        The remaining words of the name, in lower case: ``("midog", "1b")``.
     folder : str
-        The folder in which the family is compared, without a folder that said the role; ``""`` for the uppermost.
+        The folder in which families are compared, without a folder that states the role; ``""`` for the topmost.
     words : tuple of str
-        Those that led to `roles`, as written.
+        The words that state `roles`, as written.
     why : str
-        A sentence without full stop: ``the name says "train"``, ``its folder "valid" says so``.
+        The reason, without full stop: ``the name says "train"``, ``its folder says "valid"``.
     unlabelled : bool
-        Whether it is training without labels.
+        Whether the list is for training without labels.
     """
 
     path: str
@@ -66,7 +66,7 @@ class RoleGuess:
 
     @property
     def is_fold(self) -> bool:
-        """Whether it is one fold of a table, which is tested on by what the others train."""
+        """Whether the list is a fold of a table: it tests what is trained on the other folds."""
         return not self.roles and self.why == _OF_FOLD
 
     @property
@@ -77,14 +77,14 @@ class RoleGuess:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Words of a part of a path: those that name roles (`hits`), and the words that are left."""
+    """Words of a component of a path: those that name roles (`hits`), and the remaining words."""
 
     hits: tuple[str, ...]
     left: tuple[str, ...]
 
     @property
     def roles(self) -> tuple[Role, ...]:
-        """The role that the words name; two of a compound; None of them where they contradict each other."""
+        """The role that the words name, both roles of a compound, or no role if the words contradict each other."""
         words = [word.lower() for word in self.hits]
         roles = {role for word in words for role in _WORDS[word]}
         joined = [pair for pair in pairwise(words) if pair in _JOINED]
@@ -113,7 +113,7 @@ def _part(text: str) -> _Part:
 def read_role(path: str) -> RoleGuess:
     """Return the role and family of a list by its path below the folder, with or without suffix.
 
-    Looks at the file name first, then at the folders from the inside out; keys of JSON count as folders.
+    The file name comes first, then the folders from the innermost outwards; JSON keys count as folders.
     """
     # A list of a table's column is named by file and value: meta.csv[split=train].
     *folders, name = _SUFFIX.sub("", path.replace("\\", "/").replace("[", "/").rstrip("]")).split("/")

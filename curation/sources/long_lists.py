@@ -1,7 +1,7 @@
-"""Lists of millions of lines, read in blocks and held compressed.
+"""Reader of lists with millions of lines, in blocks that are kept compressed.
 
-Most long lists hold one image a line, with or without a number behind it. Any other file, and one of which a single
-line has another form than the first ones, is read as a whole, so that entries, counts and messages are the same.
+Most long lists have one image per line, with or without a number after it. Every other file, also one with a single
+line in another form, is read in one piece, so that entries, counts and messages are the same.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from curation.sources.stems import FILE_NAME, cells_of, text_of
 from curation.sources.text_lines import Lines, are_numbers, read_entries, require_utf8
 
 LONG = 64 << 20
-"""Bytes of a file from which it is read in blocks."""
+"""Size in bytes from which a file is read in blocks."""
 _BLOCK = 2 << 20
 _FORMS = ("id list", "imglist", "voc list")
 _SUFFIXES = (".txt", ".list", ".lst", "")
@@ -37,7 +37,7 @@ def read_long(path: Path) -> PublishedFile:
 
 
 def _read_in_blocks(path: Path) -> PublishedFile | None:
-    """Return a list whose lines all have the form of the first ones; None for any other file."""
+    """Return a list whose lines all have the form of the first ones; None for another file."""
     digest, packed = hashlib.sha256(), PackedText()
     numbers, labels = array("i"), array("i")
     form, are_stems, count, first = "", True, 0, ""
@@ -72,7 +72,7 @@ def _read_in_blocks(path: Path) -> PublishedFile | None:
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
-    """Yield a file in blocks of whole lines; the last line may not be ended, and one that fills a block is cut."""
+    """Yield a file in blocks of whole lines. The last line may lack its line feed; a line that fills a block is cut."""
     with opened(path, kind="list") as stream:
         rest = b""
         while piece := stream.read(_BLOCK):
@@ -87,7 +87,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 
 def _form(block: bytes, path: Path) -> str:
-    """Return the form of the first lines of a file; an empty text where they are no plain list."""
+    """Return the form of the first lines of a file, or an empty text if they are not a plain list."""
     try:
         read = contents_of(block, path)
     except CurationError:
@@ -96,7 +96,7 @@ def _form(block: bytes, path: Path) -> str:
 
 
 def _alike(text: bytes, form: str) -> Lines | None:
-    """Return the entries of a block; None where a line has another form."""
+    """Return the entries of a block, or None if a line has another form."""
     try:
         require_utf8(text, "")
     except CurationError:

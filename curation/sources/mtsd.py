@@ -1,4 +1,4 @@
-"""Reader of the Mapillary Traffic Sign Dataset, one JSON file an image: `read_mtsd`."""
+"""Reader of the Mapillary Traffic Sign Dataset, which has a JSON file for each image: `read_mtsd`."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _split(part: str) -> str:
 
 
 def _names(root: Path, part: str) -> tuple[str, ...]:
-    """Return the files that a split's source is read from: the split, and its images' JSON files if one is there."""
+    """Return the files of a split's source: the split, and the JSON files of its images if any exists."""
     path = inside(root, _split(part))
     if not path.is_file():
         raise MissingFileError(
@@ -88,11 +88,11 @@ def _names(root: Path, part: str) -> tuple[str, ...]:
 
 
 def read_mtsd(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "error") -> Source:
-    """Return the source that a folder of the fully annotated set holds for one split, ``other-sign`` included.
+    """Return the source of a split in a folder of the fully annotated set, including ``other-sign``.
 
     Native ids are image keys. Classes are the labels that occur, sorted, numbered from 1. ``occluded`` and
-    ``out-of-frame`` become `Objects.occluded` and `Objects.truncated`; no other property is read. A split of
-    which no image has an annotation file (``test``, as published) is a source without boxes.
+    ``out-of-frame`` become `Objects.occluded` and `Objects.truncated`; other properties are ignored. A split
+    without annotation files (``test``, as published) becomes a source without boxes.
 
     Parameters
     ----------
@@ -106,11 +106,11 @@ def read_mtsd(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
     Raises
     ------
     MissingFileError
-        The split is not there, or an image of it has no annotation file while others have.
+        The split does not exist, or only some of its images have an annotation file.
     PathEscapeError
         A split names a file outside ``annotations``.
     AnnotationFormatError, DuplicateIdError, BoxError
-        A file is not what it should be; the error names it.
+        A file is malformed; the error names it.
     """
     root = locate_mtsd(path)
     content = SmallFiles(root, _names(root, part))

@@ -1,4 +1,4 @@
-"""Reader of tables with a row an image and its objects in a column, as Hugging Face has them: `read_object_rows`.
+"""Reader of Hugging Face tables with a row for each image and its objects in a column: `read_object_rows`.
 
 The files are Parquet, or JSON Lines beside photos (``metadata.jsonl``). `datasets` writes the objects of an image as a
 list of records or as a record of lists; both are read. The published FindMeIfYouCan has this form too: its ids are
@@ -33,7 +33,7 @@ from curation.sources.stems import IMAGE_SUFFIXES
 Record = TypeVar("Record", ImageRecord, AnnotationRecord)
 SUFFIXES = (".parquet", ".jsonl")
 ORIGINS = {"coco": "COCO", "openimages": "OpenImages"}
-"""What the column ``dataset_origin`` calls the datasets of these namespaces."""
+"""The values of the column ``dataset_origin`` for the datasets of these namespaces."""
 _SPACES = {origin: space for space, origin in ORIGINS.items()}
 _PATTERNS = tuple(f"{folders}{name}" for folders in ("", "*/", "*/*/") for name in ("*.parquet", "metadata.jsonl"))
 _OTHER_LAYOUTS = ("annotations", "Annotations", "ImageSets", "labels")
@@ -48,7 +48,7 @@ _COPIED = ("bbox", "id", "area", "iscrowd")
 _OF_CLASS = ("id", "name", "supercategory")
 _READ = {*_OF_IMAGE, *(f"objects.{name}" for name in _OF_OBJECT), *(f"categories.{name}" for name in _OF_CLASS)}
 _NESTING = ("list", "element", "item", "array", "bag")
-"""What Parquet calls the levels of a list."""
+"""Parquet's names for the levels of a list."""
 _MOST_BYTES = 2 << 30
 _BATCH = 4096
 _BOXES = "objects: a list of {bbox: [x, y, width, height], category}, or {bbox: [...], category: [...]}"
@@ -58,11 +58,11 @@ _RECORD = re.compile(rf"{_CONTENT}: (images|annotations)\[(\d+)\](?: \(id [^)]*\
 
 
 def row_files(root: Path) -> dict[str, tuple[Path, ...]]:
-    """Return the files of each part below a folder: a split, or a configuration that has one split alone.
+    """Return the files of each part below a folder. A part is a split, or a configuration with a single split.
 
     ``data/train-00000-of-00002.parquet`` and ``train/metadata.jsonl`` are of the part ``train``;
     ``data/coco_far_voc/train.parquet``, and ``coco_far_voc/train/0000.parquet`` as the hub converts it, are
-    ``coco_far_voc``, or ``coco_far_voc-train`` where the configuration has another split too.
+    ``coco_far_voc``, or ``coco_far_voc-train`` if the configuration has another split too.
     """
     if not root.is_dir() or any((root / name).exists() for name in _OTHER_LAYOUTS):
         return {}
@@ -83,7 +83,7 @@ def row_files(root: Path) -> dict[str, tuple[Path, ...]]:
 
 
 def read_object_rows(path: Path, *, dataset: str, part: str = "", bad_boxes: BadBoxes = "error") -> Source:
-    """Return the source that rows of images with a column ``objects`` hold.
+    """Return the source of a table with a row for each image and a column ``objects``.
 
     A row has ``image_id``, or ``file_name`` (or the path in ``image``) without suffix as its id; ``width`` and
     ``height`` where they are known; and ``objects`` with ``bbox`` (``x, y, width, height`` in pixels) and a class: a
@@ -95,7 +95,7 @@ def read_object_rows(path: Path, *, dataset: str, part: str = "", bad_boxes: Bad
     path : Path
         A Parquet file, JSON Lines, or a folder of them (see `row_files`).
     dataset, part : str
-        For example ``birds`` and ``train``. A folder has to offer the part; one with a single configuration is it.
+        For example ``birds`` and ``train``. The folder must offer the part; a single configuration is the part.
     bad_boxes : {"error", "drop"}
         See `curation.sources.coco.read_coco`.
 
@@ -104,20 +104,20 @@ def read_object_rows(path: Path, *, dataset: str, part: str = "", bad_boxes: Bad
     MissingFileError
         The folder lacks the part, or a file of it.
     AnnotationFormatError, DuplicateIdError, BoxError
-        The rows are not what they should be; the error names the row.
+        A row is malformed; the error names it.
     """
     files = _files_of(path, part) if path.is_dir() else (path,)
     tables = [_read_rows(file) for file in files]
     converted = _Converted(_label_names([features for _, features, _ in tables]))
-    counts = [sum(converted.add(row, place) for place, row in rows) for rows, _, _ in tables]
+    counts = [sum(converted.add(row, where) for where, row in rows) for rows, _, _ in tables]
     records = converted.as_coco()
     try:
         content = FileRecord(_CONTENT, "", 0, 0)
         source = source_of_records(content, records, [records.annotations], dataset, part, bad_boxes)
     except CurationError as error:
-        error.where, error.found = converted.place(error.where or path.name), converted.place(error.found)
+        error.where, error.found = converted.in_rows(error.where or path.name), converted.in_rows(error.found)
         if isinstance(error, DuplicateIdError):
-            error.hint = "give each row an image_id of its own"
+            error.hint = "give each row a different image_id"
         raise
     records_of_files = tuple(
         FileRecord(file.name, digest, file.stat().st_size, count)
@@ -154,7 +154,7 @@ _Rows = Iterator[tuple[str, dict[str, Any]]]
 
 
 def _read_rows(path: Path) -> tuple[_Rows, Any, str]:
-    """Return rows with their places, the features that a Parquet file states, and the digest of the file."""
+    """Return the rows with their positions, the features that a Parquet file states, and the digest of the file."""
     if path.suffix.lower() != ".parquet":
         content = InputFile(path, kind=KIND)
         return _rows_of_lines(content), None, content.sha256
@@ -183,7 +183,7 @@ def _rows_of_batches(file: Any, columns: Sequence[str], name: str) -> _Rows:
 
 @contextmanager
 def _readable(where: str) -> Iterator[None]:
-    """Raise what Arrow finds wrong with a file as an `AnnotationFormatError`."""
+    """Convert Arrow's errors on a file into `AnnotationFormatError`."""
     from pyarrow import ArrowException
 
     try:
@@ -204,7 +204,10 @@ def _rows_of_lines(content: InputFile) -> _Rows:
                 row = decoder.decode(line)
             except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
                 raise AnnotationFormatError(
-                    "A line is no JSON object", where=where, expected="an object a line", found=str(error)[:200]
+                    "A line is not a JSON object",
+                    where=where,
+                    expected="a JSON object in each line",
+                    found=str(error)[:200],
                 ) from None
             has_objects = has_objects or "objects" in row
             columns |= dict.fromkeys(row)
@@ -219,20 +222,20 @@ def _refuse_columns(where: str, columns: Sequence[str]) -> NoReturn:
     )
 
 
-def open_parquet(path: Path, wanted: set[str] | None = None) -> Any:
-    """Return a file as `pyarrow.parquet.ParquetFile`, after a look at what it would unfold to.
+def open_parquet(path: Path, columns: set[str] | None = None) -> Any:
+    """Return a file as `pyarrow.parquet.ParquetFile` after checking its size in memory.
 
     Parameters
     ----------
-    wanted : set of str, optional
-        Columns that are to be read (see `_leaves`); by default those of objects.
+    columns : set of str, optional
+        Columns to read (see `_leaves`); by default those of objects.
 
     Raises
     ------
     MissingFileError
-        No such file.
+        The file does not exist.
     AnnotationFormatError
-        It is no Parquet file, damaged, or unfolds to more than annotations would.
+        The file is not Parquet or is damaged, or is larger in memory than annotations can be.
     """
     from pyarrow import parquet
 
@@ -240,17 +243,17 @@ def open_parquet(path: Path, wanted: set[str] | None = None) -> Any:
         raise missing_path("The table does not exist", path)
     with _readable(str(path)):
         file = parquet.ParquetFile(path)
-        leaves = [leaf for some in _leaves(file, wanted).values() for leaf in some]
+        leaves = [leaf for some in _leaves(file, columns).values() for leaf in some]
         schema = file.metadata.schema
-        columns = [index for index in range(len(schema.names)) if schema.column(index).path in leaves]
-        texts = [schema.column(index).path for index in columns if schema.column(index).physical_type == "BYTE_ARRAY"]
+        indices = [index for index in range(len(schema.names)) if schema.column(index).path in leaves]
+        texts = [schema.column(index).path for index in indices if schema.column(index).physical_type == "BYTE_ARRAY"]
         size = 0
         folded = parquet.ParquetFile(path, read_dictionary=texts)
         for number in range(file.metadata.num_row_groups):
-            group = checked_group(file, number, columns)
+            group = checked_group(file, number, indices)
             size += sum(
                 max(group.column(index).total_uncompressed_size, 8 * group.column(index).num_values)
-                for index in columns
+                for index in indices
             )
             size += largest_text(folded, number, texts)[0] if size <= _MOST_BYTES else 0
     if size > _MOST_BYTES:
@@ -264,23 +267,23 @@ def open_parquet(path: Path, wanted: set[str] | None = None) -> Any:
 
 
 def plain_columns(path: Path, known: Collection[str]) -> dict[str, list[Any]]:
-    """Return the values of those columns of a Parquet file whose names in lower case are known (see `open_parquet`)."""
-    wanted = {name for name in open_parquet(path, set()).schema_arrow.names if name.lower() in known}
-    file = open_parquet(path, wanted)
+    """Return the values of the columns of a Parquet file whose lower-case names are in `known` (see `open_parquet`)."""
+    present = {name for name in open_parquet(path, set()).schema_arrow.names if name.lower() in known}
+    file = open_parquet(path, present)
     with _readable(str(path)):
-        columns = [leaf for some in _leaves(file, wanted).values() for leaf in some]
+        columns = [leaf for some in _leaves(file, present).values() for leaf in some]
         table = file.read(columns=columns, use_threads=False)
         table.validate(full=True)
         return {name: table[name].to_pylist() for name in table.column_names}
 
 
 def image_columns(path: Path) -> Any:
-    """Return the texts and whole numbers of the rows of a Parquet file as a pyarrow.Table of texts, photos aside.
+    """Return the texts and integers of a Parquet file, without photos, as a pyarrow.Table of texts.
 
     Raises
     ------
     AnnotationFormatError
-        See `open_parquet`, or it has no such column.
+        See `open_parquet`, or the file has no column of texts or integers.
     """
     import pyarrow
     from pyarrow import types
@@ -307,21 +310,21 @@ def image_columns(path: Path) -> Any:
         return pyarrow.table(columns)
 
 
-def _leaves(file: Any, wanted: set[str] | None = None) -> dict[str, list[str]]:
-    """Return the wanted columns of a Parquet file, ``objects.bbox``, and the paths of their leaves."""
+def _leaves(file: Any, columns: set[str] | None = None) -> dict[str, list[str]]:
+    """Return the requested columns of a Parquet file, such as ``objects.bbox``, and the paths of their leaves."""
     schema, leaves = file.metadata.schema, dict[str, list[str]]()
     for index in range(len(schema.names)):
         path = schema.column(index).path
         name = ".".join(word for word in path.split(".") if word not in _NESTING)
-        if name in (_READ if wanted is None else wanted):
+        if name in (_READ if columns is None else columns):
             leaves.setdefault(name, []).append(path)
     return leaves
 
 
 def _label_names(features: Sequence[Any]) -> tuple[str, ...]:
-    """Return the names that the features of ``objects`` give its numbers; none where they give none."""
-    names = {tuple(map(str, labels)) for one in features for labels in _class_labels(one)}
-    if len(names) > 1 or any(len(set(one)) < len(one) for one in names):
+    """Return the class names that the features of ``objects`` give to its numbers; empty if they give none."""
+    names = {tuple(map(str, labels)) for feature in features for labels in _class_labels(feature)}
+    if len(names) > 1 or any(len(set(labels)) < len(labels) for labels in names):
         raise AnnotationFormatError(
             "The features of objects do not name each class once", where="ClassLabel", expected="names, each once",
             found=" and ".join(map(str, sorted(names)))[:300],
@@ -352,9 +355,12 @@ def _records(value: Any, fields: Sequence[str], where: str) -> list[dict[str, An
         if all(isinstance(column, list) for column in columns.values()):
             if len({len(column) for column in columns.values()}) <= 1:
                 return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
-            found = ", ".join(f"{len(column)} {name}" for name, column in columns.items())
+            lengths = ", ".join(f"{len(column)} {name}" for name, column in columns.items())
             raise AnnotationFormatError(
-                "The lists of a record have several lengths", where=where, expected="one entry an object", found=found
+                "The lists of a record differ in length",
+                where=where,
+                expected="an entry for each object",
+                found=lengths,
             )
     raise AnnotationFormatError(
         "A row of the table is malformed", where=where, expected=_BOXES, found=ascii(value)[:80]
@@ -363,14 +369,14 @@ def _records(value: Any, fields: Sequence[str], where: str) -> list[dict[str, An
 
 @dataclass
 class _Class:
-    """What rows say of a class: its number, if they state any, and its supercategory."""
+    """A class as rows state it: its number, if any, and its supercategory."""
 
     number: int | None
     supercategory: str = ""
 
 
 class _Converted:
-    """Rows as images, annotations and categories of COCO, and the row of each of them."""
+    """Rows converted to images, annotations and categories of COCO, with the row of each."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names
@@ -387,18 +393,18 @@ class _Converted:
         objects = _records(row.get("objects"), _OF_OBJECT, f"{where}, objects")
         self.rows.append((len(self.annotations), where))
         for number, record in enumerate(objects):
-            place = f"{where}, objects[{number}]"
+            position = f"{where}, objects[{number}]"
             fields = {name: record[name] for name in _COPIED if record.get(name) is not None}
             if not isinstance(fields.get("bbox"), list | tuple):
                 raise AnnotationFormatError(
-                    "An object has no box", where=place, expected="bbox: [x, y, width, height]",
+                    "An object has no box", where=position, expected="bbox: [x, y, width, height]",
                     found=ascii(fields.get("bbox", "none"))[:80],
                 )  # fmt: skip
             if (crowd := record.get("is_crowd")) is not None:
                 fields.setdefault("iscrowd", crowd)
-            # A class has its number when all rows are read.
-            fields |= {"image_id": image.id, "category_id": self._class_of(record, of_row, place)}
-            self.annotations.append(_record(fields, AnnotationRecord, place))
+            # Classes get their numbers after all rows are read.
+            fields |= {"image_id": image.id, "category_id": self._class_of(record, of_row, position)}
+            self.annotations.append(_record(fields, AnnotationRecord, position))
         self.images.append(image)
         return len(objects)
 
@@ -423,7 +429,7 @@ class _Converted:
         return image
 
     def _categories(self, row: Mapping[str, Any], where: str) -> dict[int, str]:
-        """Return the names of a row's own column ``categories`` by number."""
+        """Return the class names of a row's column ``categories`` by number."""
         of_row: dict[int, str] = {}
         for record in _records(row.get("categories"), _OF_CLASS, f"{where}, categories"):
             number, name = record.get("id"), record.get("name")
@@ -434,20 +440,20 @@ class _Converted:
                 )  # fmt: skip
             if self.by_number.setdefault(number, name) != name:
                 raise AnnotationFormatError(
-                    "Two rows give one number to two classes", where=where, expected=f"{number}: one name",
+                    "Two classes have the same number", where=where, expected=f"one name for {number}",
                     found=f"{self.by_number[number]!r:.60} and {name!r:.60}",
                 )  # fmt: skip
             known = self.classes.setdefault(name, _Class(number))
             if known.number != number:
                 raise AnnotationFormatError(
-                    "Two rows give one class two numbers", where=where, expected=f"{name!r:.60}: one number",
+                    "A class has two numbers", where=where, expected=f"one number for {name!r:.60}",
                     found=f"{known.number} and {number}",
                 )  # fmt: skip
             known.supercategory = known.supercategory or str(record.get("supercategory") or "")
             of_row[number] = name
         return of_row
 
-    def _class_of(self, record: Mapping[str, Any], of_row: Mapping[int, str], place: str) -> str:
+    def _class_of(self, record: Mapping[str, Any], of_row: Mapping[int, str], where: str) -> str:
         """Return the name of an object's class."""
         field = next((name for name in _CLASS_FIELDS if record.get(name) is not None), None)
         value = None if field is None else record[field]
@@ -456,26 +462,26 @@ class _Converted:
             return value
         if type(value) is not int:
             raise AnnotationFormatError(
-                "An object has no class", where=place, expected=f"one of {', '.join(_CLASS_FIELDS)}: a name or number",
+                "An object has no class", where=where, expected=f"one of {', '.join(_CLASS_FIELDS)}: a name or number",
                 found=ascii(value)[:60] if field else ", ".join(record)[:200],
             )  # fmt: skip
         name = of_row.get(value, self.names[value] if 0 <= value < len(self.names) else None)
         if name is None:
             raise AnnotationFormatError(
-                "The number of a class has no name", where=f"{place}.{field}",
+                "The number of a class has no name", where=f"{where}.{field}",
                 expected="a number that the features of objects or the row's categories name", found=str(value)[:40],
                 hint=_NAMES,
             )  # fmt: skip
         return name
 
     def as_coco(self) -> Instances:
-        """Return the records of COCO; classes without numbers are counted from 1 in the order of their names."""
+        """Return the records of COCO; classes without numbers are numbered from 1 in the order of their names."""
         if unnumbered := [name for name, entry in self.classes.items() if entry.number is None]:
             if self.by_number:
                 raise AnnotationFormatError(
-                    "Classes are named by texts and by numbers",
+                    "Some classes are texts, others are numbers",
                     where=self.rows[0][1],
-                    expected="all by texts, or all by numbers",
+                    expected="only texts, or only numbers",
                     found=f"{unnumbered[0]!r:.80} and {next(iter(self.by_number.values()))!r:.80}",
                 )
             self.classes = {name: _Class(rank) for rank, name in enumerate(sorted(self.classes), start=1)}
@@ -483,19 +489,19 @@ class _Converted:
             name: entry.number for name, entry in self.classes.items() if entry.number is not None
         }
         ids = [annotation.id for annotation in self.annotations]
-        # Ids that count the objects of each image name no annotation.
-        own = all(type(number) is int for number in ids) and len(set(ids)) == len(ids)
+        # Ids that count the objects of each image do not identify annotations.
+        has_ids = all(type(number) is int for number in ids) and len(set(ids)) == len(ids)
         for row, annotation in enumerate(self.annotations, start=1):
             annotation.category_id = numbers[str(annotation.category_id)]
-            annotation.id = annotation.id if own else row
+            annotation.id = annotation.id if has_ids else row
         categories = [
             CategoryRecord(number, name, self.classes[name].supercategory)
             for name, number in sorted(numbers.items(), key=lambda item: item[1])
         ]
         return Instances(self.images, self.annotations, categories)
 
-    def place(self, text: str | None) -> str | None:
-        """Return a text with the rows of the table in place of the records of COCO."""
+    def in_rows(self, text: str | None) -> str | None:
+        """Return a text with the records of COCO replaced by the rows of the table."""
 
         def row(match: re.Match[str]) -> str:
             number = int(match[2])
@@ -512,7 +518,7 @@ def _record(fields: Mapping[str, Any], kind: type[Record], where: str) -> Record
         return msgspec.convert(fields, kind)
     except msgspec.ValidationError as error:
         reason, _, field = str(error).partition(" - at ")
-        place = f"{where}{field.strip('`').removeprefix('$')}"
+        position = f"{where}{field.strip('`').removeprefix('$')}"
         raise AnnotationFormatError(
-            "A row of the table is malformed", where=place, found=reason.replace("`", "")
+            "A row of the table is malformed", where=position, found=reason.replace("`", "")
         ) from None

@@ -1,7 +1,7 @@
 """Reader of Open Images' box CSVs: `read_openimages`.
 
-A part is a CSV of boxes (16 million rows for train). Beside it there may be descriptions of the classes, a list of the
-images (those without a box included), and a table of image sizes, which Open Images does not publish.
+A part is a CSV of boxes (16 million rows for train). Optional files beside it are class descriptions, a list of all
+images (with and without boxes), and a table of image sizes, which Open Images does not publish.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _FLAGS = {
     "depiction": "IsDepiction",
     "inside": "IsInside",
 }
-"""Column of the file by name in `Objects`."""
+"""Columns of the file by their names in `Objects`."""
 _ALWAYS = ("occluded", "truncated", "crowd")
 _UNSTATED, _EMPTY = -1, 2
 _NO_CLASS, _NO_IMAGE = "of a class without description", "on an image that is not listed"
@@ -75,12 +75,12 @@ def is_box_file(path: Path) -> bool:
     except CurationError:
         return False
     names = line.decode("utf-8", "replace").replace('"', "").strip().split(",")
-    # A box file that lost a column is still one, and is refused as such.
+    # A box file that lacks a column is still recognised, and then rejected.
     return len(set(REQUIRED) & set(names)) >= len(REQUIRED) - 1
 
 
 def offered_parts(root: Path) -> tuple[str, ...]:
-    """Return the parts whose boxes lie below a root."""
+    """Return the parts with a box file below a root."""
     return tuple(part for part in PARTS if _existing_files(root, _BOXES, part))
 
 
@@ -91,14 +91,14 @@ def _existing_files(root: Path, names: tuple[str, ...], part: str) -> list[Path]
 
 
 def _locate(path: Path, part: str) -> tuple[str, dict[str, Path]]:
-    """Return the part and its files by kind: those of a root, or a box file and what lies beside it.
+    """Return the part and its files by kind, from a root or from a box file and the files beside it.
 
     Raises
     ------
     MissingFileError
         No box file exists; the error lists the paths tried.
     UsageError
-        There are several, or the root offers several parts and none was named.
+        There are several box files, or the root offers several parts and no part is requested.
     """
     boxes, folders = path, [path.parent, path.parent.parent]
     if path.is_dir():
@@ -144,9 +144,9 @@ def _locate(path: Path, part: str) -> tuple[str, dict[str, Path]]:
 def read_descriptions(content: InputFile) -> dict[str, str]:
     """Return the name of each class by its key (MID), in file order, names unique.
 
-    A class without a name is called by its key (a copy in circulation has a blank one for ``/m/012n7d``); classes that
-    share a name have their keys behind it: ``Bow (/m/03…)``. A header line (``LabelName,DisplayName``) and further
-    columns (a copy in circulation repeats some names in a third one) are passed over.
+    A class without a name is named by its key (one circulating copy has a blank name for ``/m/012n7d``). Classes with
+    the same name get their keys as suffix: ``Bow (/m/03…)``. A header line (``LabelName,DisplayName``) and further
+    columns (one circulating copy repeats some names in a third column) are skipped.
 
     Raises
     ------
@@ -177,7 +177,7 @@ def read_descriptions(content: InputFile) -> dict[str, str]:
 
 
 def _sizes(file: InputFile) -> tuple[Any, Int32s]:
-    """Return the image ids of a table of sizes (``image_id`` or ``ImageID``), and width and height of each."""
+    """Return the image ids of a table of sizes (``image_id`` or ``ImageID``), with their widths and heights."""
     names = {"image_id": "string", "ImageID": "string", "width": "int64", "height": "int64"}
     table = read_columns(file, names, required=("width", "height"))
     column = next((table[name] for name in ("ImageID", "image_id") if name in table.column_names), None)
@@ -196,14 +196,14 @@ def _sizes(file: InputFile) -> tuple[Any, Int32s]:
 
 
 def _positions_among(texts: Any, known: Any) -> Int32s:
-    """Return the position of each text of an Arrow array among known ones, -1 for one that is not there."""
+    """Return the position of each text of an Arrow array among the known texts, -1 for an unknown text."""
     from pyarrow import compute
 
     return np.asarray(compute.index_in(texts, value_set=known).fill_null(-1), np.int32)
 
 
 def _check_image_ids(ids: Any, where: Callable[[int], str]) -> None:
-    """Raise `AnnotationFormatError` unless the texts of an Arrow array are sixteen digits of 0-9a-f."""
+    """Raise `AnnotationFormatError` if a text of an Arrow array is not sixteen digits of 0-9a-f."""
     from pyarrow import compute
 
     if (row := compute.index(compute.match_substring_regex(ids, _ID), value=False).as_py()) >= 0:
@@ -226,21 +226,21 @@ def _unique_ids(column: Any, file: InputFile) -> Any:
 
 
 def read_openimages(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "error") -> Source:
-    """Return the source that a box CSV of Open Images holds, group-of boxes included as `Objects.crowd`.
+    """Return the source of an Open Images box CSV; group-of boxes are marked by `Objects.crowd`.
 
-    Where the size of an image is known its boxes are in pixels: ``XMin*W, YMin*H, (XMax-XMin)*W, (YMax-YMin)*H``, not
-    rounded. Else they stay shares of the image, and `Source.unit_boxes` says so. Classes are called by their names;
-    `Categories.keys` holds their MIDs, and `Objects.numbers` the rows of the CSV, from 1.
+    If the size of an image is known, its boxes are in pixels: ``XMin*W, YMin*H, (XMax-XMin)*W, (YMax-YMin)*H``, not
+    rounded. Otherwise they remain shares of the image, and `Source.unit_boxes` is True. Classes have their display
+    names; `Categories.keys` holds their MIDs, and `Objects.numbers` the rows of the CSV, from 1.
 
     Parameters
     ----------
     path : Path
         A box CSV; or a root that holds ``PART-annotations-bbox.csv`` or ``oidv6-PART-annotations-bbox.csv``,
-        itself or in ``annotations``, ``csv`` or ``PART``, or FiftyOne's ``PART/labels/detections.csv``. In the same
-        folders are looked for: ``class-descriptions-boxable.csv``, ``PART-images-boxable-with-rotation.csv`` or
+        itself or in ``annotations``, ``csv`` or ``PART``, or FiftyOne's ``PART/labels/detections.csv``. Further files
+        in these folders: ``class-descriptions-boxable.csv``, ``PART-images-boxable-with-rotation.csv`` or
         ``PART-images-with-rotation.csv``, and ``PART-image-sizes.csv`` (``image_id,width,height``).
     part : str
-        ``""``: the one that the file's name says, or that the root offers alone.
+        ``""`` means the part in the file's name, or the only part of the root.
     bad_boxes : {"error", "drop"}
         Whether a box that is not finite, not within 0 to 1 or negative in size, that is of a class without
         description, or on an image that the list lacks stops the reading or is left out and counted in
@@ -249,9 +249,9 @@ def read_openimages(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes 
     Raises
     ------
     MissingFileError, UsageError
-        There is no box file, or several.
+        There is not exactly one box file.
     AnnotationFormatError, DuplicateIdError, DanglingIdError, BoxError
-        A file is not what it should be; the error names the row.
+        A file is malformed; the error names the row.
     """
     import pyarrow
 
@@ -289,7 +289,7 @@ def read_openimages(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes 
     sizes, n_sizes = np.zeros((len(ids), 2), np.int32), 0
     if "sizes" in files:
         sized, pixels = _sizes(files["sizes"])
-        # The table may speak of some of the images, or of more: photos are seldom all at hand.
+        # The table may have fewer or more images than the part: all photos are rarely available.
         position, n_sizes = _positions_among(ids, sized), len(sized)
         sizes[position >= 0] = pixels[position[position >= 0]]
         factors = np.where(sizes > 0, sizes, 1).astype(np.float64)
@@ -321,7 +321,7 @@ def _record(file: InputFile, rows: int) -> FileRecord:
 
 
 def _box_table(file: InputFile) -> Any:
-    """Return the columns of a box CSV that are read, image ids and class keys as one dictionary each."""
+    """Return the required columns of a box CSV, with image ids and class keys as dictionary columns."""
     import pyarrow
 
     words = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
@@ -333,7 +333,7 @@ def _box_table(file: InputFile) -> Any:
 def _shares(table: Any) -> Any:
     """Return ``x, y, w, h`` of each row as shares of the image, shape (m, 4)."""
     left, right, top, bottom = (table[name].to_numpy() for name in COORDINATES)
-    # Of two corners that are not finite numpy would warn.
+    # NumPy would warn if both corners are not finite.
     with np.errstate(invalid="ignore"):
         return np.stack([left, top, right - left, bottom - top], axis=1)
 
@@ -341,7 +341,7 @@ def _shares(table: Any) -> Any:
 def _sound_rows(
     table: Any, boxes: Any, image: Int32s, category: Int32s, where: Callable[[int], str], bad_boxes: BadBoxes
 ) -> tuple[Any, dict[str, int]]:
-    """Return which rows are kept, and how many are not, by the first reason of each."""
+    """Return which rows are valid, and the number of others by the first reason that applies."""
     corners = [table[name].to_numpy() for name in COORDINATES]
     reasons = {
         "not finite": ~np.logical_and.reduce([np.isfinite(side) for side in corners]),
@@ -380,7 +380,7 @@ def _sound_rows(
 
 
 def _flags(table: Any, where: Callable[[int], str]) -> dict[str, Any]:
-    """Return the flags of the rows by name in `Objects`, -1 where they are not stated."""
+    """Return the flags of the rows by their name in `Objects`, -1 for a flag that is not stated."""
     flags: dict[str, Any] = {}
     for flag, name in _FLAGS.items():
         if name in table.column_names:

@@ -1,8 +1,8 @@
-"""Annotations of any form as sources, one or several by name: `open_source`, `as_source`, `open_path`, `open_slots`.
+"""Open annotations of any form as sources: `open_source`, `as_source`, `open_path`; several by name: `open_slots`.
 
 Annotations are a path, a COCO dictionary, a DataFrame, a FiftyOne dataset or view, or a `Source`. Annotations in memory
-become the bytes of a COCO file (`curation.sources.in_memory`), so that one reader checks them and their digest is that
-of the file.
+are converted to the bytes of a COCO file (`curation.sources.in_memory`): the same reader checks them, and their digest
+is that of the file.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
         (``Annotations`` and ``ImageSets/Main``, or a folder with ``VOC2007`` or ``VOCdevkit/VOC2007`` below it) or
         VOC's XML files alone (see `curation.sources.voc.xml_folder`); one of ImageNet's layouts
         (see `curation.sources.imagenet`); the layouts of Open Images, CUB-200-2011 and MTSD (see the modules
-        of these names); a YOLO folder (``data.yaml``, see `curation.sources.yolo.read_yolo`); class folders of your
-        own (see `curation.sources.class_folders`); rows of images and their objects (``.parquet``, ``.jsonl``) or a
+        of these names); a YOLO folder (``data.yaml``, see `curation.sources.yolo.read_yolo`); your own class
+        folders (see `curation.sources.class_folders`); rows of images and their objects (``.parquet``, ``.jsonl``) or a
         folder of them (see `curation.sources.object_rows`); a table (``.csv``, ``.tsv``); or a list of ids (``.txt``),
         without boxes or classes. A single file may be compressed by gzip and begin with a byte order mark.
     dataset, part : str
@@ -70,11 +70,11 @@ def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
     Raises
     ------
     MissingFileError
-        Nothing of the kind is at the path; the error lists what was tried.
+        The path has no readable annotations; the error lists the paths that were tried.
     UsageError
-        The path is a file of another kind.
+        The path is a file of an unknown type.
     SourceError
-        The files are not what they should be.
+        The files are malformed.
     """
     add_input(path)
     kind = family(dataset)
@@ -116,15 +116,15 @@ def open_path(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes = "err
 
 
 ROBOFLOW = "_annotations.coco.json"
-"""The annotations in each folder of an export of Roboflow: ``train``, ``valid``, ``test``."""
+"""The annotation file in each folder of a Roboflow export: ``train``, ``valid``, ``test``."""
 
 
 FIFTYONE = "labels.json"
-"""The annotations beside the folder ``data`` of an export of FiftyOne."""
+"""The annotation file beside the folder ``data`` of a FiftyOne export."""
 
 
 def coco_file(root: Path, part: str) -> Path | None:
-    """Return the COCO JSON of a part in a folder laid out as COCO's, or as an export of Roboflow or FiftyOne."""
+    """Return the COCO JSON of a part in a folder with the layout of COCO, or of a Roboflow or FiftyOne export."""
     names = [root / "annotations" / f"instances_{part}.json", root / part / ROBOFLOW, root / ROBOFLOW]
     names += [root / FIFTYONE] if (root / "data").is_dir() else []
     return next((file for file in names if file.is_file()), None)
@@ -145,7 +145,7 @@ def _suffix(path: Path) -> str:
 
 
 def _is_list(path: Path, dataset: str) -> bool:
-    """Return whether a file names images alone: any text, and tables and JSON of datasets that are known by lists."""
+    """Return whether a file is a list of images: any text, or a table or JSON of a dataset that is read from lists."""
     suffix = _suffix(path)
     if not path.is_file() or (family(dataset) == "imagenet" and not is_listed(dataset)):
         return False
@@ -164,7 +164,7 @@ def _missing(path: Path, dataset: str) -> MissingFileError:
 
 
 def parts_at(path: Path, dataset: str) -> tuple[str, ...]:
-    """Return the parts that a root or ``data.yaml`` offers; of VOC, those of `_PARTS`; none for other files."""
+    """Return the parts that a root or ``data.yaml`` offers (VOC: those of `_PARTS`); empty for other files."""
     exported = sorted(file.parent.name for file in path.glob(f"*/{ROBOFLOW}"))
     if exported or coco_file(path, ""):
         return tuple(exported)
@@ -202,13 +202,13 @@ def native_dataset(path: Path) -> str:
 
 
 def _class_folders(path: Path, dataset: str) -> ClassFolders | None:
-    """Return the class folders at the path of a user's dataset; None for another layout."""
+    """Return the class folders at the path of a user dataset; None for another layout."""
     folders = None if family(dataset) == "voc" else class_folders(path)
     if folders and is_known(dataset):
         raise UsageError(
             f"The dataset {dataset} is not read from class folders",
             where=str(path),
-            expected="a name of your own, as class folders are your own dataset",
+            expected="a new dataset name: class folders are a user dataset",
             found=f"{len(folders.paths)} photos in class folders",
             hint=f"in a benchmark file: dataset = {users_name(dataset)!r}".replace("'", '"'),
         )
@@ -244,7 +244,7 @@ class _Written:
 
     @property
     def size(self) -> int:
-        """Bytes that the file would have."""
+        """Size of the file in bytes."""
         return len(self.data)
 
     @cached_property
@@ -255,18 +255,18 @@ class _Written:
 
 @checked
 def open_source(dataset: str, annotations: Annotated[Any, Path], *, part: str = "", **reading: Any) -> Source:
-    """Return what one raw dataset part says: its images, classes and boxes, as columns.
+    """Return one part of a raw dataset as columns: its images, classes and boxes.
 
     Parameters
     ----------
     dataset : str
-        What the ids belong to: ``coco``, ``voc2007``, ``openimages``, or a name of your own.
+        Dataset of the image ids: ``coco``, ``voc2007``, ``openimages``, or a new name.
     annotations : path, mapping, DataFrame, FiftyOne dataset or view, or Source
         See `as_source`.
     part : str
-        Such as ``val2017``; of a root that holds several.
+        Part of a root with several parts, such as ``val2017``.
     **reading
-        ``bad_boxes``, as `curation.sources.opening.open_path` takes it; of FiftyOne ``id_field`` and ``label_field``.
+        ``bad_boxes`` (see `curation.sources.opening.open_path`); for FiftyOne, ``id_field`` and ``label_field``.
 
     Examples
     --------
@@ -291,7 +291,7 @@ def as_source(
     id_field: str = "",
     label_field: str = "",
 ) -> Source:
-    """Return the source that annotations hold, however they are given.
+    """Return the source of annotations in any supported form.
 
     Parameters
     ----------
@@ -302,17 +302,17 @@ def as_source(
         from the metadata.
     dataset, part : str
     bad_boxes
-        As the reader of paths takes it.
+        See `open_path`.
     id_field, label_field : str
-        Of a FiftyOne dataset or view: the field that names the images, and that of the boxes (see
+        For a FiftyOne dataset or view: the field of the image ids, and that of the boxes (see
         `curation.sources.fiftyone_view.coco_of_view`).
 
     Raises
     ------
     UsageError
-        The annotations are of another kind, or a DataFrame lacks a column or has it twice.
+        The annotations have another type, or a column of a DataFrame is missing or repeated.
     CurationError
-        Whatever the reader finds wrong.
+        The reader rejects the annotations.
     """
     if isinstance(annotations, Source):
         return annotations
@@ -345,24 +345,24 @@ def open_slots(
     *,
     hint: str = "curation list",
 ) -> dict[str, Source]:
-    """Return the sources that are given, by slot name.
+    """Return the requested sources by slot name.
 
-    A dataset's name stands for all its slots: of a root, those that it offers; of a file, the one that the file is.
-    ``NAME@PART`` says which part of the dataset is meant, where the slot takes any: ``--source coco@val2017=ROOT``.
+    The name of a dataset stands for all its slots: those that a root offers, or the one that matches a file.
+    ``NAME@PART`` chooses the part of the dataset, if the slot accepts any part: ``--source coco@val2017=ROOT``.
 
     Parameters
     ----------
     sources : mapping of str to path or annotations
-        See `as_source` for what annotations may be.
+        See `as_source` for the forms of annotations.
     slots : sequence of SourceSlot
     reading : Reading, optional
     hint : str
-        Where to look for the names.
+        The hint of the error for an unknown name.
 
     Raises
     ------
     UsageError
-        A name is neither a slot nor a dataset, or a part is not the one that the slot takes.
+        A name is neither a slot nor a dataset, or the slot requires another part.
     """
     read = partial(_open_slot, reading or Reading())
     by_name = _parts_by_name(sources)
@@ -370,9 +370,7 @@ def open_slots(
     datasets = list(dict.fromkeys(slot.dataset for slot in slots))
     for name in by_name:
         if name not in (*names, *datasets):
-            raise UsageError(
-                "No such source here", where=f"--source {name[:100]}", expected=", ".join(names), hint=hint
-            )
+            raise UsageError("Unknown source", where=f"--source {name[:100]}", expected=", ".join(names), hint=hint)
     opened: dict[str, Source] = {}
     for slot in slots:
         if slot.name in by_name:
@@ -396,12 +394,12 @@ def _parts_by_name(sources: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
 
 def _expand(read: Callable[..., Source], slots: Sequence[SourceSlot], part: str, path: Any) -> dict[str, Source]:
     if part or not (isinstance(path, Path) and path.is_dir()):
-        # One part is meant: that of the option, else that of the file's name, else the required or only one left.
+        # A path stands for one part: that of the option, else of the file name, else the required or only one left.
         matching = [slot for slot in slots if slot.part == (part or _part_in_name(path))]
         left = [slot for slot in slots if slot.required] or list(slots)
         if not part and not matching and len(left) > 1:
             raise UsageError(
-                "The file name does not say which part of the dataset it is",
+                "The file name does not state the part of the dataset",
                 where=f"--source {left[0].dataset}={path}",
                 expected=" or ".join(f"--source {slot.name}=PATH" for slot in left),
                 found=getattr(path, "name", type(path).__name__),
@@ -434,7 +432,7 @@ def _open_slot(reading: Reading, slot: SourceSlot, part: str, path: Any) -> Sour
 
 
 def _part_of(slot: SourceSlot, path: Any) -> str:
-    """Return the part that a path stands for: named by the file, or the usual or only one of a root."""
+    """Return the part of a path: the one in the file name, or the usual or only part of a root."""
     if not isinstance(path, Path):
         return slot.usual_part
     offered = parts_at(path, slot.dataset)
@@ -443,7 +441,7 @@ def _part_of(slot: SourceSlot, path: Any) -> str:
     if slot.usual_part in offered:
         return slot.usual_part
     usual = slot.usual_part or slot.name
-    # A source that is named after no part is a whole root of class folders, whose ids tell the parts apart.
+    # A source without a part in its name is a complete root of class folders, whose ids distinguish the parts.
     if path.is_dir() and not _use_of(usual) and not is_known(slot.dataset) and class_folders(path):
         return ""
     if len(offered) > 1:
@@ -455,7 +453,7 @@ def _part_of(slot: SourceSlot, path: Any) -> str:
             found=", ".join(offered),
             hint=f"--source {slot.name}@{likely}={path}",
         )
-    # A part that is named for another use is taken only on request: else it might serve both.
+    # A part named after another use is read only on request; otherwise it could serve for both uses.
     if offered and {usual, _use_of(offered[0])} in ({"train", "val"}, {"train", "test"}):
         raise UsageError(
             f"The root has no {usual} part",
@@ -469,12 +467,12 @@ def _part_of(slot: SourceSlot, path: Any) -> str:
 
 
 def _use_of(part: str) -> str:
-    """Return ``train``, ``val`` or ``test`` for a part whose name begins so, else ``""``: trainval is train."""
+    """Return ``train``, ``val`` or ``test`` if the name of a part begins with it, else ``""``: trainval is train."""
     return next((use for use in ("train", "val", "test") if part.startswith(use)), "")
 
 
 def _part_in_name(path: Any) -> str:
-    """Return the part that a file's name says, ``""`` for none: ``instances_val2017.json`` is val2017."""
+    """Return the part in a file's name, or ``""``: ``instances_val2017.json`` is val2017."""
     if not isinstance(path, Path):
         return ""
     match = re.search(r"(?:^|_)((?:train|val|test)20[0-9]{2})(?=[_.]|$)", path.name)

@@ -1,12 +1,12 @@
-"""Photos of a folder, found by the names that annotations give them, and decoded under one policy.
+"""Find the photos of a folder by their names in annotations, and decode them under one policy.
 
 The size of a photo is the one that viewers, OpenCV and trainers see: its orientation tag is applied, so that shares of
-a size are shares of the picture as shown. Pixels are decoded as they are stored: encoders read them so, and the
-identity of an encoder states it. Of an animated picture the first frame counts. Names from files open nothing but what
-lies below the folder.
+a size are shares of the picture as shown. Pixels are decoded as stored: encoders read them so, and the identity of an
+encoder states it. Only the first frame of an animated picture is read. Names from annotation files open only photos
+below the folder.
 
-Photos beside annotations are also compared byte for byte (`photos_beside`, `equal_photos`). Few are read for it: only
-those whose size, and then whose beginning, another photo has too.
+Photos beside annotations are also compared byte for byte (`photos_beside`, `equal_photos`). Only photos that have the
+size, and then the beginning, of another photo are read completely.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
 FURTHER_SUFFIXES = (".gif", ".bmp", ".tif", ".tiff", ".jp2", ".avif", ".heic", ".heif", ".jxl", ".ppm", ".pgm")
-"""Of pictures that are counted but not read."""
+"""Suffixes of pictures that are counted but not read."""
 PICTURES = SUFFIXES + FURTHER_SUFFIXES
 LARGEST_FILE = 512 << 20
-"""Bytes of a photo file that are read at most."""
+"""Maximum size in bytes of a photo file that is read."""
 MEGAPIXELS = 170
-"""Millions of pixels that are decoded at most: a file of a few bytes can claim gigabytes."""
+"""Maximum number of decoded pixels, in millions: a file of a few bytes can claim gigabytes."""
 
 
 class PhotoFolder:
@@ -57,12 +57,12 @@ class PhotoFolder:
     ----------
     folder : Path
     others : tuple of str
-        Further suffixes that are looked for; a file of `SUFFIXES` goes before one of these.
+        Further suffixes to search for; a file with one of `SUFFIXES` takes precedence.
 
     Raises
     ------
     MissingFileError
-        No such folder.
+        The folder does not exist.
     """
 
     def __init__(self, folder: Path, others: tuple[str, ...] = ()) -> None:
@@ -74,15 +74,15 @@ class PhotoFolder:
         self._suffixes = SUFFIXES + others
 
     def find(self, names: Iterable[str]) -> Path | None:
-        """Return the photo that lies under one of some names, the first that does: path, file name, or stem.
+        """Return the photo with the first of several names that exists: a path, file name or stem.
 
-        Of several photos with the same name, the one at the path that the name states is taken, else the one in those
-        folders, as far as they agree, or in the folder above all others.
+        Among photos with the same file name, the photo at the stated path comes first, then the one whose folders agree
+        best with the name, or whose folder contains those of all others.
 
         Raises
         ------
         MissingFileError
-            Two photos are as near: one of them is another image's.
+            Two photos agree equally well: one of them belongs to another image.
         """
         for name in names:
             *folders, last = name.replace("\\", "/").split("/")
@@ -95,7 +95,7 @@ class PhotoFolder:
         photos = [photo for photo in photos if photo.name == last] or photos
         agreement = [_agreement(folders[::-1], photo) for photo in photos]
         nearest = [photo for photo, agree in zip(photos, agreement, strict=True) if agree == max(agreement)]
-        # An id names a stem: JPEGImages/1.jpg goes before its mask, SegmentationClass/1.png.
+        # An id is a stem: JPEGImages/1.jpg takes precedence over its mask, SegmentationClass/1.png.
         order = [self._suffixes.index(photo.suffix.lower()) for photo in nearest]
         nearest = [photo for photo, rank in zip(nearest, order, strict=True) if rank == min(order)]
         exact = [photo for photo in nearest if photo.parent == self.folder.absolute().joinpath(*folders)]
@@ -119,7 +119,7 @@ class PhotoFolder:
         Raises
         ------
         MissingFileError
-            A folder may not be read.
+            A folder is not readable.
         """
         return tuple(sorted(Path(path) for path, _, _ in photos_among(self._listed, str(self.folder))))
 
@@ -138,7 +138,7 @@ class PhotoFolder:
 
 
 def photos_among(pictures: Iterable[tuple[str, str, str]], folder: str) -> Iterator[tuple[str, str, str]]:
-    """Yield those of the `PICTURES` below a folder that are read; a `CurationWarning` counts the others."""
+    """Yield the readable `PICTURES` below a folder; a `CurationWarning` counts the others."""
     passed_over: list[str] = []
     for picture in pictures:
         if picture[1].lower().endswith(SUFFIXES):
@@ -151,7 +151,7 @@ def photos_among(pictures: Iterable[tuple[str, str, str]], folder: str) -> Itera
 
 
 def _agreement(folders: Sequence[str], path: Path) -> int:
-    """Return how many folders above a photo are those that a name states, innermost first."""
+    """Return how many folders above a photo match those in a name, counted from the innermost."""
     agree = [folder == name for folder, name in zip(path.parent.parts[::-1], folders, strict=False)]
     return [*agree, False].index(False)
 
@@ -166,14 +166,14 @@ def photos_of_ids(
     ids : sequence of str
         Such as ``coco:000000000139``.
     photos : Path, or mapping of str to Path
-        The folder of the photos, or one by the namespace of the ids.
+        The folder of the photos, or a folder for each namespace of ids.
     sources : sequence of Source
         See `find_photos`.
 
     Raises
     ------
     MissingFileError
-        A folder does not exist, or a photo is in none: the message says how many and names the first.
+        A folder does not exist or photos are missing; the message states their number and the first one.
     """
     path_of = find_photos(ids, photos, sources)
     missing = [image for image in ids if image not in path_of]
@@ -262,7 +262,7 @@ def size_of_photo(path: Path, error: type[CurationError] = DamagedFileError) -> 
         from PIL import Image, UnidentifiedImageError
     except ImportError:
         raise MissingExtraError("Reading the size of photos needs Pillow", hint=install_command("photos")) from None
-    # Only the header is read, so a photo that would unpack to gigabytes does no harm.
+    # Only the header is read, so a photo that would decode to gigabytes is harmless.
     limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
     quiet = warnings.catch_warnings(action="ignore")
     try:
@@ -270,9 +270,7 @@ def size_of_photo(path: Path, error: type[CurationError] = DamagedFileError) -> 
             size = shown_size(photo)
     except FileNotFoundError:
         raise MissingFileError(
-            "A photo does not exist",
-            where=str(path),
-            hint="photos lie below the folder under the names that are listed",
+            "A photo does not exist", where=str(path), hint="photos must lie below the folder under their listed names"
         ) from None
     except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as found:
         raise error("A photo cannot be read", where=str(path), found=str(found).partition(" <_io.")[0][:200]) from None
@@ -294,9 +292,9 @@ def shown_size(photo: Image) -> tuple[int, int]:
         # Recent versions of Pillow apply the tag of a TIFF themselves.
         width, height, orientation = tags.get(256), tags.get(257), tags.get(_ORIENTATION)
     else:
-        # Not `getexif`, which decodes a PNG without a tag, and reads descriptions (XMP) that OpenCV does not.
+        # `getexif` would decode a PNG without a tag, and read descriptions (XMP) that OpenCV ignores.
         exif, (width, height) = Exif(), photo.size
-        # A tag that cannot be read is none, as for OpenCV.
+        # An unreadable tag is ignored, as by OpenCV.
         with suppress(Exception):
             exif.load(photo.info.get("exif", b""))
         orientation = exif.get(_ORIENTATION)
@@ -312,7 +310,7 @@ def decode_photo(data: bytes) -> Image:
     Raises
     ------
     BrokenPhotoError
-        It is not a picture, is truncated, has more than 8 bits a channel, or more than `MEGAPIXELS` million pixels.
+        The file is not a picture, is truncated, has over 8 bits a channel or over `MEGAPIXELS` million pixels.
     MissingExtraError
         Pillow is not installed.
     """
@@ -340,15 +338,15 @@ def decode_photo(data: bytes) -> Image:
 
 
 _VOC, _YOLO, CLASS_FOLDERS = "Annotations/*.xml", "labels/*.txt", "*/* (names)"
-"""Records of the layouts in which the name of an image is that of a file below the root."""
+"""File records of the layouts in which the name of an image is a file name below the root."""
 MOST_PHOTOS = 50_000
-"""Photos of a source that are looked for: a look at each costs time on a disk that is far away."""
+"""Maximum number of photos of a source to search for: each access takes time on a remote disk."""
 _PROBES = 8
 _BEGINNING = 4096
 
 
 def file_names(source: Source) -> list[str]:
-    """Return the file name of each image with forward slashes; of a VOC folder, the id tells it, whatever the XML."""
+    """Return the file name of each image with forward slashes; in a VOC folder it follows from the id, not the XML."""
     names = [name.replace("\\", "/") for name in source.images.file_names.tolist()]
     if all(file.name != _VOC for file in source.files):
         return names
@@ -357,14 +355,14 @@ def file_names(source: Source) -> list[str]:
 
 
 def folder_of(source: Source, path: Path | None) -> str:
-    """Return the VOC, YOLO or class folder that a source was read from, ``""`` for another layout or place."""
+    """Return the VOC, YOLO or class folder that a source was read from, ``""`` for another layout."""
     if path is None or all(file.name not in (_VOC, _YOLO, CLASS_FOLDERS) for file in source.files):
         return ""
     return str((path if path.is_dir() else path.parent).resolve())
 
 
 def photos_beside(source: Source, path: Path) -> list[str]:
-    """Return the path of each image's photo, ``""`` where none lies in a usual place beside the annotations.
+    """Return the path of each image's photo, ``""`` if it is in no usual folder beside the annotations.
 
     Parameters
     ----------
@@ -390,7 +388,7 @@ def photos_beside(source: Source, path: Path) -> list[str]:
 
 
 def _folders(source: Source, path: Path) -> Iterator[str]:
-    """Yield the folders in which photos usually lie: beside the annotations, in ``images``, in that of the part."""
+    """Yield the usual folders of photos: beside the annotations, ``images``, and the folder of the part."""
     is_root = path.is_dir()
     base = path if is_root else path.parent
     stem = PurePosixPath(path.name.removesuffix(".gz")).stem.removeprefix("instances_")
@@ -402,7 +400,7 @@ def _folders(source: Source, path: Path) -> Iterator[str]:
 
 
 def _size(path: str) -> int:
-    """Return the bytes of a regular file, -1 for anything else."""
+    """Return the size in bytes of a regular file, -1 for anything else."""
     try:
         status = Path(path).stat()
     except (OSError, ValueError):
@@ -416,13 +414,13 @@ def equal_photos(paths: Sequence[str]) -> Int64s:
     Parameters
     ----------
     paths : sequence of str
-        ``""`` where an image has no photo.
+        ``""`` for an image without a photo.
     """
     codes = np.full(len(paths), -1, np.int64)
     rows = [row for row, path in enumerate(paths) if path]
     alike = [list(rows) for rows in grouped(rows, lambda row: _size(paths[row])).values()]
     for most in (_BEGINNING, LARGEST_FILE):
-        # Two sources that share a file share a name; that proves nothing about bytes.
+        # The same path in two sources is not a proof of equal bytes.
         several = [group for group in alike if len({paths[row] for row in group}) > 1]
         digest = partial(_digest, paths, most=most)
         alike = [group for rows in several for group in grouped(rows, digest).values()]

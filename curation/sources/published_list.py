@@ -1,11 +1,11 @@
-"""Published lists of images of every form, normalised to the stems of their files.
+"""Reader of published image lists in any form, normalised to the stems of their files.
 
 One list may be written as ``imagenet_1k/val/ILSVRC2012_val_00024235.JPEG 0``, as ``ILSVRC2012_val_00024235`` or as an
-entry of a JSON array. What all of them share is the *stem*: the name of the file without folder and suffix. Stems of
-two files are compared, and digests of stems name a list whatever its form.
+entry of a JSON array. All forms share the *stem*: the name of the file without folder and suffix. Lists are
+compared by stems, and the digest of the stems identifies a list in any form.
 
-As a source, a list says which images there are. The id of a dataset that is known by its lists alone (DTD, NINCO, …) is
-the stem of a file, behind as many folders as tell its images apart: ``dtd:banded/banded_0002``.
+As a source, a list states which images exist. For a dataset that is read from lists (DTD, NINCO, …), the id is the stem
+of a file with as many folders as its images need to be distinct: ``dtd:banded/banded_0002``.
 
 A list may have millions of lines. Its entries stay in columns: the bytes of a text with one entry a line.
 """
@@ -68,13 +68,13 @@ _FILLED = re.compile(rb"(?m)^(?=.)")
 _CLIMBING = re.compile(rb"^(?:/|.*(?:^|/)\.\.(?:/|$))", re.MULTILINE)
 MAX_BYTES = 1 << 30
 LIST_SUFFIXES = (".txt", ".list", ".lst", ".csv", ".tsv", ".json", ".jsonl", ".odgt", "")
-"""Suffixes of files that may hold a list, beside `YAML_NAMES`."""
+"""Suffixes of files that may be lists, in addition to `YAML_NAMES`."""
 YAML_NAMES = ("data.yaml", "dataset.yaml", "data.yml", "dataset.yml")
 _TABLES = (".arrow", ".feather", ".xlsx")
-"""Suffixes of files that may hold a list and are refused."""
+"""Suffixes of files that may be lists but are not supported."""
 _NO_LISTS = ("readme", "license", "licence", "makefile", "dockerfile", "notice", "authors", "requirements")
 _NEVER_EMPTY = (".json", ".csv", ".tsv")
-"""Suffixes of files whose form needs at least a bracket or a header."""
+"""Suffixes of files that cannot be empty: their form needs a bracket or a header."""
 _FEWEST = 3
 _YAML_PARTS = ("train", "val", "test")
 _DEEPEST_YAML = 100
@@ -82,12 +82,12 @@ _LARGEST_YAML = 1 << 20
 
 
 def list_files(folder: Path) -> list[Path]:
-    """Return the files below a folder that may hold lists by their suffix, hidden ones left out, sorted by path."""
+    """Return the files below a folder that may be lists by their suffix, without hidden files, sorted by path."""
     return files_below_folder(folder)[0]
 
 
 def files_below_folder(folder: Path) -> tuple[list[Path], Counter[str]]:
-    """Return the files of `list_files`, and how many other files of each suffix lie below the folder.
+    """Return the files of `list_files`, and the number of other files below the folder by suffix.
 
     Hidden files, and files such as README that accompany lists, are not counted.
     """
@@ -106,7 +106,7 @@ def files_below_folder(folder: Path) -> tuple[list[Path], Counter[str]]:
 
 
 def first_line(path: Path) -> str:
-    """Return the beginning of the first filled line of a file, to show what could not be read."""
+    """Return the beginning of the first non-blank line of a file, to show in an error."""
     text = beginning(path, LONGEST_LINE, kind="list").decode("utf-8", "replace")
     return "".join(char if char.isprintable() else "\ufffd" for char in text.strip().partition("\n")[0].strip()[:80])
 
@@ -121,24 +121,24 @@ def _accompanies_lists(name: str) -> bool:
 
 
 def read_published(path: Path, root: Path | None = None) -> PublishedFile:
-    """Read a published file of any form, by what it holds; its name only helps to tell class names.
+    """Read a published file of any form; the content decides, and its name only helps to recognise class names.
 
     Parameters
     ----------
     path : Path
     root : Path, optional
-        Folder that what a ``data.yaml`` names must not leave; by default its own.
+        Folder that must contain the files named by a ``data.yaml``; by default the folder of the YAML.
 
     Raises
     ------
     MissingFileError
         The file does not exist or cannot be read.
     UsageError
-        It is larger than a list can be.
+        The file is larger than a list can be.
     EmptyListError
-        It has no entry.
+        The file has no entry.
     AnnotationFormatError
-        It is not text, or JSON of an unknown form.
+        The file is not text, or is JSON of an unknown form.
     """
     try:
         size = path.stat().st_size
@@ -155,7 +155,7 @@ def read_published(path: Path, root: Path | None = None) -> PublishedFile:
 
 
 def contents_of(data: bytes, path: Path, root: Path | None = None) -> dict[str, Any]:
-    """Return the form and the lists of a file that is in memory, as fields of a `PublishedFile`."""
+    """Return the form and the lists of a file in memory, as fields of a `PublishedFile`."""
     where, suffix = str(path), Path(path.name.lower().removesuffix(".gz")).suffix
     if suffix in _TABLES:
         raise AnnotationFormatError(
@@ -223,7 +223,7 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
         short, reason = _is_cut_path(lines), "its path is cut"
         without = short
     else:
-        # An entry whose form differs from the others has no label, and is reported.
+        # An entry whose form differs from the others has no label and is reported.
         fits, reason = known[form], "it has no label"
         entries = compute.if_else(arrow_of(fits), lines.before, lines.cells)
         labels, without = np.where(fits, lines.labels, NO_LABEL).astype(np.int32), ~fits
@@ -256,7 +256,7 @@ def _first(odd: Sequence[OddLine]) -> tuple[OddLine, ...]:
 
 
 def _of_columns(lines: Lines, form: Form, name: str) -> dict[str, Any] | None:
-    """Return what lines of several words hold, or names of classes; None where they are one entry each."""
+    """Return the lists of lines with several words, or class names; None if each line is one entry."""
     split = lines.is_spaced if form != "id list" else lines.is_spaced | (lines.labels != NO_LABEL)
     several = split.sum() >= SHARE * (len(lines) - 1)
     if several and (read := read_files(lines)) is not None:
@@ -269,7 +269,7 @@ def _of_columns(lines: Lines, form: Form, name: str) -> dict[str, Any] | None:
 
 
 def _is_cut_path(lines: Lines) -> Bools:
-    """Return which line is a cut path: the last one, if all others are files."""
+    """Return a mask of lines that are cut paths: the last line, if all others are files."""
     cut = np.zeros(len(lines), np.bool_)
     if len(cut) >= _FEWEST and [bool(FILE_NAME.search(lines.cells[row].as_py())) for row in (0, -1)] == [True, False]:
         cut[-1] = suffix_widths(lines.cells, ANY_FILE)[:-1].all()
@@ -282,15 +282,15 @@ def _from_yaml(data: bytes, path: Path, root: Path) -> dict[str, Any]:
     lists, files, notes = list[PublishedList](), list[Path](), list[str]()
     base = path.parent / str(content.get("path") or "")
 
-    def is_below(place: Path) -> bool:
-        return place.resolve().is_relative_to(root.resolve())
+    def is_below(path: Path) -> bool:
+        return path.resolve().is_relative_to(root.resolve())
 
     for key in _YAML_PARTS:
         value = content.get(key)
         for name in value if isinstance(value, list) else [value] if value else []:
-            # Tools write ../train/images for what lies below the folder.
+            # Tools write ../train/images for a folder below that of the YAML.
             tried = (base / str(name), path.parent / str(name), path.parent / _CLIMBS.sub("", str(name)))
-            target = next((place for place in tried if place.exists() and is_below(place)), tried[0])
+            target = next((candidate for candidate in tried if candidate.exists() and is_below(candidate)), tried[0])
             entry = f"{key}: {ascii(str(name))[:200]}"
             if not is_below(target):
                 notes.append(f"{entry} leads out of the folder and was not read")
@@ -320,7 +320,7 @@ def _from_yaml(data: bytes, path: Path, root: Path) -> dict[str, Any]:
 
 
 def _photo_lists(key: str, names: Sequence[str]) -> list[PublishedList]:
-    """Return photos as a list; none where a name is not printable or there are none."""
+    """Return photos as a list, or no list if there are none or a name is not printable."""
     if not names or not all(map(str.isprintable, names)):
         return []
     paths = "".join(f"{name}\n" for name in names).encode()
@@ -328,7 +328,7 @@ def _photo_lists(key: str, names: Sequence[str]) -> list[PublishedList]:
 
 
 def safe_yaml(data: bytes, where: str, error: type[CurationError] = AnnotationFormatError) -> dict[str, Any]:
-    """Return the object of a YAML text without tags and aliases; any other is an `error`."""
+    """Return the object of a YAML text without tags and aliases; raise `error` for another text."""
     import yaml
 
     try:
@@ -339,7 +339,7 @@ def safe_yaml(data: bytes, where: str, error: type[CurationError] = AnnotationFo
             if isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None):
                 raise ValueError("a tag or an alias")
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            # Far deeper ones take time that grows with the square of their depth.
+            # The time grows with the square of the depth.
             if depth > _DEEPEST_YAML:
                 raise ValueError(f"it nests deeper than {_DEEPEST_YAML} levels")
         content = yaml.safe_load(data)
@@ -354,10 +354,10 @@ def safe_yaml(data: bytes, where: str, error: type[CurationError] = AnnotationFo
 
 
 def read_listed(path: Path, *, dataset: str, part: str) -> Source:
-    """Return the images of a list in file order, without boxes; classes are those of the list, else folders of ids.
+    """Return the images of a list as a source without boxes; classes are those of the list, else the folders of ids.
 
-    Of a dataset that is known by more than its lists, a line is an id alone, with or without namespace, folder and the
-    suffix of a photo. COCO's numbers get their zeros.
+    For a dataset with other annotations than lists, a line contains only an id, with or without namespace, folder and
+    photo suffix. COCO's numbers are padded with zeros.
 
     Raises
     ------
@@ -388,7 +388,7 @@ def read_listed(path: Path, *, dataset: str, part: str) -> Source:
 
 
 def _bare_ids(listed: PublishedList, natives: Sequence[str], namespace: str, where: str) -> list[str]:
-    """Return ids of a dataset as it writes them, each from a line that holds nothing else."""
+    """Return ids in the form of their dataset, from lines that contain only an id."""
     is_numbered = family(namespace) in ("coco", "voc")
     texts = listed.paths.decode().split("\n")
     for row, native in enumerate(natives):
@@ -402,31 +402,31 @@ def _bare_ids(listed: PublishedList, natives: Sequence[str], namespace: str, whe
 
 
 def only_list(file: PublishedFile) -> PublishedList:
-    """Return the one list of a file, every line of it an entry.
+    """Return the only list of a file, in which every line is an entry.
 
     Raises
     ------
     AnnotationFormatError
-        It holds no list or several, or the form of a line differs from the others.
+        The file does not have exactly one list, or the form of a line differs from the others.
     """
     if len(file.lists) == 1 and not file.lists[0].odd:
         return file.lists[0]
     odd = file.lists[0].odd_lines[0] if len(file.lists) == 1 else None
     raise AnnotationFormatError(
-        "The file is not one list of images",
+        "The file is not a single list of images",
         where=str(file.path) if odd is None else f"{file.path}, line {odd.line}",
-        expected="one image a line, all of one form",
+        expected="one image per line, all lines in the same form",
         found=f"{len(file.lists)} lists ({file.form})" if odd is None else f"{odd.reason}: {odd.text!r}",
     )
 
 
 def natives_of(listed: PublishedList, namespace: str, where: str) -> Sequence[str]:
-    """Return the id of each entry within a name space, in the order of the list.
+    """Return the id of each entry within a namespace, in the order of the list.
 
     Raises
     ------
     AnnotationFormatError
-        A path is absolute or climbs, lacks a folder of its id, or is none.
+        A path is absolute, contains ``..``, lacks a folder of its id, or is not a path.
     """
     paths = _paths_below_root(listed, where)
     folders = folders_in_ids(namespace)
@@ -455,7 +455,7 @@ def natives_of(listed: PublishedList, namespace: str, where: str) -> Sequence[st
 def listed_image_ids(listed: PublishedList, namespace: str, where: str) -> list[str]:
     """Return the id of each entry, ``dtd:banded/banded_0002``, in the order of the list.
 
-    Of a dataset that nothing is known of, an id keeps the last folder where there is one: stems may repeat.
+    For an unknown dataset, an id keeps the last folder if there is one, since stems may repeat.
 
     Raises
     ------
@@ -484,20 +484,20 @@ def _paths_below_root(listed: PublishedList, where: str) -> bytes:
 
 
 class ListedImage(msgspec.Struct, frozen=True):
-    """One entry of ``images`` in a COCO file that serves as a list."""
+    """One entry of ``images`` in a COCO file that is read as a list."""
 
     id: int | str
     file_name: str = ""
 
 
 class ListedImages(msgspec.Struct, frozen=True):
-    """What a list needs of a COCO file."""
+    """The fields of a COCO file that is read as a list."""
 
     images: list[ListedImage]
 
 
 def bare_id(text: str) -> str:
-    """Return an id without the folder before it and the suffix of a photo behind it.
+    """Return an id without leading folders and without photo suffix.
 
     >>> bare_id("JPEGImages/2008_000008.jpg")
     '2008_000008'

@@ -1,4 +1,4 @@
-"""Lists of images in tables and in JSON.
+"""Reader of image lists in tables and JSON.
 
 Tables are CSV, TSV and the like with or without a header, and Parquet. JSON is an array, an object of arrays at any
 depth, an array of objects, one object a line, COCO JSON, or classes.
@@ -42,7 +42,7 @@ from curation.sources.stems import FILE_NAME, normalised_lines, text_of
 from curation.sources.text_lines import require_utf8
 
 PATH_COLUMNS = ("image_location", "file_name", "path", "image_id")
-"""Columns that name images whatever they hold, the first before the others."""
+"""Columns that name images regardless of their content, in order of preference."""
 _NAMED_SO = (
     *PATH_COLUMNS, "file", "filename", "image", "img", "img_path", "rel_path", "filepath", "image_path", "fpath_img",
     "imageid", "image_index", "image_name", "img_name", "image_file", "images", "imgs", "photo", "picture", "rgb",
@@ -53,7 +53,7 @@ _COMPANIONS = re.compile(
     r"mask|seg(?:_|m|\Z)|depth|annot|label|right|target|gt(?:_|\Z)|maps?(?:_|\Z)|salien|edges?(?:_|\Z)|flow|normals?(?:_|\Z)"
     r"|dispar|trimap|alpha|matte|pred|output|result|caption|xml|json|thumb|feature|embedding|noise|derived"
 )
-"""Names of columns of a second file of an image, such as what was made of it."""
+"""Names of columns with a second file of an image, such as a derived mask."""
 _SPEAKS_OF_IMAGES = re.compile(r"image|img|photo|picture|rgb|path|file")
 _CLASS_COLUMNS = ("class", "label", "decision", "category", "target", "finding", "dx")
 _PARTS = ("split", "subset", "set", "partition", "fold")
@@ -65,7 +65,7 @@ _DECIMAL = re.compile(r"-?\d*\.\d+(?:e-?\d+)?", re.IGNORECASE)
 _NO_NAME = re.compile(r"-?\d*\.?\d{0,3}|(?i:true|false|yes|no|nan|none)")
 _FLAGS = {"", "0", "1", "-1", "0.0", "1.0", "-1.0"}
 _REST = "\0"
-"""Key of what else a row holds: no column is called so."""
+"""Key of the remaining cells of a row; no column has this name."""
 _MOST_PARTS = 50
 _FEWEST_FLAGS = 3
 _FEWEST_RECORDS = 20
@@ -76,12 +76,12 @@ _SAMPLE = 200
 
 
 def read_list_table(data: bytes, where: str, suffix: str) -> dict[str, Any] | None:
-    """Return the lists of a table; None where the text is none.
+    """Return the lists of a table, or None if the text is not a table.
 
     Raises
     ------
     AnnotationFormatError
-        It cannot be read, names a column twice, or by its suffix has to be a table and has no column of images.
+        The table cannot be read, names a column twice, or has the suffix of a table but no column of images.
     """
     sample = data[:_HEAD].decode("utf-8", "ignore").removesuffix("\n").split("\n")
     sample = (sample if len(data) <= _HEAD else sample[:-1] or sample)[:_SAMPLE]
@@ -124,7 +124,7 @@ def read_objects(rows: Sequence[Any], where: str) -> dict[str, Any]:
 
 
 def read_json_lines(data: bytes, where: str) -> dict[str, Any]:
-    """Return the lists of a text with a JSON object a line; other lines are reported."""
+    """Return the lists of a text with a JSON object in each line; other lines are reported."""
     import pyarrow
 
     sample = data[:_HEAD].split(b"\n")
@@ -161,11 +161,11 @@ def _decoded(decoder: msgspec.json.Decoder[Any], lines: Sequence[bytes]) -> Iter
 
 
 def _keys(rows: Sequence[Any]) -> tuple[list[str], list[str], bool]:
-    """Return the keys under which objects have texts or numbers, all others, and whether they have boxes."""
+    """Return the keys of texts or numbers in objects, all other keys, and whether the objects have boxes."""
     rows = [row for row in rows[:_CHUNK] if isinstance(row, dict)]
     keys = {key: None for row in rows for key in row if _is_scalar(row[key])}
     nested = list(dict.fromkeys(key for row in rows for key in row if key not in keys))
-    # Tasks and classes have names too: those of images are files.
+    # Tasks and classes have names too, but the names of images are files.
     if "name" in keys and not _has_files([_text(row.get("name")) for row in rows[:_SAMPLE]]):
         del keys["name"]
     return list(keys), nested, any(key.lower() in _BOX for row in rows[:_SAMPLE] for key in row)
@@ -210,10 +210,10 @@ def _has_files(cells: Sequence[str]) -> bool:
 
 
 def _images_in(header: Sequence[str], columns: Sequence[Sequence[str]]) -> list[int]:
-    """Return the columns that can name images, the likeliest first: files before others, then by their names.
+    """Return the columns that can name images, the most likely first: files, then others, then by name.
 
-    The name decides, not how many values there are: tables of one header are read alike, and an image stands before
-    what is made of it, such as a mask.
+    The name decides, not the number of values: tables with the same header are read alike, and an image precedes
+    files made from it, such as a mask.
     """
     ranked, boxes = [], not _BOX.isdisjoint(map(slug, header))
     for position, (name, cells) in enumerate(zip(header, columns, strict=True)):
@@ -235,7 +235,7 @@ def _images_in(header: Sequence[str], columns: Sequence[Sequence[str]]) -> list[
 
 
 def _name_rank(name: str) -> tuple[bool, int]:
-    """Return whether a column is called like what is made of an image, and how far its name is from an image's."""
+    """Return whether a column name refers to derived files, and its distance from the name of an image column."""
     key = slug(name)
     distance = 0 if key in _NAMED_SO else 1 if _SPEAKS_OF_IMAGES.search(key) else 2
     return bool(_COMPANIONS.search(key)), distance
@@ -301,7 +301,7 @@ def _lists_of(
         cells[_REST] = compute.binary_join_element_wise(*rest, "\t")
     for name, column in cells.items():
         if compute.any(compute.match_substring(column, "\n")).as_py():
-            # It becomes what no name holds.
+            # The separator becomes a character that names do not contain.
             cells[name] = compute.replace_substring(column, "\n", "\0")
     if images:
         cells[images[0]] = paths = compute.ascii_trim_whitespace(cells[images[0]])
@@ -324,10 +324,10 @@ def _lists_of(
 
 
 def _part_columns(sample: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return the columns that are lists of train, val and test, by name, and what marks the images of each.
+    """Return the columns that are lists of train, val and test, by name, with the mark of their images.
 
-    They name the images themselves (mark ``""``), as ``train_slide_path`` does; or beside a column of images they hold
-    ``True`` and ``False``, of which one is true at most in a row.
+    They name the images themselves (mark ``""``), as ``train_slide_path`` does; or they hold ``True`` and ``False``
+    beside a column of images, with at most one True in each row.
     """
     words = {name: re.sub(r"(?i)slides?|paths?|names?", "", name) for name in sample}
     guesses = {name: read_role(word) for name, word in words.items() if word}
@@ -342,12 +342,12 @@ def _part_columns(sample: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 
 def _tells_images(cells: Sequence[str]) -> bool:
-    """Return whether the cells of a column, once each, are names and no numbers or flags; an empty one may be."""
+    """Return whether the distinct cells of a column are names rather than numbers or flags; one may be empty."""
     return 2 * len(set(cells)) >= len(cells) and not any(map(_NO_NAME.fullmatch, cells))
 
 
 def _of_part_columns(table: Any, numbers: Any, parts: Mapping[str, str], where: str) -> dict[str, Any]:
-    """Return one list a column, of its own cells or of the images that it marks."""
+    """Return a list for each column, from its cells or from the images that it marks."""
     from pyarrow import compute
 
     [other] = [name for name in table.column_names if name not in parts] if any(parts.values()) else [""]
@@ -365,16 +365,16 @@ def _of_part_columns(table: Any, numbers: Any, parts: Mapping[str, str], where: 
 
 
 def _decimal(cells: Sequence[str]) -> bool:
-    """Return whether a column holds measures: many decimal numbers, which group no images."""
+    """Return whether a column holds measures: many decimal numbers, which do not group images."""
     filled = [cell for cell in cells[:_SAMPLE] if cell]
     return bool(filled) and all(map(_DECIMAL.fullmatch, filled)) and len(set(filled)) > len(_FLAGS)
 
 
 def _doubts(images: Sequence[str], sample: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Return that another column may be meant, where names do not tell which of several columns of files it is."""
+    """Return a doubt if the names do not decide which of several columns of files holds the images."""
     first, *others = [name for name in images if _has_files(sample[name])] or [""]
     values = {name: len(set(sample[name])) for name in (first, *others) if name}
-    # Columns that distinguish the same images, such as a name and its path, cause no doubt.
+    # Columns that distinguish the same images, such as a name and its path, are not a doubt.
     alike = [
         name
         for name in others
@@ -399,7 +399,7 @@ def _described(
     cells: dict[str, Any], lines: Any, header: Sequence[str], images: Sequence[str], oddities: dict[str, Any], *,
     headed: bool, boxes: bool,
 ) -> Iterator[PublishedList]:  # fmt: skip
-    """Yield lists with the columns beside their images: classes, second files, labels, parts."""
+    """Yield lists with their further columns: classes, second files, labels, parts."""
     paths = cells.pop(images[0])
     rest = values_of(cells.pop(_REST).dictionary_encode().indices) if _REST in cells else None
     coded_columns = {name: coded(column) for name, column in cells.items()}
@@ -446,7 +446,7 @@ def _described(
             companions=None if second is None else normalised_lines(text_of(cells[second].filter(rows))),
             columns={name: TextColumn(column.values, column.of[rows]) for name, column in columns.items()},
             rest=None if rest is None else rest[rows],
-            # Lines of a table that are not entries belong to none of its parts: the first part reports them.
+            # Lines of a table that are not entries do not belong to a part: the first part reports them.
             **(oddities if not number else {}),
         )  # fmt: skip
 
@@ -474,21 +474,21 @@ class _Coco(msgspec.Struct, frozen=True):
 
     @property
     def annotated(self) -> bool:
-        """Whether there is an annotation."""
+        """Whether the file has an annotation."""
         return bytes(self.annotations)[:1] == b"[" and bytes(self.annotations)[1:].strip() != b"]"
 
 
 def read_json(data: bytes, where: str, suffix: str = "") -> dict[str, Any]:
-    """Return what a JSON text holds.
+    """Return the lists or class names of a JSON text.
 
     Raises
     ------
     EmptyListError
-        It lists nothing.
+        The text lists nothing.
     DamagedFileError
-        It is no JSON.
+        The text is not JSON.
     AnnotationFormatError
-        It is of no known form.
+        The JSON has an unknown form.
     """
     line, _, others = data[:_LARGEST_WALKED].lstrip().partition(b"\n")
     if (
@@ -509,7 +509,7 @@ def read_json(data: bytes, where: str, suffix: str = "") -> dict[str, Any]:
             if read is not None:
                 return read
         kind = AnnotationFormatError if isinstance(error, msgspec.ValidationError) else DamagedFileError
-        raise kind("The JSON is of no known form", where=where, expected=_FORMS, found=str(error)[:200]) from None
+        raise kind("The JSON has an unknown form", where=where, expected=_FORMS, found=str(error)[:200]) from None
 
 
 def _json_lists(data: bytes, where: str) -> dict[str, Any]:
@@ -538,7 +538,7 @@ def _walked(value_tree: Any, where: str) -> dict[str, Any] | None:
             read = _from_arrays(value, where)
         elif _are_pairs(value):
             raise AnnotationFormatError(
-                "The arrays pair images, and do not list them", where=where, expected="one image an entry",
+                "The arrays pair images instead of listing them", where=where, expected="one image an entry",
                 found=ascii(value[0])[:200],
             )  # fmt: skip
         elif isinstance(value[0], Mapping):
@@ -562,7 +562,7 @@ def _walked(value_tree: Any, where: str) -> dict[str, Any] | None:
 
 
 def _arrays(value_tree: Any, keys: tuple[str, ...], *, numbers: bool = True) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield arrays of entries and objects of such; arrays of numbers count only outside other arrays."""
+    """Yield arrays of entries, and objects of such arrays; arrays of numbers count only outside other arrays."""
     if len(keys) > _DEEPEST:
         raise RecursionError
     kinds = str | int if numbers else str
@@ -657,7 +657,7 @@ def _from_coco(images: Sequence[_Image], where: str) -> dict[str, Any]:
 
 
 def _from_arrays(arrays: Mapping[str, Sequence[str | int]], where: str) -> dict[str, Any]:
-    """Read an object of arrays: one list in classes where its keys are classes, else one list a key."""
+    """Read an object of arrays: a single list with classes if its keys are classes, else a list for each key."""
     wnids = all(WNID.fullmatch(key) for key in arrays)
     if wnids or (len(arrays) > _GROUPS and not all(_SPLIT_NAME.search(key) for key in arrays)):
         groups = np.repeat(np.arange(len(arrays), dtype=np.int32), [*map(len, arrays.values())])
@@ -680,7 +680,7 @@ def _from_arrays(arrays: Mapping[str, Sequence[str | int]], where: str) -> dict[
 
 
 def _columns(arrays: Mapping[str, Sequence[str | int]]) -> tuple[str, str] | None:
-    """Return the keys of files and of their labels, where arrays are columns: ``image_names``, ``image_labels``."""
+    """Return the keys of files and labels if arrays are columns: ``image_names``, ``image_labels``."""
     files = [key for key, array in arrays.items() if array and all(FILE_NAME.search(str(text)) for text in array)]
     labels = [
         key for key, array in arrays.items() if array and "label" in key and all(isinstance(n, int) for n in array)
@@ -711,7 +711,7 @@ def _listed(name: str, values: Sequence[str | int], where: str) -> PublishedList
 
 
 def _roles(classes: Any, role: str, where: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the classes of each role; unknown ones may be nested by difficulty."""
+    """Yield the classes of each role; unknown classes may be nested by difficulty."""
     if isinstance(classes, dict):
         for key, value in classes.items():
             yield from _roles(value, f"{role}/{key}" if role else key, where)

@@ -1,4 +1,4 @@
-"""`Source`: what one raw dataset part says, as columns. Facts only, no judgement."""
+"""`Source`: one part of a raw dataset as columns, with the facts of its files only."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ Bools = npt.NDArray[np.bool_]
 Texts = npt.NDArray[Any]
 
 POSES = ("", "Unspecified", "Frontal", "Rear", "Left", "Right")
-"""VOC poses; `Objects.pose` indexes this tuple, 0 where the file states none."""
+"""VOC poses; `Objects.pose` indexes this tuple, 0 if the file states no pose."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileRecord:
-    r"""What was read: one file, or one folder of small files taken together.
+    r"""The record of an input: a file, or a folder of small files as one.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class FileRecord:
     rows : int
         Records read (annotations for COCO JSON, objects for XML, lines for lists and tables).
     files : int
-        How many files the record stands for.
+        Number of files in the record.
     """
 
     name: str
@@ -60,14 +60,14 @@ _BLANK: dict[str, Callable[[int], Any]] = {
     **dict.fromkeys(("crowd", "difficult", "truncated", "occluded"), lambda n: np.zeros(n, np.bool_)),
     "pose": lambda n: np.zeros(n, np.int8),
 }
-"""What columns of `Objects` hold where a format has none."""
+"""Values of the columns of `Objects` that a format lacks."""
 
 FEDERATED = ("absent", "partly boxed")
 """Federated labels of an image and a class: the class is absent, or not all of its objects have boxes."""
 
 
 def _equal(record: Any, other: Any) -> bool:
-    """Return whether two records hold the same, of their arrays every value."""
+    """Return whether two records are equal, comparing arrays value by value."""
     if type(record) is not type(other):
         return False
     pairs = [[getattr(each, column.name) for each in (record, other)] for column in fields(record) if column.compare]
@@ -83,13 +83,13 @@ class Images:
     native : ndarray of str, shape (n,)
         Native ids, unique (``000000397133``, ``2008_000008``).
     numbers : ndarray of int64, shape (n,)
-        The integer ids of the annotation file; where the file's ids are texts, the position 0..n-1.
+        The integer ids of the annotation file; if its ids are texts, the position 0..n-1.
     text_ids : ndarray of str or object, shape (n,), or None
-        The ids as the annotation file writes them, where they are texts.
+        The ids as the annotation file writes them, if they are texts.
     file_names : ndarray of object, shape (n,)
         File names as the annotation file writes them, ``""`` where absent.
     widths, heights : ndarray of int32, shape (n,)
-        Pixels; 0 where the file does not say.
+        Pixels; 0 if the file does not state them.
     listed : ndarray of object, shape (n,), or None
         Namespaced ids by which a manifest lists the images, as an export states them (``curation_id``).
     """
@@ -109,7 +109,7 @@ class Images:
 
     @classmethod
     def of(cls, natives: Sequence[str] | Texts, **columns: Any) -> Images:
-        """Return the columns of some images; by default ids are the native ones: numbers if all of them are."""
+        """Return the columns of images; by default the ids are the native ids, as numbers if all are numbers."""
         n, native = len(natives), np.asarray(natives, np.str_)
         blank: dict[str, Any] = {name: np.zeros(n, np.int32) for name in ("widths", "heights")}
         blank |= {"file_names": [""] * n} | columns
@@ -135,13 +135,13 @@ class Categories:
     names, supercategories : tuple of str
         Names as the file writes them; ``""`` where a supercategory is absent.
     keys : tuple of str
-        What the dataset itself tells its classes apart by (Open Images: ``/m/0jbk``); empty where that is the name.
+        The dataset's own keys of its classes (Open Images: ``/m/0jbk``); empty if the names are the keys.
     frequencies : tuple of str
-        How often its training images show each class (LVIS: ``r``, ``c``, ``f``); empty where the file does not say.
+        How often its training images show each class (LVIS: ``r``, ``c``, ``f``); empty if the file does not state it.
     numbering : {"file", "yolo", "known", "none"}
-        Who numbers the classes: the annotation file; YOLO's data.yaml, from 0; the order in which they are known (the
-        20 of VOC, from 1), which its files do not state; or nobody, so that `numbers` count them and detections cannot
-        name a class by number.
+        Origin of the class numbers: the annotation file; YOLO's data.yaml, from 0; the conventional order (VOC's 20
+        classes, from 1), which the files do not state; or none: `numbers` then only count the classes, and detections
+        cannot use them.
     """
 
     __repr__ = short_repr
@@ -158,12 +158,12 @@ class Categories:
 
     @classmethod
     def counted(cls, names: Sequence[str], keys: Sequence[str] = (), *, numbering: Numbering = "none") -> Categories:
-        """Return classes that have names alone, numbered from 1."""
+        """Return classes without ids, numbered from 1."""
         return cls(tuple(range(1, len(names) + 1)), tuple(names), ("",) * len(names), tuple(keys), numbering=numbering)
 
     @property
     def category_ids(self) -> tuple[int | None, ...]:
-        """Return the category id of each class, None where the classes have no numbers."""
+        """Return the category id of each class, or None if the classes have no numbers."""
         return self.numbers if self.numbering != "none" else (None,) * len(self.numbers)
 
     def index(self) -> dict[str, int]:
@@ -188,19 +188,19 @@ class Objects:
         Positions in `Source.images` and `Source.categories`.
     boxes : ndarray of float64, shape (m, 4)
         ``x, y, w, h`` in pixels, origin top left, continuous (VOC's 1-based inclusive corners are converted to
-        ``xmin-1, ymin-1, xmax-xmin+1, ymax-ymin+1``). For `Source.unit_boxes` see there.
+        ``xmin-1, ymin-1, xmax-xmin+1, ymax-ymin+1``). `Source.unit_boxes` describes the exception.
     areas : ndarray of float64, shape (m,)
-        The file's area (COCO: of the mask), or ``w*h`` where absent.
+        The file's area (COCO: of the mask), or ``w*h`` if absent.
     numbers : ndarray of int64, shape (m,)
-        Annotation ids of the file; 1..m where it has none.
+        Annotation ids of the file; 1..m if it has none.
     crowd, difficult, truncated, occluded : ndarray of bool, shape (m,)
-        Flags; False where the format has none.
+        Flags; False if the format lacks the flag.
     pose : ndarray of int8, shape (m,)
         Positions in `POSES`.
     original : ndarray of object, shape (m,), or None
-        The class an object had before a protocol renamed it (``orig_category`` of a JSON file), ``""`` where unstated.
+        The class of an object before a protocol renamed it (``orig_category`` of a JSON file), ``""`` if not stated.
     depiction, inside : ndarray of bool, shape (m,), or None
-        Open Images: a drawing of the object and no real one; an object seen from its inside. None: no such column.
+        Open Images: a drawing rather than a real object; an object seen from its inside. None: the column is absent.
     """
 
     __repr__, __eq__ = short_repr, _equal
@@ -224,7 +224,7 @@ class Objects:
 
     @classmethod
     def of(cls, image: npt.ArrayLike, category: npt.ArrayLike, boxes: Floats, **columns: Any) -> Objects:
-        """Return the columns of some objects; of the others, those that are not given get what absence means.
+        """Return the columns of objects; missing columns get their default values.
 
         Areas are ``w*h``, numbers count from 1, flags are False and poses 0.
         """
@@ -236,7 +236,7 @@ class Objects:
 
     @classmethod
     def joined(cls, tables: Sequence[Objects]) -> Objects:
-        """Return objects one behind the other; what some tables alone state is blank in the others."""
+        """Return the concatenated objects; a column that a table lacks is blank for its objects."""
         columns: dict[str, Any] = {}
         for name in cls.__slots__:
             parts = [getattr(table, name) for table in tables]
@@ -251,7 +251,7 @@ class Objects:
 
 @dataclass(frozen=True)
 class Source:
-    """One part of one raw dataset.
+    """A part of a raw dataset.
 
     Attributes
     ----------
@@ -261,24 +261,24 @@ class Source:
         The namespace of its image ids; parts that share ids share it (all COCO years: ``coco``).
     images, categories : Images, Categories
     objects : Objects or None
-        None for a presence-only source: such a source knows which classes an image shows, and no boxes.
+        None for a presence-only source, which states the classes of images but no boxes.
     presence : ndarray of int32, shape (p, 2), or None
         ``(image position, category position)`` pairs of a presence-only source, sorted, unique.
     files : tuple of FileRecord
     licence : str
-        Of the annotations.
+        Licence of the annotations.
     media_redistributable : bool
         Whether the photos themselves may be passed on.
     dropped : dict
-        What a reader left out under a policy, by reason, with counts. Empty when nothing was.
+        Number of records that the reader left out under a policy, by reason; empty if none.
     federated : ndarray of int32, shape (p, 3), or None
-        Of a dataset that labels each image for some classes alone (LVIS): image position, category position, and what
-        is said of them, a position in `FEDERATED`. None: every image is labelled for every class.
+        For a dataset that labels each image only for some classes (LVIS): image position, category position, and a
+        position in `FEDERATED`. None: every image is labelled for every class.
     unit_boxes : bool
         Whether the file gives boxes as shares of the image. Boxes and areas of an image without a known size (width 0)
-        are then such shares, from 0 to 1; `require_pixels` keeps them out of what needs pixels.
+        are then such shares, from 0 to 1; `require_pixels` rejects them for computations in pixels.
     origin : Path or None
-        The one file that was read, for what else it says of its images (`curation.sources.image_columns`).
+        The file, if it was a single one, for further facts on its images (`curation.sources.image_columns`).
     """
 
     __repr__, __eq__ = short_repr, _equal
@@ -300,7 +300,7 @@ class Source:
 
     @classmethod
     def of(cls, dataset: str, part: str, *, namespace: str | None = None, **facts: Any) -> Source:
-        """Return a source under the terms of its dataset, by default in the dataset's own namespace."""
+        """Return a source with the terms of its dataset, by default in the namespace of the dataset."""
         terms = licence_facts(dataset)
         space = namespace or namespace_of(dataset)
         return cls(
@@ -311,7 +311,7 @@ class Source:
     def of_labels(
         cls, dataset: str, part: str, images: Images, labels: Sequence[str], file: FileRecord, **facts: Any
     ) -> Source:
-        """Return a presence-only source of images with one class each, or without classes where there are no labels.
+        """Return a presence-only source of images with one class each, or without classes if `labels` is empty.
 
         Classes are the labels that occur, sorted and numbered from 0.
         """
@@ -341,29 +341,29 @@ class Source:
 
     @cached_property
     def image_index(self) -> ImageIndex:
-        """The images, to be found by ids, paths, file names and stems."""
+        """Index of the images by ids, paths, file names and stems."""
         listed = () if self.images.listed is None else self.images.listed.tolist()
         ids = self.images.numbers if self.images.text_ids is None else self.images.text_ids.tolist()
         return ImageIndex(ids, self.images.file_names.tolist(), listed, self.image_ids.tolist())
 
     @cached_property
     def id_ranks(self) -> Int64s:
-        """Place of each image in the order of ids by code point, shape (n,)."""
+        """Rank of each image in the order of ids by code point, shape (n,)."""
         ranks = np.empty(len(self.images), np.int64)
         ranks[np.argsort(self.images.native, kind="stable")] = np.arange(len(self.images))
         return ranks
 
     @property
     def has_category_ids(self) -> bool:
-        """Whether `Categories.numbers` are the dataset's own (COCO JSON, YOLO, CUB-200); others count the names."""
+        """Whether the dataset defines `Categories.numbers` (COCO JSON, YOLO, CUB-200); if not, they count the names."""
         return self.categories.numbering in ("file", "yolo")
 
     def require_objects(self, purpose: str) -> Objects:
-        """Return the objects, or raise `PresenceOnlyError` naming what needs them."""
+        """Return the objects; raise `PresenceOnlyError` with `purpose` if the source has none."""
         if self.objects is None:
             raise PresenceOnlyError(
                 f"{purpose} needs boxes",
-                where=self._told(),
+                where=self._location(),
                 expected="annotations with boxes: COCO JSON, YOLO or VOC",
                 found="a class for each image",
                 hint='rule = "hierarchy" takes image classes: curation init hierarchy',
@@ -371,14 +371,14 @@ class Source:
         return self.objects
 
     def require_pixels(self, purpose: str, images: Int32s | Int64s | None = None) -> Objects:
-        """Return the objects, or raise `UnitBoxesError` if boxes of some images are shares of an unknown size.
+        """Return the objects; raise `UnitBoxesError` if boxes of some images are shares of an unknown size.
 
         Parameters
         ----------
         purpose : str
-            Whatever needs pixels, as the first words of the message.
+            The computation that needs pixels, as the first words of the message.
         images : ndarray of int, optional
-            Positions of the images that matter; all by default.
+            Positions of the images to check; all by default.
         """
         objects = self.require_objects(purpose)
         if not self.unit_boxes:
@@ -389,7 +389,7 @@ class Source:
         if len(unsized):
             raise UnitBoxesError(
                 f"{purpose} needs boxes in pixels",
-                where=self._told(),
+                where=self._location(),
                 expected="the width and height of every image with boxes",
                 found=f"{len(unsized)} images of unknown size, the first {self.images.native[unsized[0]]}",
                 hint="put a table image_id,width,height beside the boxes, named "
@@ -397,7 +397,7 @@ class Source:
             )
         return objects
 
-    def _told(self) -> str:
+    def _location(self) -> str:
         return f"source {self.title}: {self.files[0].name if self.files else ''}"
 
     def class_pairs(self) -> tuple[Int32s, Int32s]:
@@ -411,24 +411,24 @@ class Source:
         return presence[:, 0], presence[:, 1]
 
     def boxes_by_class(self) -> Counter[str]:
-        """Return how many boxes, or images without boxes, each class has; classes without any are left out."""
+        """Return the number of boxes (in a source without boxes: of images) of each class that has any."""
         names = self.categories.names
         numbers, counts = np.unique(self.class_pairs()[1], return_counts=True)
         return Counter({names[number]: count for number, count in zip(numbers.tolist(), counts.tolist(), strict=True)})
 
 
 def texts(values: Sequence[str]) -> npt.NDArray[np.object_]:
-    """Return texts as an array of objects, shape (n,); equal texts of any length cost no padding."""
+    """Return texts as an array of objects, shape (n,), which needs no padding."""
     array = np.empty(len(values), object)
     array[:] = values
     return array
 
 
 def native_numbers(natives: Sequence[str] | Texts) -> Int64s | None:
-    """Return native ids as numbers (``2008_000008``: 2008000008), or None where they are not distinct numbers."""
+    """Return native ids as numbers (``2008_000008``: 2008000008), or None if they are not distinct numbers."""
     values = natives if isinstance(natives, Sequence) else natives.tolist()
     joined = "".join(values)
-    # Many texts are asked at once: of digits alone, none is empty or too long.
+    # One test for all texts: only digits, and none empty or too long.
     if joined.isascii() and joined.isdigit() and 0 < min(map(len, values)) <= max(map(len, values)) < LONGEST_NUMBER:
         numbers = [*map(int, values)]
     else:

@@ -1,4 +1,4 @@
-"""What is read, and how, as protocols and commands declare it: parts of raw datasets by name, ways of reading."""
+"""Declarations of inputs by protocols and commands: source slots (dataset parts by name) and reading options."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Sources = Annotated[
 
 
 class SourceSlot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One raw dataset part that a protocol reads, or that a manifest was made from.
+    """A part of a raw dataset that a protocol reads, or that a manifest was built from.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class SourceSlot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     meaning : str
         One line for ``curation list``.
     usual_part : str
-        Where `part` is ``""``: the part taken from a dataset's root that offers several, ``""`` for none.
+        If `part` is ``""``: the default part of a root with several parts, ``""`` for none.
     """
 
     name: str
@@ -48,7 +48,7 @@ class SourceSlot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How raw files are read (see `curation.sources.opening.open_path`).
+    """Options for reading raw files (see `curation.sources.opening.open_path`).
 
     Attributes
     ----------
@@ -60,14 +60,14 @@ class Reading:
 
 
 def named_slots(names: Iterable[str], *, parts: bool = True) -> list[SourceSlot]:
-    """Return slots for names of the user: ``coco-val2017`` and ``coco@val2017`` are of dataset ``coco``.
+    """Return slots for the user's names: ``coco-val2017`` and ``coco@val2017`` belong to the dataset ``coco``.
 
     Parameters
     ----------
     names : iterable of str
         The texts before the ``=`` of ``--source NAME[@PART]=PATH``.
     parts : bool
-        Whether what follows the hyphen is the part of the dataset, or any word.
+        Whether the text after the hyphen is a part of the dataset rather than any word.
     """
     slots = []
     for key in names:
@@ -79,7 +79,7 @@ def named_slots(names: Iterable[str], *, parts: bool = True) -> list[SourceSlot]
 
 
 def require_slots(slots: Sequence[SourceSlot], opened: Collection[str], command: str, *more: str) -> None:
-    """Raise `UsageError` with the whole command line, `more` at its end, when a required source is not given."""
+    """Raise `UsageError` with the complete command line, ending in `more`, if a required source is missing."""
     missing = [slot for slot in slots if slot.required and slot.name not in opened]
     if missing:
         needed = [f"--source {slot.name}=PATH" for slot in slots if slot.required or slot.name in opened]

@@ -1,6 +1,6 @@
 """Stems of image names: the stem of a path is its file name without folder and suffix.
 
-Lists are texts with one path a line, and stay so; Arrow works on all lines at once.
+Lists remain texts with one path per line; Arrow processes all lines at once.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ Bools = npt.NDArray[np.bool_]
 Int64s = npt.NDArray[np.int64]
 
 IMAGE_SUFFIXES = ("jpg", "jpeg", "png", "gif", "bmp", "tif", "tiff", "webp", "xml", "nii.gz")
-"""Suffixes that a stem does not have, in any case; one is taken off. What else follows a dot belongs to the name."""
+"""Suffixes that are removed from a stem, once, in upper or lower case; other text after a dot belongs to the name."""
 
 FILE_SUFFIXES = (
     *IMAGE_SUFFIXES, "ppm", "pgm", "nii", "dcm", "npy", "npz", "h5", "mat", "avi", "mp4", "webm", "wav", "flac", "ply",
     "bin", "obj", "off",
 )  # fmt: skip
-"""Suffixes by which a word is known as a file; suffixes other than those of images belong to the stem."""
+"""Suffixes by which a word is recognised as a file; suffixes other than those of images belong to the stem."""
 FILE_NAME = re.compile(r"[^/\\]\.(?:" + "|".join(map(re.escape, FILE_SUFFIXES)) + r")\Z", re.IGNORECASE)
 
-# Patterns of lines, as Arrow's regular expressions are written.
+# Patterns of lines, in the syntax of Arrow's regular expressions.
 ANY_FILE = r"(?i).\.(?:" + "|".join(map(re.escape, FILE_SUFFIXES)) + ")$"
 ANY_IMAGE = r"(?i).\.(?:" + "|".join(map(re.escape, IMAGE_SUFFIXES)) + ")$"
 _WIDEST_COLUMN = 1 << 30
@@ -47,7 +47,7 @@ _LINE_FEED = 10
 
 
 def cells_of(text: bytes) -> Any:
-    """Return the lines of a text, each of which a line feed ends, as a pyarrow.StringArray."""
+    """Return the lines of a text, each ending in a line feed, as a pyarrow.StringArray."""
     import pyarrow
 
     breaks = np.flatnonzero(np.frombuffer(text, np.uint8) == _LINE_FEED).astype(np.int32)
@@ -67,7 +67,7 @@ def text_of(cells: Any) -> bytes:
 
 
 def match_pattern(cells: Any, pattern: str) -> Bools:
-    """Return in which texts of an Arrow array a pattern is found, shape (n,)."""
+    """Return a mask of the texts of an Arrow array that match a pattern, shape (n,)."""
     from pyarrow import compute
 
     is_match: Bools = values_of(compute.match_substring_regex(cells, pattern))
@@ -75,7 +75,7 @@ def match_pattern(cells: Any, pattern: str) -> Bools:
 
 
 def suffix_widths(cells: Any, pattern: str) -> Int64s:
-    """Return how many bytes the suffix of each text has, `ANY_FILE` or `ANY_IMAGE`, shape (n,); without one 0."""
+    """Return the length in bytes of each text's suffix (`ANY_FILE` or `ANY_IMAGE`), 0 without one, shape (n,)."""
     from pyarrow import compute
 
     ends = compute.binary_slice(cells.view("binary"), -1 - _WIDEST_SUFFIX, None).dictionary_encode()
@@ -87,7 +87,7 @@ def suffix_widths(cells: Any, pattern: str) -> Int64s:
 
 
 def stems(paths: bytes, *, parents: int = 0) -> bytes:
-    r"""Return the stem of each line of a text, with `parents` = 1 behind its last folder, with -1 behind all folders.
+    r"""Return the stem of each line of a text; `parents` = 1 includes the last folder, -1 all folders.
 
     Examples
     --------
@@ -130,9 +130,9 @@ def _stems_of_block(paths: bytes, parents: int) -> bytes:
 
 
 def normalised_lines(paths: bytes) -> bytes:
-    r"""Return each line of a text as a path, compared whole: slashes single and forward, no ``./`` before it.
+    r"""Return each line of a text as a path for comparison: single forward slashes, no leading ``./``.
 
-    Case, suffix and ``..`` stay. A byte order mark, carriage returns and blanks at both ends go.
+    Case, suffix and ``..`` are kept. A byte order mark, carriage returns and outer blanks are removed.
 
     Examples
     --------
@@ -153,12 +153,12 @@ def _with_single_slashes(paths: bytes) -> bytes:
 
 
 class DistinctLines:
-    r"""The lines of a text each once, sorted by code point.
+    r"""The distinct lines of a text, sorted by code point.
 
     Parameters
     ----------
     text : callable
-        It returns the text in blocks of whole lines.
+        Returns the text in blocks of whole lines.
 
     Examples
     --------
@@ -187,7 +187,7 @@ class DistinctLines:
         return len(self._column), digest.hexdigest()
 
     def release(self) -> None:
-        """Free the memory of the lines; they are sorted anew where they are needed again."""
+        """Free the memory of the lines; later use sorts them again."""
         self._column = None
 
     def blocks(self) -> Iterator[bytes]:
@@ -206,9 +206,9 @@ class DistinctLines:
 
 
 def _sorted_column(text: Iterable[bytes]) -> Any:
-    """Return distinct lines, ascending, as an array of texts of one width; of objects where some line is very long.
+    """Return the distinct lines, ascending, as an array of fixed-width texts, or of objects if a line is very long.
 
-    Texts of fixed width, filled up with zeros that no line holds, sort several times faster than others.
+    Texts of fixed width, padded with zero bytes that do not occur in lines, sort several times faster.
     """
     from pyarrow import compute
 
@@ -247,9 +247,9 @@ def blocks_of(text: bytes, size: int = _BLOCK) -> Iterator[bytes]:
 
 
 def label_of(photo: str) -> str:
-    """Return the label file of a photo, by paths below the folder of the YAML, as Ultralytics finds it.
+    """Return the path of a photo's label file by the rule of Ultralytics; paths are relative to the folder of the YAML.
 
-    It lies in ``labels`` in place of the last folder ``images``, else beside the photo.
+    ``labels`` replaces the last folder ``images``; without such a folder, the file is beside the photo.
 
     Examples
     --------

@@ -36,9 +36,9 @@ _BLOCK = 1 << 26
 
 
 def parse_table(content: InputFile, *, dataset: str, part: str) -> Source:
-    """Return a presence-only source: which classes each image shows, no boxes.
+    """Return the presence-only source of a table: the classes of each image, without boxes.
 
-    The table has a header. Its image column is called ``image``, ``image_id`` or ``file_name``. Classes are one a row
+    The table has a header. Its image column is called ``image``, ``image_id`` or ``file_name``. Classes are one per row
     (``class``, ``category``, ``label``, ``category_id``) or several in a cell (``classes``, ``categories``,
     ``labels``, ``category_ids``, ``category_ids_91``): numbers separated by blanks, names by ``;`` or ``|``. An empty
     cell states that the image is in the dataset and shows no class. The id of an image is the stem of its file; of a
@@ -47,33 +47,32 @@ def parse_table(content: InputFile, *, dataset: str, part: str) -> Source:
     Parameters
     ----------
     content : InputFile
-        Of a ``.csv`` or ``.tsv`` file.
+        A ``.csv`` or ``.tsv`` file.
     dataset, part : str
-        For example ``coco`` and ``train2017``. A table that has the part as a value of one of its other columns is
-        read for these rows only; one that tells parts apart in a column called ``split``, ``part`` or ``subset`` (a
-        year may follow) has to hold it. A table without such a column is the part.
+        For example ``coco`` and ``train2017``. If another column of the table contains the name of the part, only these
+        rows are read. A table with a column ``split``, ``part`` or ``subset`` (a year may follow) must contain the
+        part. A table without such a column is the part.
 
     Raises
     ------
     AnnotationFormatError, DuplicateIdError, DanglingIdError
-        The file is not what it should be; the error names the row.
+        The file is malformed; the error names the row.
     UsageError
-        The table tells parts apart and this is none of them, or which is meant is not said; two columns hold the
-        part's name.
+        The table has several parts and `part` is empty or not one of them; or two columns contain the name of the part.
     """
     rows = rows_by_image(content, dataset, part)
     class_column = _column(rows.table, CLASS_COLUMNS + LIST_COLUMNS, "class", content.name)
     many = class_column in LIST_COLUMNS
     if many:
         check_unique(rows.natives.to_pylist(), "image", lambda row: rows.location(row))
-    # A hundred thousand images show a few thousand combinations of classes: each cell is read once.
+    # A hundred thousand images have a few thousand distinct class cells: each is parsed once.
     cell_of, cells = encoded(rows.table[class_column])
     cell_classes = [_several(cell) if many else [cell] if cell else [] for cell in cells.to_pylist()]
     first_rows = first_places(cell_of, len(cells))
     categories, class_of = _classes(dataset, cell_classes, lambda cell: rows.location(first_rows[cell]))
     classes = np.array([class_of[value] for values in cell_classes for value in values], np.int64)
     image_of, images = encoded(rows.natives)
-    # Row by row the classes of its cell, which lie one after the other in `classes`.
+    # For each row, the positions of its cell's classes, which are consecutive in `classes`.
     counts = np.array([*map(len, cell_classes)], np.int64)
     starts, repeats = (np.cumsum(counts) - counts)[cell_of], counts[cell_of]
     steps = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
@@ -81,7 +80,7 @@ def parse_table(content: InputFile, *, dataset: str, part: str) -> Source:
     if namespace_of(dataset) != "coco" and len(images) < len(image_of):
         pairs_of_names = zip(rows.files.to_pylist(), rows.natives.to_pylist(), strict=True)
         native_of_file = {name.replace("\\", "/"): native for name, native in pairs_of_names if name}
-        hint = "the id of an image is the stem of its file: give each an id of its own, in a column image_id"
+        hint = "the id of an image is the stem of its file: add a column image_id with distinct ids"
         check_unique(
             [*native_of_file.values()], "image name", lambda row: f"{content.name}: {[*native_of_file][row]}", hint=hint
         )
@@ -98,20 +97,20 @@ def parse_table(content: InputFile, *, dataset: str, part: str) -> Source:
 
 
 class ImageRows(NamedTuple):
-    """Rows of a table, each about one image.
+    """Rows of a table, each for one image.
 
     Attributes
     ----------
     table : pyarrow.Table
         The rows of a part, as trimmed texts.
     natives, files : pyarrow.LargeStringArray
-        Native id of the image of each row, and its file name; ``""`` where the row names no image file.
+        Native id of the image of each row, and its file name; ``""`` for a row without an image file.
     numbers : ndarray of int64, shape (n,)
-        Of each row in the file, from 0.
+        Number of each row in the file, from 0.
     total : int
-        Rows of all parts.
+        Number of rows of all parts.
     table_name : str
-        Of the file.
+        Name of the file.
     """
 
     table: pyarrow.Table
@@ -122,7 +121,7 @@ class ImageRows(NamedTuple):
     table_name: str
 
     def location(self, row: int) -> str:
-        """Return where a row is in the file, for messages."""
+        """Return the position of a row in the file for messages."""
         return f"{self.table_name}: row {self.numbers[row] + 2}"
 
 
@@ -148,7 +147,7 @@ def texts_of_part(content: InputFile, part: str) -> pyarrow.Table:
 
 
 def read_texts(content: InputFile, error: type[CurationError] = AnnotationFormatError) -> pyarrow.Table:
-    """Return the cells of a table with a header as trimmed texts; raise `error` for anything else."""
+    """Return the cells of a table with a header as trimmed texts; raise `error` for another file."""
     from pyarrow import Table, compute
 
     # Cells stay texts: a reader that guesses types would turn 000012 into 12.
@@ -219,7 +218,7 @@ def read_columns(
 
 def _column(table: pyarrow.Table, names: Sequence[str], kind: str, where: str) -> str:
     present = [name for name in names if name in table.column_names]
-    # A file name beside an id says the same twice; two class columns would be two different statements.
+    # A file name beside an id is redundant, but two class columns would contradict each other.
     if len(present) == 1 or (present and kind == "image"):
         return present[0]
     raise AnnotationFormatError(
@@ -231,14 +230,14 @@ def _column(table: pyarrow.Table, names: Sequence[str], kind: str, where: str) -
 
 
 def _rows_of_part(table: pyarrow.Table, part: str, where: str) -> Int64s:
-    """Return the rows of a part by the column that tells the table's parts apart; else all rows."""
+    """Return the rows of a part by the column that states the part, or all rows if the table has no such column."""
     from pyarrow import compute
 
     used = (_column(table, IMAGE_COLUMNS, "image", where), _column(table, CLASS_COLUMNS + LIST_COLUMNS, "class", where))
     others = [name for name in table.column_names if name not in used]
     part_columns = [name for name in others if _PART_COLUMN.match(name)]
     holding = [name for name in others if part and compute.index(table[name], part).as_py() >= 0]
-    # A column that is called so outranks one that holds the same word by chance.
+    # A column with such a name takes precedence over one that contains the same word by chance.
     chosen = [name for name in holding if name in part_columns] or holding
     if len(chosen) > 1:
         raise UsageError(
@@ -246,7 +245,7 @@ def _rows_of_part(table: pyarrow.Table, part: str, where: str) -> Int64s:
             where=f"{where}: header",
             expected=f"one of them, or one called split, with the value {part!r}"[:200],
             found=", ".join(chosen)[:200],
-            hint="call the column that tells the parts apart split, and the others otherwise",
+            hint="rename the column with the parts to split, and the other column to another name",
         )
     if chosen:
         return np.flatnonzero(values_of(compute.equal(table[chosen[0]], part).combine_chunks()))
@@ -272,14 +271,14 @@ def _several(cell: str) -> list[str]:
 
 
 def _names_of_images(names: Any, dataset: str) -> tuple[Any, Any]:
-    """Return the native ids of images by what a table calls them, and the names that are those of image files."""
+    """Return the native ids for the image names of a table, and the names that are image files."""
     from pyarrow import compute, scalar
 
     is_file = compute.match_substring_regex(names, _IMAGE_SUFFIX)
     paths = compute.replace_substring(names, "\\", "/")
     last = compute.replace_substring_regex(paths, r"(?s)^.*/", "")
     stems = compute.replace_substring_regex(last, r"(?s)(.)\.[^.]*\z", r"\1")
-    # Class folders number their photos alike, cat/001.jpg and dog/001.jpg: ids are then the paths, as of the folders.
+    # Class folders may repeat file names (cat/001.jpg, dog/001.jpg): the ids are then paths, as for class folders.
     n_files = len(files := stems.filter(is_file))
     by_path = not is_known(dataset) and (n := len(files.unique())) < n_files and n < len(paths.filter(is_file).unique())
     natives = compute.if_else(is_file, paths if by_path else stems, names).combine_chunks()
@@ -291,7 +290,7 @@ def _names_of_images(names: Any, dataset: str) -> tuple[Any, Any]:
 
 
 def _are_plain(natives: Any) -> npt.NDArray[np.bool_]:
-    """Return which texts are native ids of printable ASCII; of others `is_native` decides."""
+    """Return a mask of the texts that are native ids of printable ASCII; `is_native` decides on the others."""
     from pyarrow import compute
 
     trimmed = compute.ascii_trim_whitespace(natives)
@@ -303,7 +302,7 @@ def _are_plain(natives: Any) -> npt.NDArray[np.bool_]:
 def _classes(
     dataset: str, cell_classes: Sequence[Sequence[str]], where: Callable[[int], str]
 ) -> tuple[Categories, Mapping[str, int]]:
-    """Return the classes of a table, and the position of each by what a cell calls it: its name, or its number."""
+    """Return the classes of a table, and the position of each class by the text in a cell: its name or number."""
     first = {value: row for row, values in reversed(list(enumerate(cell_classes))) for value in values}
     if family(dataset) == "coco":
         numbers, names, supercategories = zip(*COCO_CATEGORIES, strict=True)
@@ -321,10 +320,10 @@ def _classes(
         check_label(value, where(row))
         if value not in positions:
             raise DanglingIdError(
-                "A row names a class that is not known",
+                "Unknown class in a row",
                 where=where(row),
                 expected=", ".join(categories.names)[:200] or "names of classes",
                 found=repr(value)[:80],
-                hint="write the names of classes in place of numbers",
+                hint="write class names instead of numbers",
             )
     return categories, positions

@@ -1,8 +1,8 @@
-"""Lines of a text as columns: the entry before a label, and the words of lines with several words.
+"""Reader of text lines as columns: the entry before a label, and the words of lines with several words.
 
-Of lines with several words a word is a file by its suffix. ``COVID 70 COVID(70).png COVID-19 sirm`` has one: the image
-is that word, the text before it is a field, and the class follows. In ``2011_09_26/drive_0001 5 l`` all columns
-name the image together.
+In lines with several words, a suffix marks a word as a file. ``COVID 70 COVID(70).png COVID-19 sirm`` has one file: the
+image. The text before it is a field, and the class follows. In ``2011_09_26/drive_0001 5 l`` all columns together name
+the image.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _SLASHES = r"[/\\]"
 _LINE_FEED = 10
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _FEWEST_NUMBERS = 4
-"""Of a box; lines of lists hold fewer."""
+"""Minimum count of numbers in a line of a box; lines of lists have fewer."""
 _BOX_SHARE = 0.25
-"""Share of the lines of a file of boxes; other lines may be names of images and counts."""
+"""Minimum share of box lines in a file of boxes; its other lines may be image names and counts."""
 _FLAG_WORDS = {"0", "1", "-1"}
 _HEAD, _SAMPLED_LINES = 1 << 16, 200
 _COMMENT = r"^#(?:$|\w*[\s:])"
@@ -72,11 +72,11 @@ class Lines:
         return len(self.numbers)
 
     def odd(self, rows: Bools, reason: str) -> list[OddLine]:
-        """Return what is shown of some lines, the first few."""
+        """Return the first few of some lines, with a reason, for reports."""
         return [OddLine(int(self.numbers[row]), reason, _excerpt(self.cells, row)) for row in _first(rows)]
 
     def at(self, rows: Bools) -> Lines:
-        """Return some of the lines."""
+        """Return the selected lines."""
         return Lines(**{name: column.take(np.flatnonzero(rows)) for name, column in vars(self).items()})
 
 
@@ -91,7 +91,7 @@ def _excerpt(cells: Any, row: int) -> str:
 
 
 def are_numbers(cells: Any) -> bool:
-    """Return whether each line is a number and nothing else: most lists are."""
+    """Return whether every line is a bare number, as in most lists."""
     from pyarrow import compute
 
     lengths = values_of(compute.binary_length(cells))
@@ -99,7 +99,7 @@ def are_numbers(cells: Any) -> bool:
 
 
 def require_utf8(data: bytes, where: str) -> None:
-    """Refuse bytes that are no UTF-8."""
+    """Raise `DamagedFileError` for bytes that are not UTF-8."""
     try:
         data.isascii() or data.decode()
     except UnicodeDecodeError as error:
@@ -107,9 +107,9 @@ def require_utf8(data: bytes, where: str) -> None:
 
 
 def box_line(data: bytes) -> int | None:
-    """Return how many numbers a line of a file of boxes holds, or None for any other text.
+    """Return the count of numbers in a line of a file of boxes, or None for another text.
 
-    Such lines hold four numbers or more, which are not all flags, and name no file: annotations of YOLO, VisDrone, MOT,
+    Such lines have at least four numbers, not only flags, and no file: annotations of YOLO, VisDrone, MOT,
     KITTI, DOTA and WIDER, and tables of detections.
     """
     lines = [line for line in data[:_HEAD].decode("utf-8", "ignore").split("\n")[:_SAMPLED_LINES] if line.strip()]
@@ -118,7 +118,7 @@ def box_line(data: bytes) -> int | None:
 
 
 def _box_numbers(line: str) -> int:
-    """Return how many numbers a line of boxes holds, 0 for any other line."""
+    """Return the count of numbers in a box line, 0 for another line."""
     words = [word for word in re.split(r"[\s,;]+", line) if word]
     numbers = list(filter(_DECIMAL.fullmatch, words))
     others = [word for word in words if not _DECIMAL.fullmatch(word)]
@@ -130,7 +130,7 @@ def _box_numbers(line: str) -> int:
 
 
 def read_entries(data: bytes) -> tuple[Lines, int, list[OddLine]]:
-    """Return the lines that can be entries, how many filled ones cannot, and the first of these."""
+    """Return the lines that can be entries, the number of other non-blank lines, and the first of these."""
     from pyarrow import concat_arrays
 
     parts, number = list[Any](), 0
@@ -219,7 +219,7 @@ _SAMPLE = 100_000
 
 
 class _Words:
-    """The words of lines, the positions of those that matter in each line, and which lines are entries."""
+    """The words of lines, the positions of the relevant words in each line, and which lines are entries."""
 
     def __init__(self, lines: Lines) -> None:
         self.lines, self.odd, self.left_out = lines, list[OddLine](), 0
@@ -241,7 +241,7 @@ class _Words:
         )
         words, count = np.arange(len(self.starts), dtype=np.int32), self.last - self.first + 1
         self.count, self.files = count, self.sums(is_file)
-        # The last file of each line; of a line without one, the word before it.
+        # The last file of each line, or the word before the line if it has no file.
         self.file = np.maximum(np.maximum.reduceat(np.where(is_file, words, -1), self.first), self.first - 1)
         self.first_file = np.minimum(self._lowest(words, is_file), self.last)
         is_second = is_file & (words > np.repeat(self.first_file, count))
@@ -253,7 +253,7 @@ class _Words:
         self.ones = self.sums(is_one & is_behind)
 
     def sums(self, marks: Any) -> Any:
-        """Return how many words of each line are marked."""
+        """Return the number of marked words in each line."""
         return np.add.reduceat(marks, self.first, dtype=np.int32)
 
     def _lowest(self, words: Int32s, marks: Bools) -> Int32s:
@@ -261,7 +261,7 @@ class _Words:
         return lowest
 
     def texts(self, start: str, end: str = "") -> Any:
-        """Return the text from a word of the entries to another: ``file+`` is the word after the file."""
+        """Return the text of the entries between two words: ``file+`` is the word after the file."""
         rows = self.rows
         here, there = (
             getattr(self, name.rstrip("+-"))[rows] + name.count("+") - name.count("-") for name in (start, end or start)
@@ -273,16 +273,16 @@ class _Words:
         return cells_of(_gathered(self.buffer, (starts, ends), (closing, closing + 1)))
 
     def encoded(self, start: str, end: str = "") -> TextColumn:
-        """Return the same as a column."""
+        """Return the same texts as a column."""
         return encoded(self.texts(start, end))
 
     def leave_out(self, rows: Bools, reason: str) -> None:
-        """Count and show lines that have less than the others."""
+        """Leave out lines with fewer words than the others; count and report them."""
         self.left_out += int(rows.sum())
         self.odd += self.lines.odd(rows, reason)
 
     def read(self, form: Form, cells: Any, **columns: Any) -> dict[str, Any]:
-        """Return the list of the entries."""
+        """Return the entries as a list."""
         odd = tuple(sorted(self.odd, key=lambda entry: entry.line)[:SHOWN])
         counts: dict[str, Any] = {"odd": self.left_out, "odd_lines": odd, "short": self.left_out, "short_lines": odd}
         listed = PublishedList("", text_of(cells), self.lines.numbers[self.rows], **counts, **columns)
@@ -297,7 +297,7 @@ def _gathered(buffer: Any, *spans: tuple[Any, Any]) -> bytes:
 
 
 def read_files(lines: Lines) -> dict[str, Any] | None:
-    """Return a list whose lines name files beside other words, or None for other lines."""
+    """Return a list whose lines contain files and other words, or None for other lines."""
     table = _Words(lines)
     files, after, before = table.files, table.after, table.file - table.first
     header = np.arange(len(files)) < (0 if files[0] else 1 + (not files[1:_HEADER].any()))
@@ -326,13 +326,13 @@ def read_files(lines: Lines) -> dict[str, Any] | None:
 
 
 def _two_files(table: _Words, files: Int32s) -> dict[str, Any]:
-    """Return files with their companions; pairs, whose first files occur as second files too, are refused."""
+    """Return files with their companions; raise an error for pairs, whose first files also occur as second files."""
     table.leave_out(files == 1, "it names one file, the others two")
     cells, second = table.texts("first", "first_file"), table.texts("first_file+", "second_file")
     left, right = (set(texts.slice(0, _SAMPLE).to_pylist()) for texts in (cells, second))
     if len(left) < SHARE * min(len(cells), _SAMPLE) and not left.isdisjoint(right):
         raise AnnotationFormatError(
-            "The lines pair images, and do not list them", where=f"line {table.lines.numbers[0]}",
+            "The lines pair images instead of listing them", where=f"line {table.lines.numbers[0]}",
             expected="one image a line", found=_excerpt(table.lines.cells, 0),
         )  # fmt: skip
     return table.read("two files", cells, companions=normalised_lines(text_of(second)))
@@ -345,7 +345,7 @@ def _flags(table: _Words, after: Int32s) -> dict[str, Any]:
 
 
 def _numbered(table: _Words) -> dict[str, Any]:
-    """Return files behind a number: the file alone names the image. Numbers that repeat are labels."""
+    """Return files that follow a number; only the file names the image. Numbers that repeat are labels."""
     numbers = table.encoded("first", "file-")
     labels = None if len(numbers.values) == len(numbers.of) else _labels(numbers)
     return table.read("imglist", table.texts("file"), labels=labels)
@@ -386,7 +386,7 @@ def _classes(table: _Words, after: Int32s, *, fielded: bool, numbers: bool) -> d
 
 
 def _fields(table: _Words, label: TextColumn) -> dict[str, TextColumn]:
-    """Return the text before the files if it is a column, and not a part of a path with blanks."""
+    """Return the text before the files if it is a column rather than part of a path with blanks."""
     cells, files = table.texts("first", "file-"), len(table.texts("file").unique())
     before = encoded(cells)
     if len(before.values) < 2 or match_pattern(cells, _SLASHES).any():
@@ -400,9 +400,9 @@ def _fields(table: _Words, label: TextColumn) -> dict[str, TextColumn]:
 
 
 def _are_apart(label: TextColumn, rest: TextColumn) -> bool:
-    """Return whether two words behind a file are a class and a source, and no class of two words.
+    """Return whether two words after a file are a class and a source rather than a class of two words.
 
-    Words of a name follow each other: ``hot`` has ``dog`` behind it. A class has several sources, or none too.
+    The words of a name always follow each other, as in ``hot dog``. A class has several sources, or sometimes none.
     """
     label_of = distinct(_both(label, rest)[label.of >= 0]) // (len(rest.values) + 1)
     sources = np.bincount(label_of, minlength=len(label.values))
@@ -415,7 +415,7 @@ def _both(first: TextColumn, second: TextColumn) -> Int64s:
 
 
 def read_names(lines: Lines) -> dict[str, Any] | None:
-    """Return a list of frames of sequences, whose lines name no file; None for other lines."""
+    """Return a list of frames of sequences, whose lines have no file name; None for other lines."""
     table = _Words(lines)
     if table.files.any():
         return None
@@ -436,6 +436,6 @@ def read_names(lines: Lines) -> dict[str, Any] | None:
 
 
 def are_frames(folders: TextColumn, entries: Any) -> bool:
-    """Return whether folders repeat, and the words after them distinguish the entries."""
+    """Return whether folders repeat and the words after them distinguish the entries."""
     lines = len(folders.of)
     return len(folders.values) <= _FRAMES * lines and len(entries.unique()) >= SHARE * lines

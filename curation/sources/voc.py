@@ -1,4 +1,4 @@
-"""Reader of VOC folders, XML annotations with image sets: `read_voc`."""
+"""Reader of VOC folders with XML annotations and image sets: `read_voc`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from curation.sources.yolo import missing_yaml
 VOC_SETS = "ImageSets/Main"
 _XML = "Annotations"
 VOC_FOLDERS = ("JPEGImages", _XML)
-"""Folders of a VOC root in which the name of each file is the id of an image."""
+"""Folders of a VOC root in which file names are image ids."""
 _POSITION = {pose.lower(): position for position, pose in enumerate(POSES)}
 _FLAGS = ("difficult", "truncated", "occluded")
 _YEARS = ("VOC2007", "VOC2012")
@@ -48,13 +48,13 @@ _Kind = TypeVar("_Kind")
 
 
 def read_voc(root: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "error") -> Source:
-    """Return the source that a VOC folder holds for one image set, difficult objects included.
+    """Return the source of an image set in a VOC folder, including difficult objects.
 
     Parameters
     ----------
     root : Path
         Folder with ``Annotations`` and ``ImageSets/Main``, or one that holds such a folder (``VOCdevkit/VOC2007``); or
-        a folder of XML files that no image set lists (see `xml_folder`), which are all of the part.
+        a folder of XML files without image sets (see `xml_folder`), which all belong to the part.
     dataset, part : str
         For example ``voc2007`` and ``test``. The datasets ``voc2007`` and ``voc2012`` have VOC's 20 classes, numbered 1
         to 20; any other has the names that occur in its files, sorted.
@@ -65,11 +65,11 @@ def read_voc(root: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "erro
     Raises
     ------
     MissingFileError
-        The folder has no such image set, or an image of it has no XML file.
+        The image set does not exist, or one of its images has no XML file.
     PathEscapeError
         An image set names a file outside ``Annotations``.
     AnnotationFormatError, DuplicateIdError, BoxError
-        A file is not what it should be; the error names it.
+        A file is malformed; the error names it.
     """
     from tqdm import tqdm
 
@@ -129,9 +129,9 @@ def read_voc(root: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "erro
 
 
 def xml_folder(root: Path, part: str = "") -> Path | None:
-    """Return the folder of VOC's XML files, one an image, that no image set lists; None where there is none.
+    """Return the folder of VOC's XML files without image sets, one per image; None if there is none.
 
-    FiftyOne writes them to ``labels``, others to ``Annotations`` or beside the photos, Roboflow to a folder a part.
+    FiftyOne writes them to ``labels``, others to ``Annotations`` or beside the photos, Roboflow to one folder per part.
     """
     if any((root / year / VOC_SETS).is_dir() for year in (".", *_YEARS, *(f"VOCdevkit/{year}" for year in _YEARS))):
         return None
@@ -140,7 +140,7 @@ def xml_folder(root: Path, part: str = "") -> Path | None:
 
 
 def xml_parts(root: Path) -> tuple[str, ...]:
-    """Return the parts that have a folder of VOC's XML files each."""
+    """Return the parts that each have a folder of VOC's XML files."""
     return tuple(part for part in _PARTS if _holds_xml(root / part))
 
 
@@ -162,7 +162,7 @@ def locate_voc(root: Path, dataset: str) -> Path:
     Raises
     ------
     MissingFileError
-        Neither has them; the error lists what was tried.
+        Neither has them; the error lists the folders that were tried.
     """
     years = [dataset.upper()] if family(dataset) == "voc" else []
     tried = [root, *(folder for year in years for folder in (root / year, root / "VOCdevkit" / year))]
@@ -183,7 +183,7 @@ def locate_voc(root: Path, dataset: str) -> Path:
 
 
 def what_else(root: Path) -> tuple[str, str | None]:
-    """Return the kind of a folder that is not the root of a dataset, and a hint what to give instead."""
+    """Return the kind of a folder that is not the root of a dataset, and a hint on the path to use."""
     files = sorted(islice((file for form in ("*.json", "*/*.json") for file in root.glob(form)), 1000))
     if (root / "manifest.json") in files:
         return (
@@ -203,7 +203,7 @@ def what_else(root: Path) -> tuple[str, str | None]:
 
 
 def _names(root: Path, part: str) -> tuple[str, ...]:
-    """Return the files that an image set's source is read from: the list, then an XML file for each image."""
+    """Return the files of an image set's source: the list, then the XML file of each image."""
     where = f"{VOC_SETS}/{part}.txt"
     path = inside(root / VOC_SETS, f"{part}.txt")
     if not path.is_file():
@@ -229,8 +229,8 @@ def _names(root: Path, part: str) -> tuple[str, ...]:
 
 
 def _is_one_name(root: Path, line: str) -> bool:
-    """Return whether a line is the name of an image, blanks included: per-class lists add a flag (000005 -1)."""
-    # A name that is too long for a file is none, and no error.
+    """Return whether a line, including blanks, is the name of an image: per-class lists add a flag (000005 -1)."""
+    # A name that is too long for a file is not an image name; this is not an error.
     return len(line.split()) == 1 or os.path.isfile(root / _XML / f"{line}.xml")  # noqa: PTH113
 
 
@@ -242,7 +242,7 @@ class VocRecord(NamedTuple):
     image : dict of str to str
         ``filename``, ``width``, ``height``.
     objects : list of dict of str to str
-        One an ``object`` element: ``name``, ``pose``, ``truncated``, ``difficult``, ``occluded``, ``xmin``, ``ymin``,
+        One per ``object`` element: ``name``, ``pose``, ``truncated``, ``difficult``, ``occluded``, ``xmin``, ``ymin``,
         ``xmax``, ``ymax``. Fields below ``part`` (person layout) are left out.
     """
 
@@ -252,8 +252,8 @@ class VocRecord(NamedTuple):
 
 def _tree(data: bytes) -> Element:
     """Return the root of an XML document that declares no document type."""
-    # defusedxml would build the tree in Python, 5,000 files in 0.27 s: its parser looks for a document type alone, and
-    # the one written in C, which cannot refuse it in time, reads what passed. Both take 0.17 s.
+    # defusedxml would build the tree in Python, 5,000 files in 0.27 s. Its parser only checks for a document type;
+    # the C parser, which cannot reject it in time, then reads the file. Both take 0.17 s.
     guard = DefusedXMLParser(target=object(), forbid_dtd=True).parser
     guard.DefaultHandlerExpand = None
     guard.Parse(data, True)
@@ -266,7 +266,7 @@ def decode_voc(data: bytes, name: str) -> VocRecord:
     Raises
     ------
     AnnotationFormatError
-        The file is not well-formed XML, declares a document type or an entity, or is no VOC annotation.
+        The file is not well-formed XML, declares a document type or an entity, or is not a VOC annotation.
     """
     if len(data) > _LARGEST_XML:
         most = f"at most {_LARGEST_XML:,} bytes"
@@ -304,13 +304,13 @@ def _check_depth(root: Element, name: str) -> None:
 
 
 def _fields(elements: Iterable[Element], names: Collection[str], where: str) -> dict[str, str]:
-    """Return the text of each element of some names, by its name."""
+    """Return the text of each child element in `names`, by element name."""
     fields: dict[str, str] = {}
     for element in elements:
         if element.tag in names:
             text = "".join(element.itertext()).strip() if len(element) else (element.text or "").strip()
             if element.tag in fields:
-                _refuse(f"<{element.tag}> stands twice", where, text[:60], "each field once")
+                _refuse(f"Duplicate element <{element.tag}>", where, text[:60], "each field once")
             if len(text) > _LONGEST_TEXT:
                 message = f"The text of <{element.tag}> is too long"
                 _refuse(message, where, f"{len(text):,}", f"{_LONGEST_TEXT} characters")
@@ -347,7 +347,7 @@ def _converted(fields: dict[str, str], kind: type[_Kind], where: str) -> _Kind:
 
 
 def _with_defaults(fields: dict[str, str]) -> dict[str, str]:
-    """Return the fields of an object: flags without a text are as absent ones, and other poses than VOC's too."""
+    """Return the fields of an object; flags without text and poses that VOC does not have count as absent."""
     filled = {
         name: _WORDS.get(text.lower(), text) if name in _FLAGS else text
         for name, text in fields.items()
@@ -358,7 +358,7 @@ def _with_defaults(fields: dict[str, str]) -> dict[str, str]:
 
 
 def _is_set(text: str) -> bool:
-    """Return whether a flag, or how much of an object is cut off or hidden, is above zero; no measure needs it."""
+    """Return whether a flag, or a share of the object that is cut off or hidden, is above zero; no measure uses it."""
     try:
         return float(text) > 0
     except ValueError:

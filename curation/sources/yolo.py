@@ -1,4 +1,4 @@
-"""Reader of YOLO folders: a YAML, photos, and a label file for each, found as Ultralytics finds them."""
+"""Reader of YOLO folders: a YAML, photos and their label files, located by the rules of Ultralytics."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from curation.sources.source_specs import BadBoxes
 from curation.sources.stems import label_of
 
 CLASS_NAMES = "classes.txt"
-"""What labelling tools put beside the label files."""
+"""Files that labelling tools write beside the label files."""
 _PARTS = ("train", "val", "test")
 _YAML_SUFFIXES = (".yaml", ".yml")
 _SUFFIXES = (*SUFFIXES, ".bmp", ".tif", ".tiff")
@@ -46,10 +46,10 @@ _LONGEST_NUMBER = 64
 
 
 def yolo_file(path: Path) -> Path | None:
-    """Return the YAML of a YOLO folder, or a YAML file itself; None where a path is neither.
+    """Return the YAML of a YOLO folder, or the path itself if it is a YAML file; None for another path.
 
-    As for Ultralytics: of another name than `YAML_NAMES`, it is the only one that names classes, or has the folder's
-    name.
+    As in Ultralytics, a YAML with another name than `YAML_NAMES` counts if only it has class names, or if it has the
+    name of the folder.
     """
     if path.suffix.lower() in _YAML_SUFFIXES and path.is_file():
         return path
@@ -70,13 +70,13 @@ def _names_classes(path: Path) -> bool:
 
 
 def are_labelled_beside(root: Path, photos: Sequence[str]) -> bool:
-    """Return whether label files lie beside some photos, as darknet has them."""
+    """Return whether some photos have label files beside them, as in darknet's layout."""
     labels = ((root / photo).with_suffix(".txt") for photo in photos)
     return any(_LABEL.match(beginning(label, 1 << 9) + b"\n") for label in labels if label.is_file())
 
 
 def missing_yaml(folder: Path) -> tuple[str, str] | None:
-    """Return what a YOLO folder without a YAML is, and what to do, such as a command that writes it; else None."""
+    """Return a description of a YOLO folder without a YAML, and a remedy, such as a command to write it; else None."""
     listed = islice(files_below(str(folder), _SUFFIXES), _MOST_PHOTOS) if folder.is_dir() else ()
     photos = (photo for _, photo, _ in listed)
     labelled = next((photo for photo in photos if (folder / label_of(photo)).is_file()), None)
@@ -95,7 +95,7 @@ def missing_yaml(folder: Path) -> tuple[str, str] | None:
 
 
 def yolo_parts(path: Path) -> tuple[str, ...]:
-    """Return the parts that a ``data.yaml`` names photos of."""
+    """Return the parts for which a ``data.yaml`` names photos."""
     content = safe_yaml(InputFile(path, kind="data.yaml").data, str(path))
     return tuple(part for part in _PARTS if content.get(part))
 
@@ -121,7 +121,7 @@ def yolo_names(data: bytes, where: str, error: type[CurationError] = AnnotationF
 def label_lines(
     data: bytes, where: str, error: type[CurationError], expected: str
 ) -> Iterator[tuple[int, Sequence[float]]]:
-    """Yield number and values of each filled line of a label file: a class, a whole number, and then shares."""
+    """Yield the number and values of each non-blank line of a label file: an integer class, then shares."""
     for number, line in filled_lines(data, where, error, "The label file is not UTF-8 text"):
         fields = line.split()
         try:
@@ -137,23 +137,23 @@ def label_lines(
 
 
 def placeholder(number: int) -> str:
-    """Return the name that an export gives to a number of no class: YOLO numbers classes without a gap."""
+    """Return the placeholder name of a number without a class: YOLO numbers classes without gaps."""
     return f"unused_{number}"
 
 
 def names_from_zero(categories: Categories) -> tuple[str, ...]:
-    """Return the names of the YAML that a source was read from, by number, with placeholders between its classes."""
+    """Return the class names of a source's YAML by number, with placeholders for missing numbers."""
     name_of = dict(zip(categories.numbers, categories.names, strict=True))
     return tuple(name_of.get(number, placeholder(number)) for number in range(max(name_of, default=-1) + 1))
 
 
 def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "error") -> Source:
-    """Return the source that a YOLO folder holds for one part.
+    """Return the source of a part of a YOLO folder.
 
-    The photos of the part say which images there are, and their sizes (as shown: after the orientation tag) turn shares
-    into pixels. The label file of ``…/images/…/STEM.jpg`` is ``…/labels/…/STEM.txt``, else it lies beside the photo. An
-    image without one shows no object. A polygon counts as the box around it, and keypoints (``kpt_shape``) are passed
-    over. Ids are the stems. A name that only fills a number (see `placeholder`), and that no line uses, is no class.
+    The photos of the part are its images, and their sizes (as displayed, after the orientation tag) convert shares into
+    pixels. The label file of ``…/images/…/STEM.jpg`` is ``…/labels/…/STEM.txt``, or it is beside the
+    photo. An image without a label file shows no object. A polygon becomes the box around it, and keypoints
+    (``kpt_shape``) are skipped. Ids are the stems. An unused placeholder name (see `placeholder`) is not a class.
 
     Parameters
     ----------
@@ -161,19 +161,19 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
         A folder with ``data.yaml`` or ``dataset.yaml``, or that file: its ``train``, ``val`` and ``test`` are folders
         of photos, or lists of photos (``.txt``), below the folder; ``names`` are the classes, numbered from 0.
     dataset, part : str
-        The part may be ``""`` where the file names one alone.
+        The part may be ``""`` if the file names only one.
     bad_boxes : {"error", "drop"}
 
     Raises
     ------
     MissingFileError
-        No such part, photo, or no label file at all; the error lists what was tried.
+        The part or a photo is missing, or there are no label files; the error lists the paths that were tried.
     MissingExtraError
         Pillow is not installed.
     PathEscapeError
-        The file names what lies outside its folder.
+        The file names a path outside its folder.
     AnnotationFormatError, DuplicateIdError, BoxError
-        A file is not what it should be (the error names the line), or the labels are oriented boxes.
+        A file is malformed (the error names the line), or the labels are oriented boxes.
     """
     from tqdm import tqdm
 
@@ -209,7 +209,7 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
         for image, label in enumerate(labels.values())
         for number, values in label_lines(files.data.get(label, b""), label, AnnotationFormatError, _LINE)
     ]
-    # A line that is written again is one object, as for Ultralytics.
+    # Repeated lines are one object, as in Ultralytics.
     distinct: dict[tuple[float, ...], tuple[int, str, Sequence[float]]] = {}
     for line in written:
         distinct.setdefault((line[0], *line[2]), line)
@@ -218,7 +218,7 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
         [_box(values, len(names), n_keypoint_values, where) for _, where, values in lines], np.float64
     ).reshape(-1, 4)
     image = np.array([image for image, _, _ in lines], np.int32)
-    # Polygons of an image have four corners all of them only where they are boxes.
+    # All polygons have four corners only if they are oriented boxes.
     has_corners = bool(lines) and not n_keypoint_values and {len(values) for *_, values in lines} == {_ORIENTED_FIELDS}
     if content.get("task") == "obb" or (has_corners and content.get("task") != "segment"):
         raise AnnotationFormatError(
@@ -278,7 +278,7 @@ def _photos(content: Mapping[str, Any], yaml_path: Path, root: Path, part: str) 
         else:
             photos += _listed_photos(root, path)
     if not photos:
-        message, expected = f"There are no photos of part {part!r}", f"files *{', *'.join(_SUFFIXES)}"
+        message, expected = f"No photos of part {part!r}", f"files *{', *'.join(_SUFFIXES)}"
         raise MissingFileError(
             message, where=f"{yaml_path}: {part}", expected=expected, found=f"none below {value}"[:200]
         )
@@ -288,8 +288,8 @@ def _photos(content: Mapping[str, Any], yaml_path: Path, root: Path, part: str) 
 def _listed_photos(root: Path, path: Path) -> list[str]:
     """Return the photos of a list, as paths below the root.
 
-    Tools write paths of other machines. Where none of the photos exists, as many leading folders are left out of every
-    line as it takes for all to exist.
+    Tools write paths of other machines. If none of the photos exists, leading folders are removed from every line until
+    all photos exist.
     """
     data = InputFile(path, kind="list of photos").data
     lines = filled_lines(data, str(path), AnnotationFormatError, "The list is not UTF-8")
@@ -305,9 +305,9 @@ def _listed_photos(root: Path, path: Path) -> list[str]:
 
 
 def _listed_path(content: Mapping[str, Any], yaml_path: Path, root: Path, entry: str, part: str) -> Path:
-    """Return the folder or list that an entry means: below ``path``, or below the folder of the file.
+    """Return the folder or list of an entry: below ``path``, or below the folder of the file.
 
-    Tools write paths of the machine that trained, and ``../train/images`` for what lies below the folder.
+    Tools write paths of the training machine, and ``../train/images`` for a folder below that of the file.
     """
     inner = re.sub(r"\A(?:\.\./)+", "", entry)
     tried = dict.fromkeys(
@@ -326,7 +326,7 @@ def _listed_path(content: Mapping[str, Any], yaml_path: Path, root: Path, entry:
 
 
 def _below(root: Path, name: str, where: str) -> str:
-    """Return a photo that a list names, below the root; links are followed, since of a photo the size alone is read."""
+    """Return the path of a listed photo below the root. Links are followed, since only the size of a photo is read."""
     path = Path(os.path.normpath(root / name))
     if not path.is_relative_to(root) or "\0" in name:
         message = "A path leads outside its folder"
@@ -335,14 +335,14 @@ def _below(root: Path, name: str, where: str) -> str:
 
 
 def _without_photo(root: Path, labels: Mapping[str, str]) -> int:
-    """Return how many label files have no photo, where their folder holds those of the part alone."""
+    """Return the number of label files without a photo, for folders that hold only the labels of the part."""
     folders = {PurePosixPath(label).parent for label in labels.values()}
     held = {str(folder / file.name) for folder in folders for file in (root / folder).glob("*.txt")}
     return len({label for label in held - {*labels.values()} if PurePosixPath(label).name != CLASS_NAMES})
 
 
 def keypoint_values(data: bytes, where: str, error: type[CurationError] = AnnotationFormatError) -> int:
-    """Return how many values of keypoints follow each box: the product of ``kpt_shape`` in a YAML, 0 without it."""
+    """Return the number of keypoint values after each box: the product of ``kpt_shape`` in a YAML, 0 without it."""
     shape = safe_yaml(data, where, error).get("kpt_shape")
     if shape is None:
         return 0

@@ -59,7 +59,7 @@ def test_a_root_stands_for_the_parts_it_offers(world: SmallWorld, tmp_path: Path
         (["elephant", "--set", "ratios=99"], "not enough wilderness images"),
         (["elephant", "--set", "ratios"], "NAME=VALUE"),
         (["elephant", "--set", "ratios=1", "--set", "ratios=2"], "twice"),
-        (["elephant", "--source", "voc=x"], "No such source"),
+        (["elephant", "--source", "voc=x"], "Unknown source"),
         (["elephant", "--source", "coco=x"], "twice"),
         (["elephant", "--name", "../x"], "inconsistent"),
         (["elephant", "--version", "1"], "inconsistent"),

@@ -124,7 +124,7 @@ def test_from_benchmark_file_to_scores(folder: Path, capsys: pytest.CaptureFixtu
         (["owod"], "curation init tasks"),
         (["tasks.toml", "--set", "split=reowod"], "holds its own parameters"),
         (["none.toml"], "does not exist"),
-        (["tasks.toml", "--source", "coco-train2017=train.json"], "No such source"),
+        (["tasks.toml", "--source", "coco-train2017=train.json"], "Unknown source"),
         (["earlier.toml"], "[[classes.tasks]]"),
     ],
 )

@@ -53,7 +53,7 @@ def test_one_file_and_lists_without_sources(world: SmallWorld, manifest: Path, t
         (["--format", "imagenet-csv"], "txt for the images alone"),
         (["--format", "coco", "--part", "closde"], "no such part"),
         (["--format", "coco", "--photos", "x"], "--photos belongs to --format yolo"),
-        (["--format", "coco", "--source", "vco=x"], "No such source"),
+        (["--format", "coco", "--source", "vco=x"], "Unknown source"),
         (["--format", "voc", "--out", "x.json"], "a folder"),
         (["--format", "yolo", "--photos", "a", "--photos", "b"], "given twice for all"),
         (["--format", "coco", "--part", "wr1", "--part", "wilderness"], "share images"),

@@ -49,7 +49,7 @@ def test_the_table_states_the_hidden_unknowns(world: TaskWorld, folder: Path, sh
     [
         (["--out", "x"], "goes with --composition"),
         (["--source", "train=x"], "goes with --composition"),
-        (["--composition", "--source", "trian=x"], "No such source"),
+        (["--composition", "--source", "trian=x"], "Unknown source"),
     ],
 )
 def test_refusals(extra: list[str], message: str, folder: Path, shell: Shell) -> None:

@@ -70,7 +70,7 @@ def test_published_lists(
         (["--part", "closed"], "go together"),
         (["--published", "no-such-file.txt", "--part", "closed"], "published list"),
         (["--published", "no-such-file.txt", "--part", "open"], "no such part"),
-        (["--source", "voc=x"], "No such source"),
+        (["--source", "voc=x"], "Unknown source"),
         (["--rebuild"], "A source is missing"),
     ],
 )

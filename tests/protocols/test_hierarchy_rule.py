@@ -273,7 +273,7 @@ aliases = { cat = ["Cat"] }
         ('["car", "truck"]', "[]", ["No class is unknown", 'unknown = ["car", "truck", "tulip"]']),
         ('["cat", "dog"]', "[]", ["No class is known", "tulip"]),
         ('["horse"]', '["animal.n.01"]', ["[classes.synsets]", 'horse = "horse.n.01"', "ignored"]),
-        ('["horse"]', '["horse", "cat.n.01"]', ["cat.n.01", "not listed itself"]),
+        ('["horse"]', '["horse", "cat.n.01"]', ["cat.n.01", "No unlisted class"]),
         ('"cat.n.01"', '"cat.n.99"', ["[classes.synsets] cat", "cat.n.99", "curation hierarchy find cat"]),
         ('cat = "cat.n.01"', 'caat = "cat.n.01"', ["[classes.synsets] caat", "did you mean cat?"]),
         ("[classes.synsets]", 'aliases = { lion = ["Lion"] }\n[classes.synsets]', ["[classes.aliases] lion"]),

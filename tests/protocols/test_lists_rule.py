@@ -175,7 +175,7 @@ def test_init_writes_digests_and_roles_and_a_changed_list_is_refused(folder: Pat
         ('name = "first"', 'name = "train"', ["two parts", "train"]),
         ('"mylab/lists"', '"ninco/published"', ["belongs to a benchmark"]),
         ("[expect]", "[parameters]\nx = 1\n[expect]", ["unknown key", "x"]),
-        ("images = {", "[sources.more]\n[sources.images]\n#", ["does not say of which source"]),
+        ("images = {", "[sources.more]\n[sources.images]\n#", ["does not state the source"]),
         ('"test.images"', '"test.pictures"', ["an unknown figure", "annotated_images"]),
     ],
 )

@@ -157,9 +157,13 @@ def test_a_start_list_narrows_and_a_rebuild_is_equal(tmp_path: Path) -> None:
         (
             '"candidates", dataset = "zoo"',
             '"candidates", dataset = "yard"',
-            ["[sources] more", "dataset = that of one"],
+            ["[sources] more", "the dataset of exactly one source"],
         ),
-        ('"farther", dataset = "roads"', '"farther", dataset = "zoo"', ["[sources] more", "dataset = that of one"]),
+        (
+            '"farther", dataset = "roads"',
+            '"farther", dataset = "zoo"',
+            ["[sources] more", "the dataset of exactly one source"],
+        ),
         ("[parameters]\n", '[parameters]\nid_objects = "keep"\n', ["line 14", "id_objects"]),
         ("[parameters]\n", '[parameters]\nwhole = ["zooo"]\n', ["[parameters] whole", "did you mean 'zoo'?"]),
         ("[expect]", "[views.test]\n[expect]", ["[views]", "id_objects"]),

@@ -227,7 +227,7 @@ def test_a_region_missing_from_a_pass() -> None:
     assert merged.entropy[1] == pytest.approx(np.log(2))
     with pytest.raises(PredictionError, match="twice"):
         merge_passes([vectors([[0.5, 0.5], [0.5, 0.5]], region=np.array([1, 1]))])
-    with pytest.raises(PredictionError, match="which region"):
+    with pytest.raises(PredictionError, match="region of its box"):
         merge_passes([vectors([[0.5, 0.5]])])
 
 

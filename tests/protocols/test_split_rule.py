@@ -317,7 +317,7 @@ def test_a_large_group_is_a_warning(tmp_path: Path) -> None:
         (["--parts", "train,test"], "A part has no share"),
         (["--parts", "train=0.5,train=0.5"], "A part is named twice"),
         (["--parts", "train=nan,test=0.5"], "A part has no share"),
-        (["--parts", "Train=0.5,test=0.5"], "a name of other characters than a to z"),
+        (["--parts", "Train=0.5,test=0.5"], "a name with characters other than a-z"),
         ([], "--parts is missing"),
         (["--parts", PARTS, "--group", "patiet"], "did you mean patient?"),
         (["--parts", PARTS, "--group", "nothing"], "Unknown column"),

@@ -254,9 +254,9 @@ def test_a_detector_is_scored_against_the_remembered_truth_as_by_pycocotools(fol
         (FILE, '"superclass"\n', '"superclas"\n', ["names no rule", 'rule = "superclass"']),
         (FILE, "superclass = ", "superclas = ", ["line 15", "did you mean superclass?"]),
         (FILE, '"thing"\nrot', '"thin"\nrot', ["not a group", 'superclass = "thing"']),
-        (FILE, 'superclass = "thing"\n', "", ["super-class, or a cut", "neither"]),
-        (FILE, "rotation = 2", "cut = 2", ["super-class, or a cut", "both"]),
-        (FILE, "rotation = 2", "rotation = 5", ["no such part", "1 to 4"]),
+        (FILE, 'superclass = "thing"\n', "", ["either a super-class or a cut", "neither"]),
+        (FILE, "rotation = 2", "cut = 2", ["either a super-class or a cut", "both"]),
+        (FILE, "rotation = 2", "rotation = 5", ["Unknown part", "1 to 4"]),
         (FILE, "rotation = 2", "parts = 3", ["equal parts", "a multiple of 3"]),
         (FILE, "rotation = 2", "parts = 1", ["line 16", "parts"]),
         (FILE, "val = 0.2", "val = 0.6", ["0 to 0.5"]),
@@ -264,7 +264,7 @@ def test_a_detector_is_scored_against_the_remembered_truth_as_by_pycocotools(fol
         (FILE, "val = 0.2", 'weighting = "pmi"', ["no effect", "weighting", "with cut"]),
         (FILE, "val = 0.2", 'weighting = "log"', ["line 17", "weighting"]),
         (FILE, "val = 0.2", 'train_unknown = "drop"', ["line 17", "train_unknown"]),
-        (FILE, "test = {", "tset = {", ["No such source here", "train, tset"]),
+        (FILE, "test = {", "tset = {", ["Unknown source", "train, tset"]),
         (FILE, "test = {", 'test = { as = "train", ', ["test images", "test as train"]),
         (
             FILE.replace("rotation = 2", "parts = 3"),
@@ -298,9 +298,9 @@ def test_a_detector_is_scored_against_the_remembered_truth_as_by_pycocotools(fol
         (FILE, '"test.images"', '"tests.images"', ["expects an unknown figure", "test"]),
         (CUT, "cut = 2", "cut = 9", ["number of clusters", "2 to 8", "superclass in [parameters]"]),
         (CUT, "cut = 2", "cut = 2\nparts = 3", ["no effect", "parts"]),
-        (CUT, "cut = 2", "cut = 2\nrotation = 3", ["no such part", "1 to 2"]),
+        (CUT, "cut = 2", "cut = 2\nrotation = 3", ["Unknown part", "1 to 2"]),
         (CUT, "[classes]\n", '[classes]\nknown = ["saw"]\n', ["no effect", "known"]),
-        (CUT, "cut = 2", 'cut = 2\nsuperclass = "tool"', ["super-class, or a cut", "both"]),
+        (CUT, "cut = 2", 'cut = 2\nsuperclass = "tool"', ["either a super-class or a cut", "both"]),
     ],
 )  # fmt: skip
 def test_a_wrong_file_is_one_error_that_names_line_and_key(

@@ -262,7 +262,7 @@ ROW = {"image_id": 1, "category": "owl", "x": 1, "y": 2, "w": 3, "h": 4, "width"
     [
         ([ROW, {**ROW, "width": 61}], "differ in width.*60 and 61"),
         ([ROW, {**ROW, "file_name": "b"}], "differ in file_name.*'a' and 'b'"),
-        ([{**ROW, "category": "1"}, {**ROW, "category": 1}], "by texts and by numbers.*'1' and 1"),
+        ([{**ROW, "category": "1"}, {**ROW, "category": 1}], "are texts, others are numbers.*'1' and 1"),
         ([{**ROW, "category_id": 1}, {**ROW, "category_id": 2}], "differ in category_id.*1 and 2"),
         ([{**ROW, "category_id": 1}, {**ROW, "category": "ant"}], "no category_id.*'ant'"),
         ([{**ROW, "category_id": 1}, {**ROW, "category": "ant", "category_id": 1}], "same category id"),
@@ -333,12 +333,12 @@ def test_bytes_are_refused_wherever_they_stand(make: Callable[[bytes], Any]) -> 
         [{"image_id": 1, "boxes": [[0, 0, 3, 3]], "labels": [owl]}],
     ]
     for truth in truths:
-        with pytest.raises(UsageError, match="Bytes stand"):
+        with pytest.raises(UsageError, match="Bytes where a text"):
             curation.open_source("mine", truth)
     for found in ([FOUND[0] | {"category": owl}], [FOUND[0] | {"segmentation": mask}],
                   pd.DataFrame([FOUND[0] | {"category": owl}]),
                   {3: {"boxes": [[0, 0, 3, 3]], "scores": [0.5], "labels": [owl]}}):  # fmt: skip
-        with pytest.raises(UsageError, match="Bytes stand"):
+        with pytest.raises(UsageError, match="Bytes where a text"):
             curation.evaluate.voc(truth=WORLD, detections=found)
 
 

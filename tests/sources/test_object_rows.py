@@ -144,7 +144,7 @@ BAD = {
     ),
     "negative": (with_objects([{"bbox": [1, 2, -3, 4], "category": "cat"}]), BoxError, "negative", r"objects\[0\]"),
     "uneven": (
-        with_objects({"bbox": BOXES, "category": ["cat"]}), AnnotationFormatError, "several lengths", "line 1, objects",
+        with_objects({"bbox": BOXES, "category": ["cat"]}), AnnotationFormatError, "differ in len", "line 1, objects",
     ),
     "number without name": (
         with_objects({"bbox": BOXES, "category": [0, 1]}), AnnotationFormatError, "has no name",
@@ -156,15 +156,15 @@ BAD = {
             {"image_id": k, "categories": [{"id": k, "name": "cat"}], "objects": []}
             for k in (1, 2)
         ],
-        AnnotationFormatError, "one class two numbers", "line 2",
+        AnnotationFormatError, "A class has two numbers", "line 2",
     ),
     "one number, two names": (
         [{"image_id": k, "categories": [{"id": 1, "name": k}], "objects": []} for k in ("cat", "dog")],
-        AnnotationFormatError, "one number to two classes", "line 2",
+        AnnotationFormatError, "Two classes have the same number", "line 2",
     ),
     "texts and numbers": (
         with_objects({"bbox": BOXES, "category": [1, "dog"]}, categories=[{"id": 1, "name": "cat"}]),
-        AnnotationFormatError, "texts and by numbers", "metadata.jsonl",
+        AnnotationFormatError, "are texts, others are numbers", "metadata.jsonl",
     ),
     "twice": ([ROWS[0], ROWS[0]], DuplicateIdError, "same image id", "line 2"),
 }  # fmt: skip
@@ -188,7 +188,7 @@ def test_the_hint_on_bad_boxes_works(tmp_path: Path) -> None:
 def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(b"PAR1 no")
     (tmp_path / "b.jsonl").write_text("{]\n")
-    for name, what in (("a.parquet", "cannot be read"), ("b.jsonl", "no JSON object")):
+    for name, what in (("a.parquet", "cannot be read"), ("b.jsonl", "not a JSON object")):
         with pytest.raises(CurationError, match=what):
             curation.open_source("pets", tmp_path / name)
     with pytest.raises((AnnotationFormatError, DamagedFileError), match="cannot be read"):

@@ -234,7 +234,7 @@ def test_photos_of_other_names_are_found_by_the_file_names_of_sources(tmp_path: 
     with pytest.raises(MissingFileError, match="1 of 2 photos") as refused:
         loaded.photos("t2-test", photos)
     assert "sources={'NAME': PATH} finds them" in (refused.value.hint or "")
-    with pytest.raises(CurationError, match="No such source"):
+    with pytest.raises(CurationError, match="Unknown source"):
         loaded.photos("t2-test", photos, sources={"voc": truth})
     (photos / "deep" / "test_0201.png").unlink()
     with pytest.raises(MissingFileError, match="1 of 2 photos") as refused:

@@ -105,7 +105,7 @@ def test_a_table_of_several_parts_is_read_for_the_part_that_is_named(tmp_path: P
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["voc=x"], "No such source"),
+        (["voc=x"], "Unknown source"),
         (["voc2007-test@train=x"], "another part"),
         (["voc2007@trainval=x"], "no such part"),
         (["coco@val2017=x", "coco=y"], "twice"),

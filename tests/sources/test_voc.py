@@ -139,7 +139,7 @@ MALFORMED = {
     "other XML": ("<html/>", "not a VOC annotation"),
     "deep": ("<annotation>" + "<a>" * 100_000 + "</a>" * 100_000 + "</annotation>", "nested"),
     "long text": (document(DOG).replace("dog", "d" * 10_000), "too long"),
-    "name twice": (document(DOG.replace("<pose>", "<name>cat</name><pose>")), "twice"),
+    "name twice": (document(DOG.replace("<pose>", "<name>cat</name><pose>")), "Duplicate element <name>"),
     "no name": (document(an_object(name="")), "length >= 1 - at `name`"),
     "no corner": (document(DOG.replace("<xmin>48</xmin>", "")), "required field `xmin`"),
     "corner in words": (document(an_object(xmin="ten")), "float.* at `xmin`"),

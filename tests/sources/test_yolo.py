@@ -135,7 +135,7 @@ def broken(root: Path, what: str) -> None:
         ("list of nothing", "No photo of the part has a label file"),
         ("wrong nc", "another number of classes"),
         ("tag", "YAML cannot be read"),
-        ("empty folder", "There are no photos of part 'val'"),
+        ("empty folder", "No photos of part 'val'"),
         ("no labels", "labels/val/a_1.txt"),
         ("broken photo", "c_3.png"),
         ("twice", "carry the same stem"),

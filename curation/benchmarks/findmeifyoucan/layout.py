@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 _SHORT = {"openimages": "oi"}
 _DISTANCES = ("near", "far", "farther")
 SPLIT = "train"
-"""The one split of every published config; nothing is for training all the same."""
+"""The only split of every published config; despite its name, it is not for training."""
 _ROWS = 1000
 
 
 def published_schema() -> pa.Schema:
     """Return the nine columns as published; ``image`` is null, for the photos are not passed on.
 
-    An image id is a text also where COCO has a number, so that all configs have the same columns. ``bbox`` is
+    An image id is always a text, although COCO has numbers, so that all configs have the same columns. ``bbox`` is
     ``x, y, w, h`` in pixels; ``area`` is null where the data set has none (Open Images). ``categories`` are those of
     the row's objects, each once.
     """
@@ -120,23 +120,23 @@ def _config(header: Header, part: str) -> str:
 
 
 def import_published(ours: Manifest, folder: Path) -> Manifest:
-    """Return the published splits as a manifest of their own, each compared with the one that our rule makes.
+    """Return the published splits as a separate manifest, each compared with the split of our rule.
 
     The figures hold the published counts beside the paper's: the images of a split, those that the start rule of COCO
-    lets in (the kept ones), and the others (the added ones). The notes name the images by which a split differs from
-    that of `ours`, where `ours` is built. The paper is named only where all of its figures are met.
+    accepts (the kept ones), and the others (the added ones). If `ours` is built, the notes name the images by which a
+    split differs from that of `ours`. The paper is named only if all of its figures are met.
 
     Parameters
     ----------
     ours : Manifest
-        Of this benchmark, built or header-only.
+        Manifest of this benchmark, built or header-only.
     folder : Path
         The published dataset: configurations such as ``data/coco_far_voc/train.parquet``.
 
     Raises
     ------
     MissingFileError
-        No configuration is that of a split.
+        The folder has no configuration of a split.
     DuplicateIdError
         A split lists an image twice.
     """
@@ -150,7 +150,7 @@ def import_published(ours: Manifest, folder: Path) -> Manifest:
             where=str(folder),
             expected=", ".join(_config(header, part) for part in chosen),
             found=", ".join(offered)[:300] or "no Parquet file",
-            hint="another ID set has a manifest of its own: findmeifyoucan/voc and findmeifyoucan/bdd",
+            hint="each ID set has a separate manifest: findmeifyoucan/voc and findmeifyoucan/bdd",
         )
     datasets = {entry.name: entry.dataset for entry in header.sources}
     lists, files = dict[str, tuple[str, ...]](), list[FileEntry]()
@@ -190,16 +190,16 @@ def import_published(ours: Manifest, folder: Path) -> Manifest:
 
 
 def config_words(config: str) -> list[str]:
-    """Return the words of a configuration or split: ``coco_far_voc`` is coco, far, voc; openimages is oi."""
+    """Return the words of a configuration or split: coco, far, voc for ``coco_far_voc``; openimages becomes oi."""
     return [_SHORT.get(word, word) for word in re.split("[_-]", config.lower())]
 
 
 def _compared(ours: Manifest, lists: Mapping[str, Sequence[str]]) -> Iterator[Figure]:
-    stated = {figure.name: figure for figure in ours.header.figures}
+    figures = {figure.name: figure for figure in ours.header.figures}
 
     def figure(name: str, obtained: int) -> Iterator[Figure]:
-        if name in stated:
-            yield compared(name, obtained, stated[name].paper, stated[name].place, "the published split differs")
+        if name in figures:
+            yield compared(name, obtained, figures[name].paper, figures[name].place, "the published split differs")
 
     for part, ids in lists.items():
         pool = part.rpartition("-")[0]
@@ -218,19 +218,19 @@ def _differences(ours: Manifest, lists: Mapping[str, Sequence[str]]) -> Iterator
         if part not in ours.lists:
             yield f"{part}: {ours.title} lacks the list; the published one is compared by its figures alone."
             continue
-        published, own = set(ids), set(ours.lists[part])
-        if published == own:
+        published, built = set(ids), set(ours.lists[part])
+        if published == built:
             yield f"{part}: the {counted(len(ids), 'image')} of {ours.title}."
             continue
-        sides = {"in the published split alone": published - own, f"in {ours.title} alone": own - published}
+        sides = {"in the published split alone": published - built, f"in {ours.title} alone": built - published}
         texts = [
             f"{counted(len(side), 'image')} {word} ({examples(sorted(side))})" for word, side in sides.items() if side
         ]
-        yield f"{part}: {counted(len(published & own), 'image')} in both; {'; '.join(texts)}."
+        yield f"{part}: {counted(len(published & built), 'image')} in both; {'; '.join(texts)}."
 
 
 def _records(member: Member, part: str, distance: str) -> list[dict[str, Any]]:
-    """Return a record for each image of a split, in list order, with the annotations that its source holds."""
+    """Return a record for each image of a split, in list order, with its annotations in the source."""
     located = locate_images(member.manifest, part, member.sources)
     objects = [
         _objects_by_image(source, located.position[located.source == number])
@@ -266,12 +266,12 @@ def _records(member: Member, part: str, distance: str) -> list[dict[str, Any]]:
 
 
 def _has_text_ids(source: Source) -> bool:
-    """Return whether the ids of a dataset are texts, as in Open Images: its boxes have two decimals and no area."""
+    """Return whether the ids of a dataset are texts, as in Open Images, whose boxes have two decimals and no area."""
     return source.namespace != "coco"
 
 
 def _objects_by_image(source: Source, positions: Any) -> dict[int, list[tuple[int, dict[str, Any]]]]:
-    """Return category and published record of the objects of some images, by position of the image."""
+    """Return the category and published record of the objects of images, by position of the image."""
     objects, has_texts = source.require_pixels("A split", positions), _has_text_ids(source)
     # A box CSV has no annotation ids: the authors count its rows from 0.
     first = 1 if source.unit_boxes else 0

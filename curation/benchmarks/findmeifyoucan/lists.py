@@ -1,7 +1,7 @@
 """FindMeIfYouCan: Bringing Open Set metrics to near, far and farther Out-of-Distribution Object Detection (2025).
 
-The rule ``near-far`` selects the splits of the cases of ``findmeifyoucan.toml`` (sections 3 and A of the paper; the
-steps as the code takes them); figures of the paper, and what is declared, are here.
+The rule ``near-far`` selects the splits of the cases of ``findmeifyoucan.toml`` (sections 3 and A of the paper, steps
+in the order of the code). This module adds the figures of the paper and the declarations.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     Parameters
     ----------
     sources : mapping of str to Source
-        A pool's start source, its published start list, and the source of its candidates where decisions add any.
+        A pool's start source, its published start list, and the source of its candidates if decisions add any.
     parameters : mapping
         As ``findmeifyoucan.toml`` declares them.
 
@@ -68,10 +68,10 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
 
 
 def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
-    """Return the published splits as a declared manifest: what the rule gives exact, the rest pinned by the figures.
+    """Return the published splits as a declared manifest: lists of the rule are exact, others pinned by figures.
 
     ``curation build`` completes it with the published start lists and the decisions that the manifest pins by their
-    digest, and refuses if a figure comes out otherwise.
+    digest, and raises an error if a figure differs.
     """
     return _manifest(sources, {**parameters, "start": "published", "decisions": AUTHORS_DECISIONS})
 
@@ -83,7 +83,7 @@ def slots_of(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
 
 
 def _chosen(parameters: Mapping[str, Any]) -> OodPair:
-    """Return the pair with the pools that were asked for."""
+    """Return the pair with the requested pools."""
     pair = pair_of_file(paper_file(parameters["pair"]))
     names = [name for name in parameters.get("pools", "").split(",") if name]
     known = [pool.name for pool in pair.pools]
@@ -143,7 +143,7 @@ def _source(slot: SourceSlot, sources: Mapping[str, Source]) -> SourceEntry:
 
 
 def _figures(split: Splits, parameters: Mapping[str, Any]) -> Iterator[Figure]:
-    """Yield every published figure of a pool, with what was obtained and why it differs."""
+    """Yield every published figure of a pool, with the obtained value and the reason for a difference."""
     pool, expected = split.pool, paper_file(parameters["pair"]).expect
     obtained, why = _obtained(split), split.missing or _why(parameters)
     start = f"{pool.name}-start"
@@ -161,8 +161,8 @@ def _figures(split: Splits, parameters: Mapping[str, Any]) -> Iterator[Figure]:
 def _obtained(split: Splits) -> dict[str, int]:
     """Return the figures of a pool that can be counted.
 
-    Where decisions are available the constraints that follow from them are counted too: how many images of those that a
-    split must contain it has, and how many of those that it must not.
+    With decisions, the resulting constraints are counted too: how many of its required images a split has, and how many
+    of its excluded images.
     """
     pool, outcome = split.pool, split.outcome
     counts = {} if split.start is None else {f"{pool.name}-start.images": len(split.start)}
@@ -200,7 +200,7 @@ class OverlapCount(NamedTuple):
 
 
 def overlap_counts(path: Path) -> list[OverlapCount]:
-    """Return the removals by hand from each OOD set of the paper's pairs by reason: what Table 4 of the paper counts.
+    """Return the manual removals from each OOD set of the paper's pairs by reason, as counted in the paper's Table 4.
 
     Its total, 106 + 142 + 4 = 252, is the sum of the lines: 199 of the sets of VOC, and those 53 under
     ``person``, which BDD100k's sets remove too. So person is 106, and all else is 146 = 142 + 4: the 134 lines under

@@ -1,4 +1,4 @@
-"""The class lists of the authors' category files, ``category_t1.txt``, ``category_t2.txt``, …."""
+"""Reader of the authors' class lists ``category_t1.txt``, ``category_t2.txt``, …."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ class PublishedParts(msgspec.Struct, frozen=True):
     sha256: tuple[Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}\Z")], ...]
 
     def __post_init__(self) -> None:
-        """Refuse lists without digests."""
+        """Raise `ValueError` for lists without digests."""
         if len(self.sha256) != len(self.parts):
             raise ValueError
 
 
 def read_class_lists(text: str) -> str:
-    """Return the authors' lists as a manifest holds them: the JSON of names and digests; "" for none.
+    """Return the authors' lists in the form of a manifest, a JSON text of names and digests; "" for none.
 
     Parameters
     ----------
     text : str
-        A folder that holds ``category_t1.txt`` to ``category_t4.txt`` (MTSD: to ``category_t3.txt``), one class a line;
-        or that JSON itself.
+        A folder that holds ``category_t1.txt`` to ``category_t4.txt`` (MTSD: to ``category_t3.txt``), one class per
+        line; or that JSON itself.
 
     Raises
     ------
     ProtocolError
         A file is not text, or is empty.
     MissingFileError
-        The folder is not there, or the files are not numbered from 1 without a gap.
+        The folder does not exist, or the files are not numbered from 1 without a gap.
     """
     if not text:
         return ""
@@ -67,24 +67,24 @@ def published_parts(text: str) -> PublishedParts:
 def authors_parts(
     keys: Mapping[str, Sequence[str]], number: int, text: str, *, equal: bool = False
 ) -> tuple[tuple[tuple[str, ...], ...], dict[str, ParameterValue]]:
-    """Return the authors' lists by key, each sorted, and what the manifest's rule states of them: their digests.
+    """Return the authors' lists by key, each sorted, and their digests for the manifest's rule.
 
     Parameters
     ----------
     keys : mapping of str to sequence of str
         The classes of the problem, with other names that the lists may use.
     number : int
-        How many lists there are.
+        Number of lists.
     text : str
         The lists as `read_class_lists` returns them.
     equal : bool
-        Whether the lists are of one size: others have known and unknown classes the wrong way round, or are of another
+        Whether the lists must have the same size: others exchange known and unknown classes, or belong to another
         problem.
 
     Raises
     ------
     ProtocolError
-        The lists are not those of the problem.
+        The lists do not belong to the problem.
     """
     published = published_parts(text)
     by_name = {name: key for key, names in keys.items() for name in (key, *names)}
@@ -113,7 +113,7 @@ def _read_folder(folder: Path) -> PublishedParts:
     names = {int(match[1]): path.name for path in folder.iterdir() if (match := _FILE.fullmatch(path.name))}
     if sorted(names) not in ([1, 2, 3, 4], [1, 2, 3]):
         raise MissingFileError(
-            "The authors' class lists are not all there",
+            "Some of the authors' class lists are missing",
             where=str(folder),
             expected="category_t1.txt to category_t4.txt (MTSD: to category_t3.txt)",
             found=", ".join(names[number] for number in sorted(names)) or "none of them",

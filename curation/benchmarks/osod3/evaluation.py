@@ -1,4 +1,4 @@
-"""Open-set detection with defined unknowns: the ground truth of a case, and what is measured of a detector on it.
+"""Open-set detection with defined unknowns: the ground truth of a case, and the measures of a detector.
 
 Average precision of known classes and of ``unknown``; A-OSE and WI as functions of the confidence threshold.
 """
@@ -79,7 +79,7 @@ TABLES = (
     Tidy("average_precision", (Column("class"), Column("AP", "%"))),
     Tidy("counts", (Column("count"), Column("value"))),
 )  # fmt: skip
-"""What a result has beside its measures, a row a threshold, a class, a count."""
+"""Further tables of a result, with a row for each threshold, class or count."""
 
 Crowd = Literal["ignore", "keep", "drop"]
 CROWD, OUTSIDE, _TAXONOMY_NOTES = (fact(__package__, key, dict[str, str]) for key in ("crowd", "outside", "taxonomies"))
@@ -87,14 +87,14 @@ CROWD, OUTSIDE, _TAXONOMY_NOTES = (fact(__package__, key, dict[str, str]) for ke
 
 @dataclass(frozen=True, slots=True)
 class TruthView:
-    """How objects of a truth are treated beside their class's being known, unknown or outside.
+    """How objects of a truth are treated, in addition to the role of their class (known, unknown, outside).
 
     Attributes
     ----------
     crowd : {"ignore", "keep", "drop"}
         Group boxes; see `CROWD`.
     ignored : tuple of str
-        Classes whose objects are ignored regions of unknown, however other outside classes are treated: inner nodes.
+        Classes whose objects are ignored regions of unknown, regardless of other outside classes: inner nodes.
     marked_ignored : bool
         Whether objects that the truth marks ``ignore`` or ``difficult`` are ignored regions of their class; else they
         are ordinary, as COCO knows no such mark. An exported truth marks so what its view ignores: drawings, say.
@@ -119,13 +119,13 @@ TAXONOMIES = ("OSOD-I", "OSOD-II", "OSOD-III")
 
 Variant = Literal["clean", "voc"]
 ONLY = "test"
-"""Name of the only case."""
+"""Name of the case if there is only one."""
 VARIANTS = {rules["name"]: Rules(**rules) for rules in benchmark_facts(__package__)["variants"]}
 THETAS = tuple(f"{step / 20:.2f}" for step in range(21))
 
 
 def thresholds_of(thetas: Sequence[str]) -> list[float]:
-    """Return confidence thresholds given as decimal numbers; `UsageError` where they do not ascend."""
+    """Return confidence thresholds from decimal numbers; raise `UsageError` if they do not ascend."""
     try:
         values = [float(theta) for theta in thetas]
     except ValueError:
@@ -147,14 +147,14 @@ class OpenSetTruth:
     ----------
     classes : ClassRoles
     task : TaskTruth
-        Its last class is ``unknown``. Outside objects are gone, or ignored regions of ``unknown``.
+        Its last class is ``unknown``. Outside objects are removed, or ignored regions of ``unknown``.
     outside : {"delete", "ignore"}
     outside_objects : int
     crowd : {"ignore", "keep", "drop"}
     crowd_objects : int
-        Group boxes of the source.
+        Number of group boxes of the source.
     ignored_objects : int
-        Objects that the view ignores for their class or mark.
+        Number of objects that the view ignores because of their class or mark.
     """
 
     classes: ClassRoles
@@ -177,7 +177,7 @@ class OpenSetTruth:
 
     @property
     def file(self) -> dict[str, Any]:
-        """What a result says about this input."""
+        """The record of this input in a result."""
         truth = self.truth
         counted = ~truth.crowd
         return {
@@ -195,15 +195,15 @@ class OpenSetTruth:
 def open_set_classes(origin: Path | Manifest, name: str) -> ClassRoles:
     """Return the classes of a JSON file ``{"known": [...], "unknown": [...]}``, or of a manifest by role.
 
-    Classes of a manifest in any other role lie outside.
+    Classes of a manifest in another role are outside.
 
     Raises
     ------
     MissingFileError
-        No such file.
+        The file does not exist.
     EvaluationError
-        It is not such a file, knows no class, lists one twice, or names a taxonomy that does not exist; or the manifest
-        is of no open-set detection problem: the classes of an earlier task would lie outside.
+        The file has another form, has no known class, lists a class twice, or names an unknown taxonomy; or the
+        manifest is not an open-set detection problem: the classes of an earlier task would be outside.
     """
     if isinstance(origin, Manifest):
         header = origin.header
@@ -239,10 +239,10 @@ def open_set_truth(
 ) -> OpenSetTruth:
     """Return the ground truth of a case on the images of a list (all of the source by default).
 
-    *Rectifying Open-Set Object Detection*, the authors' evaluator: a box keeps the name of its known class, becomes
-    ``unknown`` if its class is one of the unknown ones, and is removed otherwise; a category ``unknown`` of an exported
-    truth is unknown. A manifest's view decides on group boxes, marked objects and ignored
-    classes. `category_ids` chooses the numbering of its detections (`curation.evaluation.problem.numbered`).
+    As in the authors' evaluator (*Rectifying Open-Set Object Detection*), a box keeps the name of its known class,
+    becomes ``unknown`` if its class is one of the unknown ones, and is removed otherwise; a category ``unknown`` of an
+    exported truth is unknown. A manifest's view decides on group boxes, marked objects and ignored classes.
+    `category_ids` chooses the numbering of its detections (`curation.evaluation.problem.numbered`).
 
     Raises
     ------
@@ -251,7 +251,7 @@ def open_set_truth(
     EvaluationError
         The source lacks an image of the list, a category of a known class, or every category of an unknown one.
     """
-    # Classes that are neither known nor unknown lie outside: this is not an error.
+    # Classes that are neither known nor unknown are outside: this is not an error.
     task = numbered(replace(classes, rest=None), source, category_ids)
     truth = task_truth(source, task, ids)
     spelled = {classes.aliases.get(name, name) for name in source.categories.names}
@@ -282,7 +282,7 @@ def open_set_truth(
 
 
 def _outside(truth: TaskTruth, classes: ClassRoles, inside: Sequence[str]) -> Bools:
-    """Return which objects are of a class that is neither known nor one of some others."""
+    """Return a mask of the objects whose class is neither known nor in `others`."""
     aliases = classes.aliases
     originals = truth.truth.original or ()
     unknown = {*inside, "", UNKNOWN}
@@ -315,7 +315,7 @@ def evaluate(
 ) -> Result:
     """Score open-set detection with defined unknowns: AP of known and unknown, A-OSE and WI over the threshold.
 
-    ``CASE=`` tells rotations or cases apart.
+    ``CASE=`` before a file distinguishes rotations or cases.
 
     Parameters
     ----------
@@ -410,7 +410,7 @@ def _classes(
 ) -> tuple[dict[str, ClassRoles], dict[str, Manifest]]:
     if bool(classes) == bool(manifest):
         raise UsageError(
-            "Two options name the classes" if classes else "Nothing says which classes are known and unknown",
+            "Two options name the classes" if classes else "The known and unknown classes are not stated",
             expected="--classes FILE, or --manifest MANIFEST",
         )
     if classes:
@@ -427,7 +427,7 @@ def _about(
     variants: Sequence[Rules],
     part: str,
 ) -> dict[str, Any]:
-    """Return what the numbers rest on: digests of all inputs, and the classes of each case."""
+    """Return the basis of the numbers: digests of all inputs, and the classes of each case."""
     truths = {case: truth for case, (truth, _) in inputs.items()}
     return {
         "known_classes_from": ", ".join(dict.fromkeys(truth.classes.origin for truth in truths.values())),
@@ -452,7 +452,7 @@ def evaluate_case(
     variants: Sequence[Rules] = (VARIANTS["clean"],),
     thetas: Sequence[float] = thresholds_of(THETAS),
 ) -> dict[str, Measured]:
-    """Return what each variant measures of a case, by its name; AP is the same in all.
+    """Return the measures of a case by the name of the variant; AP is the same in all.
 
     Parameters
     ----------
@@ -501,7 +501,7 @@ def evaluate_case(
 
 
 def _floor(thetas: Sequence[float]) -> float:
-    """Return where A-OSE and WI are read: a detector's floor in the literature, else the lowest threshold asked for."""
+    """Return the threshold at which A-OSE and WI are read: the usual floor of detectors, else the lowest requested."""
     return 0.05 if 0.05 in thetas else thetas[0]
 
 
@@ -510,7 +510,7 @@ def _threshold_curve(
 ) -> list[dict[str, Any]]:
     """Return A-OSE and WI of the detections of known classes with score >= theta, for each theta.
 
-    Matching goes from the highest score down, so that a threshold never changes what a kept detection is.
+    Matching proceeds from the highest score down, so that a threshold does not change the match of a kept detection.
     """
     known = detections.label < truth.unknown
     matches = assign(truth.truth, detections, rules)
@@ -521,7 +521,7 @@ def _threshold_curve(
 def average_precisions(truth: OpenSetTruth, detections: Detections) -> dict[str, Any]:
     """Return AP of the known classes and of unknown, over IoU 0.50:0.95 and at 0.50 and 0.75, in percent.
 
-    A class without objects (crowd aside) has no AP and leaves the mean; one with objects and no detections has 0.
+    A class without objects (crowd aside) has no AP and is not in the mean; one with objects but no detections has 0.
     """
     precision = coco_precision(truth.truth, detections)
     names = truth.truth.classes
@@ -561,7 +561,7 @@ def _unknown_objects(truth: OpenSetTruth) -> Bools:
 
 
 def over_cases(cases: Mapping[str, Measured]) -> dict[str, Any]:
-    """Return mean and standard deviation over cases of every AP, both with ddof 0 (default) and 1, and their number.
+    """Return mean and standard deviation of every AP over the cases, with ddof 0 (default) and 1, and their number.
 
     The paper prints mean and deviation over 4 (Open Images, CUB) or 3 (MTSD) cases and does not say which deviation.
     """
@@ -620,7 +620,7 @@ def threshold_figure(curves: _Curves, stem: Path, *, variant: str = "") -> list[
     stem : Path
         Path without suffix.
     variant : str
-        Of the numbers, for the title.
+        Variant of the numbers, for the title.
 
     Returns
     -------
@@ -638,7 +638,7 @@ def detectors_figure(results: Mapping[str, Result], stem: Path, *, variant: str 
     Parameters
     ----------
     results : mapping of str to Result
-        By name of the detector, of one benchmark.
+        Results of the same benchmark, by the name of the detector.
     stem : Path
         Path without suffix.
     variant : str

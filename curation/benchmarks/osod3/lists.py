@@ -1,10 +1,10 @@
-"""Rectifying Open-Set Object Detection (2023): problems in which it is defined what an unknown is.
+"""Rectifying Open-Set Object Detection (2023): open-set problems with defined unknown classes.
 
-OSOD-III: known and unknown classes are sub-classes of one super-class. The problems of the paper are the cases of
+OSOD-III: known and unknown classes are sub-classes of the same super-class. The problems of the paper are the cases of
 ``osod3.toml``; the rule `curation.benchmarks.rules.superclass` selects the images. This module adds the two unknown
 clusters of MTSD, the authors' own class lists, and the words of the headers.
 
-The authors' splits cannot be regenerated. Splits made here are in the order of a hash; their origin is ``regenerated``.
+The authors' splits cannot be regenerated. Splits made here follow the order of a hash; their origin is ``regenerated``.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def choose_slots(parameters: _Settings) -> tuple[SourceSlot, ...]:
     Raises
     ------
     ProtocolError
-        A parameter that has no effect was changed: the manifest would be another than meant.
+        A changed parameter has no effect: the manifest would differ from the intended one.
     """
     for param in declared_parameters(__package__):
         default = param.read(param.default)
@@ -75,7 +75,7 @@ def choose_slots(parameters: _Settings) -> tuple[SourceSlot, ...]:
 
 
 def _case(parameters: _Settings) -> BenchmarkFile:
-    """Return the case of ``osod3.toml`` that a problem is."""
+    """Return the case of ``osod3.toml`` for a problem."""
     problem = parameters["problem"]
     superclass = f"-{parameters.get('superclass', 'animal')}" if problem == "openimages" else ""
     return packaged_file(f"osod3/{problem}{superclass}")
@@ -95,7 +95,7 @@ class ProblemClasses(NamedTuple):
     ----------
     entries : tuple of ClassEntry
     recorded : dict
-        What the manifest's rule states beyond the parameters: the class parts, the cut.
+        Further facts for the manifest's rule: the class parts, the cut.
     parts : sequence of sequence of str
         The parts or clusters, by class name.
     counts : dict of str to int
@@ -159,14 +159,14 @@ def declare(sources: Mapping[str, Source], parameters: _Settings) -> Manifest:
     Parameters
     ----------
     sources : mapping of str to Source
-        None is read.
+        Not read.
     parameters : mapping
-        Of ``problem=openimages``.
+        Parameters with ``problem=openimages``.
 
     Raises
     ------
     UsageError
-        Another problem: its classes are known from its sources alone.
+        Another problem, whose classes are known only from its sources.
     """
     if parameters["problem"] != "openimages":
         raise UsageError(
@@ -181,7 +181,7 @@ def declare(sources: Mapping[str, Source], parameters: _Settings) -> Manifest:
     selections, source_of = _words(parameters), {case.role(name): name for name in case.sources}
     roles: tuple[PartRole, ...] = ("train", "val", "test")
     note = "{}-annotations-bbox.csv and class-descriptions-boxable.csv, from your own disk"
-    # Version 1.0.0 said of every rule that group boxes are ignored.
+    # Version 1.0.0 stated for every rule that group boxes are ignored.
     before, corrected = (
         _manifest(
             classes,
@@ -228,12 +228,12 @@ def _manifest(
 
 
 def _expected_figures(case: BenchmarkFile, counts: Mapping[str, int]) -> list[Figure]:
-    """Return what was obtained beside the figures of the paper."""
+    """Return the obtained figures with those of the paper."""
     return [compared(name, counts[name], each.value, each.place, each.because) for name, each in case.expect.items()]
 
 
 def _words(parameters: _Settings) -> dict[str, str]:
-    """Return name and title of the manifest, and by part which images it has, in a sentence."""
+    """Return name and title of the manifest, and a sentence on the images of each part."""
     words = {name: text.format(**parameters) for name, text in FACTS["words"][parameters["problem"]].items()}
     return (
         words
@@ -250,7 +250,7 @@ def _views(case: BenchmarkFile, parameters: _Settings) -> dict[str, LabelView]:
 
 
 def _leaves(categories: Categories, labels: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the names of some classes of Open Images by their label names (MIDs): these alone match."""
+    """Return the names of Open Images classes by their label names (MIDs), which are the only exact keys."""
     name_of = dict(zip(categories.keys or categories.names, categories.names, strict=True))
     if missing := [label for label in labels if label not in name_of]:
         raise ProtocolError(
@@ -266,9 +266,9 @@ def _leaves(categories: Categories, labels: Sequence[str]) -> dict[str, tuple[st
 def _species(categories: Categories) -> dict[str, tuple[str, ...]]:
     """Return the two names of each species by its number, "001" to "200": the authors use all three."""
     if len(categories) != CUB_CLASSES:
-        found = str(len(categories))
-        raise ProtocolError("CUB has 200 species", where="cub-train", expected=str(CUB_CLASSES), found=found)
-    # By the file's own class ids: the order of its lines is free.
+        n = str(len(categories))
+        raise ProtocolError("CUB has 200 species", where="cub-train", expected=str(CUB_CLASSES), found=n)
+    # By the class ids of the file: the order of its lines is free.
     by_id = sorted(zip(categories.numbers, categories.names, strict=True))
     return {f"{number:03}": (name, f"{number:03}.{name}") for number, (_, name) in enumerate(by_id, 1)}
 
@@ -309,7 +309,7 @@ def _signs(train: Source, test: Source, settings: SuperclassParameters, paramete
 
     The clusters are those of a normalized cut of the classes' co-occurrence into three, or the authors' own lists.
     Known is the largest cluster, unknown1 the smallest and unknown2 the one between, as in the paper (230, 55, 115);
-    ``other-sign`` is in none.
+    ``other-sign`` is in no cluster.
     """
     signs = sorted({*train.categories.names, *test.categories.names} - {OTHER_SIGN})
     if parameters["published"]:

@@ -1,4 +1,4 @@
-"""Classes in disjoint parts, by hash or by a normalized cut; which part is known in a rotation; shares of images."""
+"""Split classes into disjoint parts, by hash or by a normalized cut; rotations of the parts; shares of images."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def split_classes(
     Raises
     ------
     ProtocolError
-        They are fewer than the parts, or cannot be divided evenly.
+        The classes are fewer than the parts, or cannot be divided evenly.
 
     Examples
     --------
@@ -64,14 +64,14 @@ def split_classes(
 
 
 def quotas(total: int, shares: Sequence[Decimal | Fraction], over: Sequence[Fraction] = ()) -> list[int]:
-    """Return whole numbers of this sum, each next to its share; rounded up where most is missing, also from before.
+    """Return whole numbers with the given sum, close to the shares; those with the largest remainder are rounded up.
 
     Parameters
     ----------
     shares : sequence of Decimal or Fraction
-        They sum to 1.
+        Shares that sum to 1.
     over : sequence of Fraction
-        What each lacks from before.
+        Remainder of each from earlier calls.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def split_share(source: Source, images: Int64s, share: float, salt: str, *, per_
     salt : str
         Of the hash rank.
     per_class : bool
-        Take the share of each class's images apart (images with one object); else of all.
+        Select the share for each class separately (for images with one object); else of all images.
     """
     ids = source.image_ids
     groups = [images]
@@ -120,7 +120,7 @@ def split_share(source: Source, images: Int64s, share: float, salt: str, *, per_
         groups = [images[of_image[images] == number] for number in np.unique(of_image[images]).tolist()]
     held: list[int] = []
     for group in groups:
-        # Rounded to the nearest image, and never the whole class.
+        # Rounded to the nearest image, but never all images of a class.
         size = min(int(share * len(group) + 0.5), max(0, len(group) - 1))
         ranked = hash_rank(ids[group].tolist(), salt)
         held += group[ranked[:size]].tolist()
@@ -138,28 +138,28 @@ def cut_classes(
     components: ComponentsPolicy,
     aliases: Mapping[str, str] = {},
 ) -> tuple[Partition, dict[str, ParameterValue]]:
-    """Return clusters of classes by the normalized cut of their co-occurrence, and what a manifest states of the cut.
+    """Return clusters of classes by the normalized cut of their co-occurrence, and the facts on it for a manifest.
 
     Parameters
     ----------
     sources : sequence of Source
-        Whose images are counted; each may lack classes.
+        Sources whose images are counted; each may lack classes.
     names : sequence of str
         The classes.
     clusters : int
-        How many clusters; the largest one comes first.
+        Number of clusters; the largest comes first.
     aliases : mapping of str to str
         The class of a category by another name.
 
     Raises
     ------
     CutError
-        The graph falls apart, or has fewer classes than clusters.
+        The graph is disconnected, or has fewer classes than clusters.
     """
     names = sorted(names)
     number = {name: position for position, name in enumerate(names)}
     images, pairs, total = np.zeros(len(names), np.int64), np.zeros((len(names), len(names)), np.int64), 0
-    # A class that one of the sources lacks has no images there.
+    # A class that a source lacks has no images there.
     for source in sources:
         spelled = {aliases.get(name, name) for name in source.categories.names}
         counts = count_cooccurrence(source, [name for name in names if name in spelled], aliases)
@@ -169,7 +169,7 @@ def cut_classes(
         total += counts.total
     graph = class_graph(Cooccurrence(tuple(names), images, pairs, total), weighting)
     cut = normalized_cut(graph, clusters, CutOptions(components=components))
-    # Fractional weights are whole multiples of 1e-9, and so is what lies between clusters.
+    # Fractional weights are integer multiples of 1e-9, and so are sums of weights between clusters.
     unit = UNIT if weighting in ("jaccard", "pmi") else 1
     return cut.clusters, {
         "cut_solver_version": SOLVER_VERSION,

@@ -1,8 +1,8 @@
-"""The rule ``hierarchy``: known, negative and unknown classes of images with one class each.
+"""The rule ``hierarchy``: known, negative and unknown classes for images with one class each.
 
 After Large-Scale Open-Set Classification Protocols for ImageNet (WACV 2023). Training and validation images show known
 and negative classes, test images known, negative and unknown ones. Classes are named as in the sources, as groups, or
-as super-classes: synsets of WordNet, whose leaves among the classes of the sources are meant.
+as super-classes: synsets of WordNet, which stand for the classes of the sources below them.
 """
 
 from __future__ import annotations
@@ -93,12 +93,12 @@ class HierarchyParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
         Which images of a class are for training: the first by hash rank; or those of scikit-learn's
         ``train_test_split``, stratified by class, in its order, as in the published protocols.
     seed : int
-        Of the draw ``scikit-learn``.
+        Seed of the draw ``scikit-learn``.
     missing : {"refuse", "report", "restrict"}
         Classes without images: an error; left out with a note, and all others keep role and label; or super-classes
         divide the classes of the training images alone, as the authors' code does, so that others change sides.
     salt : str
-        Of the hash rank; by default the name of the benchmark.
+        Salt of the hash rank; by default the name of the benchmark.
     """
 
     parts: Literal["shares", "source"] = "shares"
@@ -113,7 +113,7 @@ class HierarchyParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
     salt: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse shares that no split can have."""
+        """Raise `ValueError` for invalid shares, or a salt or seed of another draw."""
         shares = [share for share in (self.train, self.val, self.test) if share is not None]
         if not all(share.is_finite() and 0 <= share <= 1 for share in shares) or 0 in (self.train, self.test):
             raise ValueError("shares are decimals from 0 to 1; only that of val may be 0")
@@ -141,7 +141,7 @@ PAPER = fact("curation.benchmarks.imagenet", "paper", Paper)
 
 @dataclass(frozen=True, slots=True)
 class RolePartition:
-    """The classes by role, each sorted; a known class's label is its place, the others' `NEGATIVE` and `UNKNOWN`."""
+    """The sorted classes by role. Labels: the position of a known class, `NEGATIVE` and `UNKNOWN` for others."""
 
     known: tuple[str, ...]
     negative: tuple[str, ...]
@@ -170,12 +170,12 @@ def partition_classes(
     known : sequence of sequences of str
         The sorted classes of each known super-class, which `cut` distributes.
     hint : str
-        What to do about a class in two roles.
+        The remedy for a class in two roles.
 
     Raises
     ------
     ProtocolError
-        A class would be in two roles.
+        A class is in two roles.
     """
     by_letter: dict[str, list[str]] = {"K": [], "N": [*negative], "U": [*unknown]}
     for leaves in known:
@@ -193,7 +193,7 @@ def partition_classes(
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
-    """Return the manifest of a benchmark file of this rule: parts train, val and test.
+    """Return the manifest of a benchmark file of this rule, with the parts train, val and test.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ def select(benchmark: BenchmarkFile, by_use: Mapping[str, str], sources: Mapping
     settings = benchmark.parameters_as(HierarchyParameters)
     if not (pools := _pools(by_use, sources, keep=settings.parts == "source")):
         raise ProtocolError(
-            "There are no parts to keep",
+            "The source has no parts to keep",
             where="[parameters] parts",
             expected="one source: a folder train, and a folder test or val (valid), each with class folders",
             found=", ".join(by_use),
@@ -282,7 +282,7 @@ def select(benchmark: BenchmarkFile, by_use: Mapping[str, str], sources: Mapping
 
 
 class _Pool(NamedTuple):
-    """Images that parts are taken of: those of a source, or of one of its folders."""
+    """Images from which parts are selected: those of a source or one of its folders."""
 
     slot: str
     source: Source
@@ -291,14 +291,14 @@ class _Pool(NamedTuple):
 
 
 def _pools(by_use: Mapping[str, str], sources: Mapping[str, Source], *, keep: bool) -> dict[str, _Pool]:
-    """Return the images by what they are used for: ``images``, or ``train``, ``test`` and perhaps ``val``.
+    """Return the images by use: ``images``, or ``train``, ``test`` and perhaps ``val``.
 
     Parameters
     ----------
     by_use : mapping of str to str
         Names of the sources.
     keep : bool
-        Whether to take the folders of one source; without a folder ``train`` and another there are none.
+        Whether to use the folders of a single source; empty without a folder ``train`` and another one.
     """
     if not keep:
         return {
@@ -322,7 +322,7 @@ def _pools(by_use: Mapping[str, str], sources: Mapping[str, Source], *, keep: bo
 def _select_parts(
     benchmark: BenchmarkFile, settings: HierarchyParameters, pools: Mapping[str, _Pool], classes: Sequence[ClassEntry]
 ) -> tuple[list[SelectedPart], list[str]]:
-    """Return the parts, and notes on classes that have no images or are none of ILSVRC-2012."""
+    """Return the parts, and notes on classes without images or outside ILSVRC-2012."""
     shares = _shares(settings, pools)
     is_drawn = settings.draw == "scikit-learn"
     labels_of = {use: _class_of(pool, classes) for use, pool in pools.items()}
@@ -371,7 +371,7 @@ def _select_parts(
 
 
 def _shares(settings: HierarchyParameters, pools: Mapping[str, _Pool]) -> dict[PartName, Decimal]:
-    """Return the share of each part that is split off; none where every part has images of its own."""
+    """Return the share of each part that is split off; empty if every part has separate images."""
     usual = _usual_shares(pools)
     chosen = {part: share for part in USES if (share := getattr(settings, part)) is not None}
     shares = dict(chosen or usual)
@@ -379,14 +379,14 @@ def _shares(settings: HierarchyParameters, pools: Mapping[str, _Pool]) -> dict[P
         raise ProtocolError(
             "The shares do not fit the sources",
             where=f"[parameters] {', '.join(chosen)}",
-            expected="no shares: every part has images of its own"
+            expected="no shares: every part has a separate source of images"
             if not usual
             else "shares that sum to 1, such as " + ", ".join(f"{part} = {share}" for part, share in usual.items()),
             found=", ".join(f"{part} = {decimal_text(share)}" for part, share in chosen.items()),
         )
     if shares and settings.draw == "scikit-learn" and not (shares.get("val") and "test" not in shares):
         raise ProtocolError(
-            "The draw scikit-learn has two sides",
+            "The draw scikit-learn splits into train and val only",
             where="[parameters] draw",
             expected="a training source, with shares of train and val, and a test source",
             hint='draw = "hash"',
@@ -399,7 +399,7 @@ def _usual_shares(pools: Mapping[str, _Pool]) -> dict[str, Decimal]:
 
 
 def _split(pool: _Pool, labels: Int64s, shares: Mapping[PartName, Decimal], salt: str) -> dict[PartName, Int64s]:
-    """Return rows of a pool for each part: of each class so many as its share, in the order of the hash rank."""
+    """Return the rows of a pool for each part: the part's share of each class, in the order of the hash rank."""
     order = hash_rank(pool.source.image_ids[pool.positions].tolist(), salt)
     order = order[np.argsort(labels[order], kind="stable")]
     rows: dict[PartName, list[Int64s]] = {part: [] for part in shares}
@@ -431,7 +431,7 @@ def _draw(
 
 
 def _sorted_rows(pool: _Pool, rank: Int64s) -> Int64s:
-    """Return the rows of a pool by the rank of their class, those of a class by file name; none of the rank -1."""
+    """Return the rows of a pool sorted by the rank of their class, then file name, without rank -1."""
     rows = np.flatnonzero(rank >= 0)
     images, positions = pool.source.images, pool.positions[rows]
     pairs = zip(images.file_names[positions].tolist(), images.native[positions].tolist(), strict=True)
@@ -442,14 +442,14 @@ def _sorted_rows(pool: _Pool, rank: Int64s) -> Int64s:
 
 
 def split_sizes(sizes: Int64s, *, train_size: float = 0.8, seed: int = 42) -> tuple[Int64s, Int64s]:
-    """Return the positions of the training and of the validation items, in the order scikit-learn returns them.
+    """Return the positions of the training and validation items, in scikit-learn's order.
 
     The items are grouped by class, the classes sorted.
 
     Parameters
     ----------
     sizes : ndarray of int64
-        How many items each class has.
+        Number of items of each class.
     train_size : float
         Share of the items for training, in (0, 1).
     seed : int
@@ -490,8 +490,8 @@ def split_sizes(sizes: Int64s, *, train_size: float = 0.8, seed: int = 42) -> tu
 
 
 def _allotted(sizes: Int64s, draws: int, random: np.random.RandomState) -> Int64s:
-    """Return how many of the draws fall to each class: scikit-learn's ``_approximate_mode``."""
-    # The order of the two operations decides on the rounding of some classes.
+    """Return the number of draws for each class: scikit-learn's ``_approximate_mode``."""
+    # The order of the two operations affects the rounding for some classes.
     share = sizes / sizes.sum() * draws
     floored = np.floor(share)
     needed = int(draws - floored.sum())
@@ -510,7 +510,7 @@ def _allotted(sizes: Int64s, draws: int, random: np.random.RandomState) -> Int64
 def _no_images(
     part: PartName, pool: _Pool, settings: HierarchyParameters, lacking: Sequence[str], entries: Sequence[ClassEntry]
 ) -> ProtocolError:
-    """Return the error of classes of a part that have no image in it."""
+    """Return the error for classes of a part that have no image in it."""
     used, listed_names = {entry.name for entry in entries}, array(lacking[:_SHOWN])
     others = [name for name in pool.source.categories.names if name not in used]
     otherwise = f"in [classes] ignored = {listed_names} in place of their roles, or absent = {listed_names} beside them"
@@ -545,29 +545,29 @@ class _SuperClass(NamedTuple):
 def roles_of(
     benchmark: BenchmarkFile, names: Sequence[str], graph: Graph | None = None
 ) -> tuple[RolePartition, tuple[str, ...]]:
-    """Return the classes of each role, and the classes of the sources that have none.
+    """Return the classes of each role, and the classes of the sources without a role.
 
-    A name is a class of the sources, a group of such names, or a super-class of WordNet. A super-class takes the
-    classes at or below it that no role names; where one super-class is inside another, the inner one decides.
+    A name is a class of the sources, a group of such names, or a super-class of WordNet. A super-class
+    contains the classes at or below it that no role names; if a super-class is inside another, the inner one decides.
 
     Parameters
     ----------
     names : sequence of str
         The classes to divide: those of the sources, or of ILSVRC-2012.
     graph : networkx.DiGraph, optional
-        Where super-classes are; by default as the parameter ``tree`` says.
+        Graph of the super-classes; by default that of the parameter ``tree``.
 
     Raises
     ------
     ProtocolError
-        A name is none of these, a class has two roles, no class is known or unknown, or a class has no place in
-        WordNet where super-classes are used.
+        A name is none of these, a class has two roles, no class is known or unknown, or super-classes are used and a
+        class is not in WordNet.
     """
     classes, settings = benchmark.classes, benchmark.parameters_as(HierarchyParameters)
     alias_of = {alias: name for name, several in classes.aliases.items() for alias in several}
     available = dict.fromkeys(alias_of.get(name, name) for name in names)
     roles = (*ROLES, "ignored")
-    # A list for each name of a role: a cut is made in each group and each super-class.
+    # A list for each name of a role: each group and each super-class is cut separately.
     members: dict[str, list[list[str]]] = {role: [] for role in roles}
     unresolved: list[tuple[str, int, str]] = []
     for role in roles:
@@ -589,7 +589,7 @@ def roles_of(
         _add_super_classes(
             benchmark, graph, unresolved, [*available], {*assigned}, members, is_restricted=is_restricted
         )
-    hint = "in place of one of the super-classes, list its classes"
+    hint = "list the classes of a super-class instead of its name"
     known = [sorted(group) for group in members["known"]]
     negative, unknown = ([name for group in members[role] for name in group] for role in ("negative", "unknown"))
     partition = partition_classes(known, negative, unknown, settings.cut, hint=hint)
@@ -617,9 +617,9 @@ def _add_super_classes(
     *,
     is_restricted: bool,
 ) -> None:
-    """Add to the lists of each role those of some classes that are not named and lie at or below its super-classes.
+    """Add to each role the unnamed classes at or below its super-classes.
 
-    Restricted classes may leave a super-class empty; else one without classes is a mistake.
+    With restricted classes a super-class may be empty; otherwise an empty one is an error.
     """
     node_of_class, absent = _nodes_of_classes(benchmark, graph, names)
     nodes = [
@@ -647,11 +647,11 @@ def _add_super_classes(
             members[each.role][each.position].append(name)
     if unplaced := [name for name in free if name not in node_of_class]:
         first = unplaced[0]
-        # The sense that a name may mean first: sea_lion.n.01 of "Sea lion".
+        # The first sense of a name: sea_lion.n.01 for "Sea lion".
         sense = f"{first.strip().lower().replace(' ', '_')}.n.01"
         sense = next(iter(placed(graph, [[sense]])[1][0].nodes), "dog.n.01")
         raise ProtocolError(
-            "Classes without a role have no place in WordNet, so that no super-class can decide about them",
+            "Classes without a role are not in WordNet, so that super-classes cannot decide about them",
             where="[classes.synsets]",
             expected="a synset of each of them",
             found=f"{examples(unplaced)}; {first}: {absent[first]}",
@@ -660,7 +660,7 @@ def _add_super_classes(
     for each in () if is_restricted else nodes:
         if each not in used:
             raise ProtocolError(
-                "No class that is not listed itself lies at or below a super-class",
+                "No unlisted class is at or below a super-class",
                 where=f"[classes] {each.role}: {each.text}",
                 expected=f"one of the classes {', '.join(names)}"[:300] + ", a group, or a synset above some of them",
                 found=f"{each.text}, the synset {label(graph, each.node)}",
@@ -671,17 +671,17 @@ def _add_super_classes(
 def _nodes_of_classes(
     benchmark: BenchmarkFile, graph: Graph, names: Sequence[str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the synset of each class, and why others have none.
+    """Return the synset of each class, and the reason for classes without one.
 
-    The synset is that of ``[classes.synsets]``, else that of the name if it has one meaning.
+    The synset comes from ``[classes.synsets]``, else from the name if it has a single meaning.
 
     Raises
     ------
     ProtocolError
-        A value of ``[classes.synsets]`` is no synset.
+        A value of ``[classes.synsets]`` is not a synset.
     """
-    stated = benchmark.classes.synsets
-    maps, synsets = ((stated,), {}) if isinstance(stated, str) else ((), stated)
+    declared = benchmark.classes.synsets
+    maps, synsets = ((declared,), {}) if isinstance(declared, str) else ((), declared)
     texts = [synsets.get(name, name) for name in names]
     _, (matches,) = placed(graph, [texts], maps)
     if wrong := [name for name in names if name in synsets and synsets[name] not in matches.nodes]:
@@ -702,7 +702,7 @@ def _node(graph: Graph, benchmark: BenchmarkFile, role: str, text: str, names: S
         return node_of(graph, text)
     except HierarchyError as error:
         raise ProtocolError(
-            "A name is no class of the sources, no group, and no synset of WordNet",
+            "A name is not a class of the sources, a group, or a synset of WordNet",
             where=f"[classes] {role}",
             expected=f"one of {', '.join(names)}"[:200] + "; a group of [classes.groups]; or a synset such as dog.n.01",
             found=f"{text!r:.80}" + (f": {error.found}" if error.found else ""),
@@ -711,14 +711,14 @@ def _node(graph: Graph, benchmark: BenchmarkFile, role: str, text: str, names: S
 
 
 def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
-    """Return the lines of a file to begin with.
+    """Return the lines of a draft file.
 
-    Known are the classes with training images; where no others are in the test part, the first half of them.
+    The known classes are those with training images, or the first half of them if the test part has no others.
 
     Raises
     ------
     UsageError
-        The sources are neither one nor a training and a test source.
+        The sources are neither a single one nor a training and a test source.
     ProtocolError
         No two classes have enough images.
     """
@@ -735,7 +735,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     shared = {name: quotas(n[0], [*_USUAL.values()])[::2] if IMAGES in pools else n for name, n in counts.items()}
     seen = [name for name, n in shared.items() if all(n)]
     further = [name for name, n in shared.items() if IMAGES not in pools and n[-1] and not n[0]]
-    # Where no class is in the test part alone: the first half is known, the next quarter negative, others unknown.
+    # Without a class that is only in the test part: the first half is known, the next quarter negative, others unknown.
     half = len(seen) if further else max(len(seen) // 2, 1)
     quarter = (len(seen) - half) // 2
     known, negative, unknown = seen[:half], seen[half : half + quarter], [*seen[half + quarter :], *further]
@@ -769,14 +769,14 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
 
 
 def _class_counts(pool: _Pool) -> Counter[str]:
-    """Return how many images each class has."""
+    """Return the number of images of each class."""
     return Counter(
         np.array(pool.source.categories.names, object)[class_of_images(pool.source)[pool.positions]].tolist()
     )
 
 
 def _proposed_shares(pools: Mapping[str, _Pool], sizes: Sequence[int]) -> list[str]:
-    """Return the lines of the parameters: the source's own parts, or shares under which val is not empty."""
+    """Return the lines of the parameters: the parts of the source, or shares with a non-empty val."""
     lines = []
     if folders := [f"{use} is the {pool.origin}" for use, pool in pools.items() if pool.origin.startswith("folder")]:
         lines = [f'# {", ".join(folders)}; "shares" distributes all images anew.', 'parts = "source"']

@@ -1,4 +1,4 @@
-"""The rule ``lists``: lists of images in files, each with its role and digest; sources say what the images show."""
+"""The rule ``lists``: image lists in files, each with role and digest; sources state the classes of the images."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from curation.sources.source import Source
 
 
 class ListsParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``[parameters]`` of the rule: there are none."""
+    """``[parameters]`` of the rule, which are empty."""
 
 
 PARAMETERS = ListsParameters
@@ -50,7 +50,7 @@ _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}\Z")
 
 
 class _Published(msgspec.Struct, frozen=True, kw_only=True):
-    """The tables ``[published.KEY]`` of a benchmark file, and what they refer to."""
+    """The tables ``[published.KEY]`` of a benchmark file, and the tables that they refer to."""
 
     published: dict[str, PublishedLists]
     paper: Paper | None = None
@@ -60,18 +60,18 @@ class _Published(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _PublishedAlone(_Published, frozen=True, kw_only=True):
-    """A file of such tables alone, such as a copy of a packaged file: it has classes by the key of their table."""
+    """A file with only such tables, such as a copy of a packaged file; its classes are by the key of their table."""
 
     classes: dict[str, ClassTable] = {}
 
 
 def published_key(text: str) -> str:
-    """Return KEY of the table ``[published.KEY]`` that ``FILE.toml/KEY`` names, or a file that has nothing else.
+    """Return KEY of the table ``[published.KEY]`` in ``FILE.toml/KEY``, or in a file with only this table.
 
     Raises
     ------
     ProtocolError
-        The file has several such tables and nothing else, or is not TOML.
+        The file has only several such tables, or is not TOML.
     """
     path, case = file_and_case(text)
     tables = read_toml(path)
@@ -93,14 +93,14 @@ def read_lists(text: str, key: str = "") -> tuple[Header, Mapping[str, Expected]
     Parameters
     ----------
     text : str
-        The file, with ``/CASE`` behind it a case.
+        The file, or ``FILE/CASE`` for a case.
     key : str
-        Of a table ``[published.KEY]``; by default the lists are the tables ``[[parts]]``.
+        Key of a table ``[published.KEY]``; by default the lists are the tables ``[[parts]]``.
 
     Raises
     ------
     MissingFileError, ProtocolError
-        No such file; a part, view, class list, task or source does not exist.
+        The file, a part, a view, a class list, a task or a source does not exist.
     """
     if not key:
         benchmark = stated_in(read_benchmark_file(text))
@@ -117,7 +117,7 @@ def read_lists(text: str, key: str = "") -> tuple[Header, Mapping[str, Expected]
             raise ProtocolError(f"Unknown {table}", where=where, expected=expected, found=repr(name[:80]))
     if is_alone:
         return draft_with_tasks(msgspec.to_builtins(declared), key, declared.aliases), {}
-    # In a file of another rule its sources and classes are those of the lists.
+    # In a file of another rule, its sources and classes apply to the lists.
     benchmark = stated_in(read_benchmark_file(str(path)))
     lists = msgspec.structs.replace(lists, datasets=_datasets(benchmark) | lists.datasets)
     facts = {"published": {key: lists}, "paper": declared.paper, "views": declared.views}
@@ -132,16 +132,16 @@ def build_lists(draft: Header, folder: Path, opened: Mapping[str, Source], expec
     draft, expect
         As `read_lists` returns them.
     folder : Path
-        Searched for the lists by name, subfolders included.
+        Folder in which the lists are searched by name, including subfolders.
     opened : mapping of str to Source
-        Sources of the images. The images of a part are looked up where all of its sources are given.
+        Sources of the images. The images of a part are looked up if all of its sources are given.
 
     Raises
     ------
     DigestMismatchError, MissingFileError
-        A list is not there, or is not the one that the file states.
+        A list does not exist, or its digest differs from that in the file.
     ProtocolError
-        A list names an image twice, or one that its sources lack.
+        A list names an image twice, or names an image that its sources lack.
     """
     pinned = pin_lists(draft, folder, opened)
     header, lists = pinned.header, pinned.lists
@@ -153,10 +153,10 @@ def build_lists(draft: Header, folder: Path, opened: Mapping[str, Source], expec
             where=f"{repeated.name}: {header.rule.parameters[repeated.name]}",
             expected="each image once",
             found=f"{twice} on lines {ids.index(twice) + 1} and {ids.index(twice, ids.index(twice) + 1) + 1}",
-            hint="an id is the stem of a file name: where folders tell images apart, give --source "
+            hint="an id is the stem of a file name: if folders distinguish images, give --source "
             f"{repeated.sources[0]}=PATH, class folders or a table of the columns image (the path) and class",
         )
-    # Where the file names no class, those of the sources are known.
+    # If the file does not name classes, those of the sources are known.
     names = dict.fromkeys(name for source in opened.values() for name in source.categories.names)
     classes = header.classes or entries_by_role({"known": names}, first=1)
     made = {part.name: Part(_counted(part, lists[part.name], classes, opened), lists[part.name])
@@ -170,7 +170,7 @@ def build_lists(draft: Header, folder: Path, opened: Mapping[str, Source], expec
         "figures": (*header.figures, *(figure_of(name, expected, made) for name, expected in expect.items())),
     }
     if header.paper is None:
-        # Lists of the user: no authors published them.
+        # The lists of a user are not published by authors.
         facts |= {"origin": "regenerated", "notes": (rule_note("lists", None), *header.notes)}
         facts["rule"] = msgspec.structs.replace(header.rule, protocol="lists")
     return Manifest(msgspec.structs.replace(header, **facts), lists)
@@ -186,7 +186,7 @@ def _draft(benchmark: BenchmarkFile, path: str) -> Header:
         unknown = [name for name in part.sources if name not in names]
         if unknown or not (part.sources or len(names) == 1):
             expected = f"sources = some of {', '.join(names) or 'the tables of [sources]'}"
-            message = "Unknown source of a part" if unknown else "A part does not say of which source its images are"
+            message = "Unknown source of a part" if unknown else "A part does not state the source of its images"
             raise ProtocolError(message, where=where, expected=expected[:300], found=", ".join(unknown)[:80] or None)
         if part.of:
             raise ProtocolError("The rule lists has no tasks", where=f"{where}: of", hint="one [[parts]] for each list")
@@ -218,7 +218,7 @@ def _classes(benchmark: BenchmarkFile) -> tuple[ClassEntry, ...]:
 def _counted(
     part: PartEntry, ids: Sequence[str], classes: Sequence[ClassEntry], opened: Mapping[str, Source]
 ) -> PartEntry:
-    """Return the entry of a part with the objects of its images, where all of its sources are given."""
+    """Return the entry of a part with the object counts of its images, if all of its sources are given."""
     if not all(name in opened for name in part.sources):
         return part
     number, position = positions_of(ids, [opened[name] for name in part.sources])
@@ -231,7 +231,7 @@ def _counted(
 
 
 def start_of_folder(folder: Path, name: str) -> list[str]:
-    """Return the lines of a file to begin with: every list below a folder, with its digest and the role of its name.
+    """Return the lines of a draft file: every list below a folder, with its digest and the role in its name.
 
     Raises
     ------
@@ -274,7 +274,7 @@ def start_of_folder(folder: Path, name: str) -> list[str]:
     if not tables:
         expected, reasons = "files that list images, one a line", "; ".join(left_out)[:300] or "no file"
         raise UsageError("The folder holds no list of images", where=str(folder), expected=expected, found=reasons)
-    # Lists that an export wrote hold the namespace of their ids.
+    # The ids in exported lists have their namespace.
     word = "".join(namespaces) if len(namespaces) == 1 and "" not in namespaces else namespace_word(name)
     return [
         *beginning("lists", name),

@@ -1,8 +1,8 @@
-"""The rule ``near-far``: images without an in-distribution class, near to these classes, far from them, or farther.
+"""The rule ``near-far``: images without an in-distribution class that are near, far, or farther from these classes.
 
-After FindMeIfYouCan (2025). The parts of a source are ``SOURCE-rule``, what the start rule lets in; ``SOURCE-start``,
-where a list of start images is given; ``SOURCE-near`` and ``SOURCE-far``, or ``SOURCE-farther`` of one that is farther
-as a whole.
+After FindMeIfYouCan (2025). The parts of a source are ``SOURCE-rule``, the images that the start rule accepts;
+``SOURCE-start``, if there is a list of start images; and ``SOURCE-near`` and ``SOURCE-far``, or ``SOURCE-farther`` for
+a source that is farther as a whole.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ from curation.sources.source import Source
 NEAR_FAR, FARTHER, CANDIDATES, START_LIST = ROLES = ("near-far", "farther", "candidates", "start-list")
 _NAME, _NAMES_OF_POOLS = re.compile("[a-z0-9][a-z0-9_]{0,31}"), "a word of up to 32 letters, digits and _"
 NEAR_WUP = 0.82
-"""Wu-Palmer similarity from which `init` calls a category near, as proposals do: the paper states none."""
+"""Minimum Wu-Palmer similarity of a near category for `init`, as for proposals; the paper does not state one."""
 _VARIOUS = "various"
-"""The ID class of a category that is near to several."""
+"""The ID class of a category that is near to several ID classes."""
 _Reasons = dict[Annotated[str, Meta(min_length=1)], str]
 
 
@@ -63,15 +63,15 @@ class NearFarParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         By source, the categories whose images are near, or removed, each with the ID class concerned, or ``various``;
         removal wins.
     pools : dict of str to str
-        By source, what its parts and decisions call it, if that is not its own name.
+        By source, its name in parts and decisions, if it differs from the name of the source.
     whole : tuple of str
         Sources that start from all images; others start from images without an annotation of an ID class.
     id_names : dict of str to tuple of str
-        By source, the categories that are ID classes, if these are not the names and aliases of the classes.
+        By source, the categories that are ID classes, if they differ from the names and aliases of the classes.
     reasons : dict of str to tuple of str
         By source, the reasons for which removals of the manual stage count among the decisions; by default all do.
     id_objects : {"unknown", "ignore"}
-        What objects of an ID class are that a split still has.
+        How to treat objects of an ID class that remain in a split.
     """
 
     near: dict[str, _Reasons] = {}
@@ -111,13 +111,13 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     Raises
     ------
     ProtocolError
-        The file does not hold together, the sources or decisions do not fit it, or a split is empty.
+        The file is inconsistent, the sources or decisions do not fit it, or a split is empty.
     PresenceOnlyError
         A source has no boxes.
     """
-    stated = stated_in(parameters["file"])
-    settings = stated.parameters_as(NearFarParameters)
-    pair = pair_of_file(stated)
+    benchmark = stated_in(parameters["file"])
+    settings = benchmark.parameters_as(NearFarParameters)
+    pair = pair_of_file(benchmark)
     pools = tuple(pool for pool in pair.pools if pool.start in sources)
     if not pools:
         expected = " or ".join(f"--source {pool.start}=PATH" for pool in pair.pools)
@@ -131,7 +131,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         _require_images(split)
     digest = recorded_digest(decisions)
     return manifest_of_file(
-        stated,
+        benchmark,
         [part for part in made.parts if isinstance(part, Part)],
         sources,
         made.classes,
@@ -146,12 +146,12 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
 
 
 def score_words(header: Header) -> tuple[str, ...]:
-    """Return the options by which `evaluate` scores a manifest of this rule: one file of detections a split."""
+    """Return the options by which `evaluate` scores a manifest of this rule: a file of detections for each split."""
     parts = [part.name for part in header.parts if part.name.endswith(("-near", "-far", "-farther"))]
     return (*(word for part in parts for word in ("--detections", f"{part}=FILE")), "--scores", "ID_FILE")
 
 
-def pair_of_file(stated: BenchmarkFile) -> OodPair:
+def pair_of_file(benchmark: BenchmarkFile) -> OodPair:
     """Return the ID classes and the pools of OOD images that a benchmark file states.
 
     Raises
@@ -159,20 +159,20 @@ def pair_of_file(stated: BenchmarkFile) -> OodPair:
     ProtocolError
         The file is inconsistent; the message names the table, the expected and the actual value.
     """
-    settings, classes = stated.parameters_as(NearFarParameters), stated.classes
-    roles = {name: stated.role(name) for name in stated.sources}
+    settings, classes = benchmark.parameters_as(NearFarParameters), benchmark.classes
+    roles = {name: benchmark.role(name) for name in benchmark.sources}
     # Images to start from, and images that decisions may add, belong to the source with their dataset.
-    helpers = {(role, stated.dataset(name)): name for name, role in roles.items()}
+    helpers = {(role, benchmark.dataset(name)): name for name, role in roles.items()}
     pair = OodPair(
-        name=stated.name,
-        title=stated.title,
+        name=benchmark.name,
+        title=benchmark.title,
         id_classes=classes.of("known"),
         aliases=classes.aliases,
         synsets=classes.synsets if isinstance(classes.synsets, str) else "",
         pools=tuple(
             OodPool(
                 name=settings.pools.get(name, name),
-                dataset=(dataset := stated.dataset(name)),
+                dataset=(dataset := benchmark.dataset(name)),
                 start=name,
                 # Where only removals count, no image is added.
                 candidates="" if name in settings.reasons else helpers.get((CANDIDATES, dataset), name),
@@ -188,22 +188,22 @@ def pair_of_file(stated: BenchmarkFile) -> OodPair:
             if role in (NEAR_FAR, FARTHER)
         ),
     )
-    for field, expected, value in _problems(stated, settings, pair):
+    for field, expected, value in _problems(benchmark, settings, pair):
         raise ProtocolError("The benchmark file is inconsistent", where=field, expected=expected, found=value[:200])
-    refuse_unused(stated, _UNUSED)
-    require_named(stated, "aliases", pair.id_classes)
+    refuse_unused(benchmark, _UNUSED)
+    require_named(benchmark, "aliases", pair.id_classes)
     return pair
 
 
-def _problems(stated: BenchmarkFile, settings: NearFarParameters, pair: OodPair) -> Iterator[tuple[str, str, str]]:
+def _problems(benchmark: BenchmarkFile, settings: NearFarParameters, pair: OodPair) -> Iterator[tuple[str, str, str]]:
     """Yield the key of each inconsistency, the expected and the actual value."""
-    classes, pools = stated.classes, {pool.start: pool for pool in pair.pools}
+    classes, pools = benchmark.classes, {pool.start: pool for pool in pair.pools}
     if not pair.id_classes:
         yield "[classes]", 'the ID classes, such as known = ["cat", "dog"]', "no known class"
     if classes.synsets and pair.synsets not in DATASETS:
         yield "[classes] synsets", f"the name of a map: {', '.join(DATASETS)}", pair.synsets or "a table"
-    for name in stated.sources:
-        if (role := stated.role(name)) not in ROLES:
+    for name in benchmark.sources:
+        if (role := benchmark.role(name)) not in ROLES:
             yield (
                 f"[sources] {name}",
                 f"as = one of {', '.join(map(quoted, ROLES))}",
@@ -212,12 +212,12 @@ def _problems(stated: BenchmarkFile, settings: NearFarParameters, pair: OodPair)
         elif name in pools and not _NAME.fullmatch(pools[name].name):
             yield f"[sources] {name}", f"{_NAMES_OF_POOLS}: decisions name the source by it", name
     if not pools:
-        roles = ", ".join(f"{name} as {stated.role(name)}" for name in stated.sources)
+        roles = ", ".join(f"{name} as {benchmark.role(name)}" for name in benchmark.sources)
         yield "[sources]", f'a table with as = "{NEAR_FAR}" or as = "{FARTHER}"', roles
     datasets = [pool.dataset for pool in pair.pools]
-    for name in (name for name in stated.sources if name not in pools):
-        if datasets.count(dataset := stated.dataset(name)) != 1:
-            expected = f'dataset = that of one source with as = "{NEAR_FAR}" or as = "{FARTHER}"'
+    for name in (name for name in benchmark.sources if name not in pools):
+        if datasets.count(dataset := benchmark.dataset(name)) != 1:
+            expected = f'the dataset of exactly one source with as = "{NEAR_FAR}" or as = "{FARTHER}"'
             yield f"[sources] {name}", expected, dataset
     for key in ("near", "remove", "reasons", "whole", "pools", "id_names"):
         for name in getattr(settings, key):
@@ -247,7 +247,7 @@ def _with_near(name: str, names: Collection[str]) -> str:
 
 
 def _require_categories(pair: OodPair, pool: OodPool, source: Source) -> None:
-    """Raise `ProtocolError` for a category that the source lacks, and for an ID class that it spells otherwise."""
+    """Raise `ProtocolError` for a category that the source lacks, or an ID class that it spells differently."""
     there = source.categories.names
     for key in ("near", "remove"):
         for category in getattr(pool, key):
@@ -264,7 +264,7 @@ def _require_categories(pair: OodPair, pool: OodPool, source: Source) -> None:
         owner = folded.get(category.casefold())
         if owner and category not in ids and category not in listed_names and pool.rule:
             raise ProtocolError(
-                "A source spells an ID class in another way, and its images would be out of distribution",
+                "A source spells an ID class differently: its images would be out of distribution",
                 where=f"source {pool.start}: category {category}",
                 expected="each ID class under one of its names",
                 found=f"{category!r} beside {owner!r}",
@@ -273,7 +273,7 @@ def _require_categories(pair: OodPair, pool: OodPool, source: Source) -> None:
 
 
 def _require_images(split: Splits) -> None:
-    """Raise `ProtocolError` for a split that cannot be made, or that has no image."""
+    """Raise `ProtocolError` for a split that cannot be made or is empty."""
     pool = split.pool
     if split.missing:
         raise ProtocolError("A split cannot be made", where=f"source {pool.start}", found=split.missing)
@@ -298,17 +298,17 @@ def _require_images(split: Splits) -> None:
 
 
 def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
-    """Return the lines of a file to begin with: ID classes, and what WordNet knows of the categories of the others.
+    """Return the lines of a draft file: ID classes, and relations of other categories to them by WordNet.
 
-    A category that is an ID class under another name becomes an alias. One below or above an ID class is removed: its
-    images are, or may be, of that class. One that is similar to an ID class is near.
+    A category that is an ID class under another name becomes an alias. A category below or above an ID class is
+    removed, since its images show or may show that class. A category similar to an ID class is near.
 
     Raises
     ------
     UsageError
-        There is no source ``id``, or no other.
+        The source ``id`` or a second source is missing.
     ProtocolError
-        The ID source has no objects, or another source has no image left.
+        The ID source has no objects, or no image of another source remains.
     """
     id_name, *_ = USUAL_SOURCES
     if id_name not in sources or len(sources) < 2:
@@ -385,7 +385,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
 
 
 def _similar(kin: ClassKin, apart: Collection[str]) -> dict[str, tuple[str, float]]:
-    """Return the categories that are similar to an ID class, with it and the similarity."""
+    """Return the categories that are similar to an ID class, with the class and the similarity."""
     nodes = {name: node for name, node in kin.unknown.nodes.items() if name not in apart}
     owners = {node: name for name, node in reversed(kin.known.nodes.items())}
     if not nodes or not owners:

@@ -1,7 +1,7 @@
-"""Pools of images that are out of distribution for some ID classes, and their near, far and farther splits.
+"""Pools of images that are out of distribution for the ID classes, and their near, far and farther splits.
 
-A start list of images without an ID class; the automatic stage, which removes images by category and calls others near;
-then recorded decisions (`curation.benchmarks.rules.replay`). What is not near is far.
+A pool has a start list of images without an ID class. The automatic stage removes images by category and makes others
+near; then recorded decisions apply (`curation.benchmarks.rules.replay`). All other images are far.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ _NOTHING = Replayed((), (), (), (), ())
 _SHOWN = 3
 Ids = tuple[str, ...]
 Start = Literal["published", "rule", "own"]
-"""Where splits start: the published list, all images that the rule lets in, or, for a user's pool, its list if any."""
+"""Start of the splits: the published list, all images that the rule accepts, or a user pool's list if any."""
 
 
 class OodPool(msgspec.Struct, frozen=True, kw_only=True):
-    """One OOD source, from which a near and a far split come. The order of the fields is part of a paper's digest.
+    """An OOD source with its near and far split. The order of the fields is part of a paper's digest.
 
     Attributes
     ----------
     name : str
-        What decisions call it (`dataset`), and the first word of its parts: ``coco-near``, ``coco-far``.
+        Its name in decisions (`dataset`), and the first word of its parts: ``coco-near``, ``coco-far``.
     dataset : str
-        Of its images.
+        Dataset of its images.
     start, candidates, published : str
         Names of the sources: images to start from, images that decisions may add (``""`` for none; may be the former),
         and the list of start images (``""`` for none).
@@ -54,7 +54,7 @@ class OodPool(msgspec.Struct, frozen=True, kw_only=True):
     remove, near : dict of str to str
         Categories whose images are removed, or near, each with the reason: the ID class concerned. Removal wins.
     distance : {"far", "farther"}
-        What the rest is called.
+        Name of the remaining images.
     reasons : tuple of str
         If not empty, only removals of the manual stage for one of these reasons count among the decisions.
     """
@@ -92,22 +92,22 @@ class OodPool(msgspec.Struct, frozen=True, kw_only=True):
         return (self.near_part, self.far_part) if self.has_near else (self.far_part,)
 
     def concerns(self, decision: Decision) -> bool:
-        """Return whether a decision is on this pool, or on one of its splits."""
+        """Return whether a decision refers to this pool or one of its splits."""
         return decision.dataset in (self.name, *self.parts)
 
     def counts(self, decision: Decision) -> bool:
-        """Return whether the pool takes a decision on it into account."""
+        """Return whether the pool applies a decision that refers to it."""
         is_removal = (decision.stage, decision.action) == ("manual", "remove")
         return not self.reasons or (is_removal and decision.reason in self.reasons)
 
 
 class OodPair(msgspec.Struct, frozen=True, kw_only=True):
-    """The ID classes of a detector, and the pools that are to be out of distribution for it.
+    """The ID classes of a detector, and the pools that are out of distribution for it.
 
     Attributes
     ----------
     name : str
-        Of the manifest.
+        Name of the manifest.
     id_classes : tuple of str
         In the order of their index.
     pools : tuple of OodPool
@@ -126,34 +126,34 @@ class OodPair(msgspec.Struct, frozen=True, kw_only=True):
     synsets: str = ""
 
     def names(self) -> dict[str, str]:
-        """Return every name of an ID class, aliases included, with the class."""
+        """Return the class of every name of an ID class, including aliases."""
         class_names = {name: name for name in self.id_classes}
         return class_names | {alias: name for name in self.id_classes for alias in self.aliases.get(name, ())}
 
     def id_names(self, pool: OodPool) -> tuple[str, ...]:
-        """Return the names that mean an ID class in a pool."""
+        """Return the names of ID classes in a pool."""
         return pool.id_names or tuple(self.names())
 
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """One pool with its splits.
+    """A pool with its splits.
 
     Attributes
     ----------
     pool : OodPool
     sources : mapping of str to Source
-        Those that are available, by name.
+        The available sources, by name.
     decisions : tuple of Decision
-        Those that the pool takes into account.
+        The decisions that the pool applies.
     rule : tuple of str or None
-        What the start rule lets in; None without a rule or a source.
+        The images that the start rule accepts; None without a rule or a source.
     start : tuple of str or None
-        The start list; None where it is unavailable.
+        The start list; None if it is unavailable.
     outcome : Replayed
-        Empty where the splits cannot be made.
+        Empty if the splits cannot be made.
     missing : str
-        Why the splits cannot be made, ``""`` where they can.
+        The reason why the splits cannot be made, or ``""``.
     """
 
     pool: OodPool
@@ -179,14 +179,14 @@ class Splits:
         return tuple(sorted({*self.retained[part], *self.added[part]}))
 
     def missing_of(self, part: str) -> str:
-        """Return why a split cannot be made, ``""`` where it can."""
+        """Return the reason why a split cannot be made, or ``""``."""
         candidate = self.pool.candidates
         if not self.missing and self.added[part] and candidate not in self.sources:
             return f"needs --source {candidate}=PATH, from which images were added"
         return self.missing
 
     def selections(self, part: str) -> list[Selection]:
-        """Return where the images of a split lie."""
+        """Return the images of a split by source and position."""
         start, candidate = self.pool.start, self.pool.candidates
         if candidate == start:
             return [locate(self.sources, start, self.images(part), part)]
@@ -195,19 +195,20 @@ class Splits:
         return [start_images, locate(self.sources, candidate, added, part)] if added else [start_images]
 
     def constraints(self, part: str) -> tuple[set[str], set[str]]:
-        """Return the images that a split must contain by the decisions, and those that it must not.
+        """Return the images that the decisions require in a split, and those that they exclude.
 
-        Near must contain what was added as near or kept as near; no split what was removed automatically or moved to
-        the other one; far nothing that was removed by hand, which does not touch near.
+        Near requires images that were added as near or kept as near. Both exclude images that were removed
+        automatically or moved to the other split. Far also excludes manual removals, which do not affect near.
         """
 
-        def of(*kinds: tuple[str, str]) -> set[str]:
+        def images_of(*kinds: tuple[str, str]) -> set[str]:
             return {decision.image_id for decision in self.decisions if (decision.stage, decision.action) in kinds}
 
         removed, kept_near = ("auto_override", "remove"), ("auto_override", "keep_near")
         if part == self.pool.near_part:
-            return of(("candidate", "add_near"), kept_near), of(removed, ("manual", "to_far"))
-        return of(("candidate", "add_far")), of(removed, kept_near, ("manual", "remove"), ("manual", "to_near"))
+            return images_of(("candidate", "add_near"), kept_near), images_of(removed, ("manual", "to_far"))
+        outside = images_of(removed, kept_near, ("manual", "remove"), ("manual", "to_near"))
+        return images_of(("candidate", "add_far")), outside
 
     def _by_part(self, near: Ids, far: Ids) -> dict[str, Ids]:
         if self.pool.has_near:
@@ -216,7 +217,7 @@ class Splits:
 
 
 class PairLists(NamedTuple):
-    """The splits of the pools of a pair, with what a manifest says of them."""
+    """The splits of a pair's pools, with their parts, classes and notes for a manifest."""
 
     splits: list[Splits]
     classes: tuple[ClassEntry, ...]
@@ -227,20 +228,20 @@ class PairLists(NamedTuple):
 def pair_lists(
     pair: OodPair, sources: Mapping[str, Source], *, decisions: str, start: Start, id_objects: str
 ) -> PairLists:
-    """Return the splits of every pool of a pair, as far as its sources are available, as parts of a manifest.
+    """Return the splits of every pool of a pair as parts of a manifest, as far as its sources are available.
 
     Parameters
     ----------
     decisions : str
         As `curation.benchmarks.rules.replay.read_recorded` returns them.
     id_objects : {"unknown", "ignore"}
-        What objects of an ID class are that a split still has.
+        How to treat objects of an ID class that remain in a split.
 
     Raises
     ------
     ProtocolError
-        A start list has images that the rule refuses, or that the source lacks; a decision keeps as near what is not in
-        the start list.
+        A start list has images that the rule rejects or the source lacks; a decision keeps an image as near that is not
+        in the start list.
     PresenceOnlyError
         The source of the start list has no boxes.
     """
@@ -251,7 +252,7 @@ def pair_lists(
 
 
 def split_pool(pair: OodPair, pool: OodPool, sources: Mapping[str, Source], decisions: str, start: Start) -> Splits:
-    """Return the splits of one pool (see `pair_lists`)."""
+    """Return the splits of a pool (see `pair_lists`)."""
     on_pool = (decision for decision in decisions_in(decisions) if pool.concerns(decision))
     by_rule, start_list, missing = _start(pair, pool, sources, start)
     splits = Splits(pool, sources, tuple(filter(pool.counts, on_pool)), by_rule, start_list, missing=missing)
@@ -273,17 +274,17 @@ def split_pool(pair: OodPair, pool: OodPool, sources: Mapping[str, Source], deci
 def _start(
     pair: OodPair, pool: OodPool, sources: Mapping[str, Source], start: Start
 ) -> tuple[Ids | None, Ids | None, str]:
-    """Return what the rule lets in, the start list, and why there is none."""
+    """Return the images that the rule accepts, the start list, and the reason if there is no list."""
     source = sources.get(pool.start)
     if source is None:
         return None, None, f"needs --source {pool.start}=PATH"
-    # A table of image and class misses classes, and would let images in. An image without annotation is kept (VOS,
+    # A table of image and class lacks classes, and would accept images. An image without annotation is kept (VOS,
     # process_coco_ood.py).
     source.require_objects("A start list")
     by_rule = tuple(source.image_ids[~images_with(source, pair.id_names(pool))].tolist()) if pool.rule else None
     if pool.published in sources and start == "rule":
         raise ProtocolError(
-            "A published start list is given and not asked for",
+            "A published start list is given but not requested",
             where=f"--source {pool.published}",
             found="--set start=rule",
             hint="--set start=published",
@@ -316,9 +317,9 @@ def _listed(pool: OodPool, sources: Mapping[str, Source], by_rule: Ids | None, *
 
 
 def locate(sources: Mapping[str, Source], slot: str, ids: Sequence[str], subject: str) -> Selection:
-    """Return where some images lie in a source; one that the source lacks is a `ProtocolError`."""
+    """Return the positions of images in a source; raise `ProtocolError` if the source lacks an image."""
     source, requested = sources[slot], set(ids)
-    # Open Images has 1.7 million images: only those asked for become keys.
+    # Open Images has 1.7 million images: only the requested ones become keys.
     positions = {image: position for position, image in enumerate(source.image_ids.tolist()) if image in requested}
     if absent := [image for image in ids if image not in positions]:
         raise ProtocolError(
@@ -332,7 +333,7 @@ def locate(sources: Mapping[str, Source], slot: str, ids: Sequence[str], subject
 
 
 def _classes(pair: OodPair, sources: Mapping[str, Source]) -> tuple[ClassEntry, ...]:
-    """Return the ID classes, then every other category of the sources (of COCO always), unknown."""
+    """Return the ID classes, then every other category of the sources (and always of COCO) as unknown."""
     others: dict[str, None] = {}
     for pool in pair.pools:
         if family(pool.dataset) == "coco":
@@ -376,7 +377,7 @@ def _parts(split: Splits, classes: Sequence[ClassEntry], start: Start, id_object
 
 
 def _notes(pair: OodPair, splits: Sequence[Splits], decisions: str) -> Iterator[str]:
-    """Yield what a reader must know: overlaps with ID classes, what has no effect, shared images."""
+    """Yield notes for the reader: overlaps with ID classes, settings without effect, shared images."""
     if not decisions:
         yield "No decisions were given: near and far are what the category lists say, a proposal and no judgement."
     elif is_pinned_only(decisions):
@@ -392,7 +393,7 @@ def _notes(pair: OodPair, splits: Sequence[Splits], decisions: str) -> Iterator[
         for key in () if split.missing else ("remove", "near", "id_names"):
             there = split.sources[pool.start].categories.names
             if absent := [name for name in getattr(pool, key) if name not in there]:
-                # A note of the manifest: other words are another digest.
+                # A note of the manifest: other words would change the digest.
                 remark = f"{key} names what is no category of the source, without effect"
                 yield f"{pool.name}: {remark}: {', '.join(absent)}."
         if pool.has_near and (shared := split.outcome.shared):
@@ -415,7 +416,7 @@ def _notes(pair: OodPair, splits: Sequence[Splits], decisions: str) -> Iterator[
 
 
 def _annotated(pair: OodPair, split: Splits) -> Iterator[str]:
-    """Yield the overlaps in the annotations of the splits that are available."""
+    """Yield the overlaps in the annotations of the available splits."""
     for part in split.pool.parts:
         counts: Counter[str] = Counter()
         for selection in () if split.missing_of(part) else split.selections(part):
@@ -428,13 +429,13 @@ def _annotated(pair: OodPair, split: Splits) -> Iterator[str]:
 
 
 def id_class_of(pair: OodPair, pool: OodPool, categories: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Return for each category that is an ID class how it is one, in words, and which; others are left out.
+    """Return the ID class of each category that is one, with the relation in words; others are left out.
 
     Parameters
     ----------
     categories : iterable of str
-        Names in the pool's source. Kinship is looked up only where the pair names the synset map of its ID classes and
-        there is one of the pool's data set.
+        Names in the pool's source. Relations are looked up only if the pair names the synset map of its ID classes
+        and the pool's dataset has a map.
     """
     by_name = {name.casefold(): ("is", name) for name in pair.id_classes}
     by_alias = {alias.casefold(): ("is another name of", owner) for alias, owner in pair.names().items()}
@@ -463,12 +464,12 @@ def id_class_overlaps(pair: OodPair, pool: OodPool, where: str, counts: Mapping[
 
 
 def _kinds(pair: OodPair, pool: OodPool) -> dict[str, tuple[str, str]]:
-    """Return the categories of the pool's data set whose synset lies at or below that of an ID class."""
+    """Return the categories of the pool's dataset whose synset is at or below that of an ID class."""
     dataset = family(pool.dataset)
     if not pair.synsets or dataset not in DATASETS:
         return {}
     of_id, of_ood = synset_map(pair.synsets), synset_map(dataset)
-    # Only what lies above the two maps' synsets: the whole of WordNet takes seconds.
+    # Only the synsets above those of the two maps: reading all of WordNet takes seconds.
     graph = open_wordnet().nouns({*of_id.values(), *of_ood.values()})
     kinds: dict[str, tuple[str, str]] = {}
     for name in (candidate for candidate in pair.id_classes if candidate in of_id):

@@ -1,7 +1,7 @@
-"""Recorded decisions on images, as a manifest holds them, and what a start list becomes when they are replayed.
+"""Recorded decisions on images in the form of a manifest, and their replay on a start list.
 
-Recorded decisions are one parameter of a manifest: which image, which decision, for which reason; no more. `replay`
-applies them in the order of the code of FindMeIfYouCan, as pure algebra of sets: the automatic stage with its overrides
+Recorded decisions are a parameter of a manifest: image, decision and reason only. `replay`
+applies them in the order of the code of FindMeIfYouCan, as set operations: the automatic stage with its overrides
 (``get_images_to_near_and_remove``), the first manual stage (``remove_and_split_manual_inspection``), then the accepted
 candidates. The order of decisions inside a stage, and repeats, change nothing.
 """
@@ -31,7 +31,7 @@ _Group = tuple[str, str, str, str, tuple[str, ...]]
 
 
 def read_recorded(text: str, *, allow_conflicts: bool = False) -> str:
-    """Return recorded decisions in the form that a manifest holds, or ``""``, or the digest that pins them.
+    """Return recorded decisions in the form of a manifest, or ``""``, or the digest that pins them.
 
     The form is JSON: rows ``[dataset, stage, action, reason, [image, …]]``, sorted, images sorted and once. Reviewers
     and dates stay in the decisions file.
@@ -39,8 +39,8 @@ def read_recorded(text: str, *, allow_conflicts: bool = False) -> str:
     Parameters
     ----------
     text : str
-        A file (see `curation.review.decisions.files.read_decisions`), the form itself, or ``sha256:…`` of it, with
-        which a declared manifest says which decisions complete it.
+        A file (see `curation.review.decisions.files.read_decisions`), the form itself, or ``sha256:…`` of it, by
+        which a declared manifest identifies the decisions that complete it.
     allow_conflicts : bool
         Take all verdicts of a file that contradict each other, as the authors' code does. Those of the authors' own
         format are always taken, and reported (`contradictions`): their published lists contradict each other once.
@@ -50,7 +50,7 @@ def read_recorded(text: str, *, allow_conflicts: bool = False) -> str:
     MissingFileError
         No such file.
     DecisionError, DecisionConflictError, ProtocolError
-        It holds no decisions, its last line is cut off, or verdicts contradict each other and may not.
+        It has no decisions, its last line is cut off, or decisions contradict each other without `allow_conflicts`.
     """
     if not text or re.fullmatch(DIGEST, text):
         return text
@@ -76,13 +76,13 @@ def read_recorded(text: str, *, allow_conflicts: bool = False) -> str:
 
 def read_decisions_file(path: Path, allow_conflicts: bool) -> tuple[str, tuple[str, ...]]:
     """Return a file's decisions as `read_recorded` does, and their `contradictions`."""
-    # A name such as sha256:… or [] would be taken for the decisions themselves.
+    # A name such as sha256:… or [] would be read as the decisions themselves.
     text = read_recorded(str(path.absolute()), allow_conflicts=allow_conflicts)
     return text, contradictions(text)
 
 
 def contradictions(text: str) -> tuple[str, ...]:
-    """Return in words the images on which decisions of one stage differ, in the form of `recorded_form`."""
+    """Return the images with contradictory decisions in the same stage, as text, from decisions in recorded form."""
     return tuple(
         f"{case.image_id} ({case.dataset}, {case.stage}): {' and '.join(action for action, _ in case.votes)}"
         for case in resolve(decisions_in(text), allow_conflicts=True).conflicts
@@ -90,12 +90,12 @@ def contradictions(text: str) -> tuple[str, ...]:
 
 
 def is_pinned_only(text: str) -> bool:
-    """Return whether decisions are named by their digest and not available."""
+    """Return whether decisions are named by digest only and are not available."""
     return bool(re.fullmatch(DIGEST, text))
 
 
 def decisions_in(text: str) -> list[Decision]:
-    """Return the decisions in the form of `recorded_form`; none of a text that is empty or a digest."""
+    """Return the decisions of a text in recorded form; empty for an empty text or a digest."""
     return _parsed(text) if text and not is_pinned_only(text) else []
 
 
@@ -125,7 +125,7 @@ def _parsed(text: str) -> list[Decision]:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What a start list becomes. All ids are sorted.
+    """The splits of a start list after the replay. All ids are sorted.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class Replayed:
     added_near, added_far : tuple of str
         Accepted candidates, also those in the start list.
     ineffective : tuple of Ineffective
-        Decisions that found no image to act on, or that another overrides.
+        Decisions without an image to act on, or that another decision overrides.
     shared : tuple of str
         Images that end in near and in far.
     """
@@ -174,7 +174,7 @@ def replay(
     decisions : iterable of Decision
         Those on this list, resolved (`curation.review.decisions.resolution.resolve`).
     where : str
-        What is replayed, for messages.
+        The subject of the replay, for messages.
 
     Notes
     -----

@@ -1,6 +1,6 @@
-"""`split` and the rule of its name: one source in disjoint parts, by hash rank.
+"""`split` and the rule of the same name: divide one source into disjoint parts by hash rank.
 
-Groups stay whole, and classes may keep their shares.
+Groups are never divided, and each class can have the same share in every part.
 """
 
 from __future__ import annotations
@@ -56,20 +56,20 @@ class SplitParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     Attributes
     ----------
     shares : dict of str to Decimal
-        Share of the images of each part; they sum to 1. A name such as ``train`` or ``test`` says the role of a part.
+        Share of the images of each part; they sum to 1. A name such as ``train`` or ``test`` states the role of a part.
     salt : str
-        Of the hash rank; by default the name of the benchmark.
+        Salt of the hash rank; by default the name of the benchmark.
     group : str
-        Images that stay together: a column of the table or a key of the image records; or a regular expression with
-        one group, in parentheses, that is searched for in the paths of the images.
+        Groups of images that stay together: a column of the table, a key of the image records, or a regular expression
+        with one group in parentheses that is searched for in the paths of the images.
     stratify : bool
         Whether each class keeps its share in each part: images are cut by their rarest class.
     keep : str or dict of str to tuple of str
-        An earlier manifest whose images stay in their parts: its name, or its folder. Or its ids by part.
+        An earlier manifest whose images stay in their parts: its name, its folder, or its ids by part.
     joined : tuple of tuple of str
         Ids of images that stay together, such as near-duplicates.
     fixed : dict of str to tuple of str
-        Ids of images that are in a part whatever the shares say. A build with `keep` writes those that would move.
+        Ids of images that are in a part regardless of the shares. A build with `keep` writes those that would move.
     """
 
     shares: dict[PartName, Decimal]
@@ -81,7 +81,7 @@ class SplitParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     fixed: Ids = {}
 
     def __post_init__(self) -> None:
-        """Refuse shares that leave images out or use them twice."""
+        """Raise `ValueError` for shares that leave images out or use them twice."""
         usable = (_SMALLEST <= share < 1 and len(share.as_tuple().digits) <= _DIGITS for share in self.shares.values())
         if len(self.shares) < 2 or not all(share.is_finite() for share in self.shares.values()) or not all(usable):
             raise ValueError(f"shares are two or more numbers from {_SMALLEST} to 1, of at most {_DIGITS} digits")
@@ -102,15 +102,15 @@ PAPER = None
 
 
 class Units(NamedTuple):
-    """What stays together: single images, or groups of images.
+    """Units that are not divided: single images, or groups of images.
 
     Attributes
     ----------
     names : sequence of str, length u
-        By whose hash the units are ordered.
+        Names whose hash orders the units.
     unit_of_image : ndarray of int64, shape (n,)
     size : ndarray of int64, shape (u,)
-        Images of each unit.
+        Number of images of each unit.
     """
 
     names: Sequence[str]
@@ -119,13 +119,13 @@ class Units(NamedTuple):
 
 
 def role_of(name: str) -> PartRole:
-    """Return the role that the name of a part says; ``train`` where it says none."""
+    """Return the role in the name of a part, by default ``train``."""
     roles = read_role(name).roles
     return roles[0] if roles else "train"
 
 
 def resolved(settings: SplitParameters, folder: Any) -> SplitParameters:
-    """Return the parameters of a user's file with the ids of the earlier manifest in place of its name."""
+    """Return the parameters of a user file with the name of the earlier manifest replaced by its ids."""
     if not isinstance(settings.keep, str) or not settings.keep:
         return settings
     path = folder / settings.keep
@@ -150,9 +150,9 @@ def split(
     salt: str = "",
     bad_boxes: BadBoxes = "error",
 ) -> Manifest:
-    """Return the manifest of one source in disjoint parts.
+    """Return a manifest that divides one source into disjoint parts.
 
-    Images are taken in the order of a hash of their ids. The order of the file does not matter, and there is no seed.
+    Images are assigned in the order of a hash of their ids, without a seed. The order of the file does not matter.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def split(
     Raises
     ------
     UsageError, ProtocolError
-        The shares do not sum to 1, there is no such column, a part gets no image.
+        The shares do not sum to 1, the column does not exist, or a part gets no image.
 
     Examples
     --------
@@ -209,7 +209,7 @@ def split(
     except CurationError as error:
         # Here the source is an argument, not an option.
         error.hint, error.where = (text and text.replace("--source ", "") for text in (error.hint, error.where))
-        # Training images are what one divides, where a root has several parts.
+        # If a root has several parts, the training images are divided.
         if error.hint and not part and "train" in (error.found or "").split(", "):
             error.hint = f"{dataset}@train={annotations}"
         raise
@@ -224,16 +224,14 @@ def split(
         text = parameter_text(file, SplitParameters)
     except msgspec.ValidationError as error:
         message, expected = "The shares of the parts cannot be used", "train=0.7,val=0.1,test=0.2"
-        found = (
-            "a name of other characters than a to z, 0 to 9, . _ and -" if "regex" in str(error) else str(error)[:200]
-        )
-        raise UsageError(message, where="--parts", expected=expected, found=found) from None
+        reason = "a name with characters other than a-z, 0-9, . _ and -" if "regex" in str(error) else str(error)[:200]
+        raise UsageError(message, where="--parts", expected=expected, found=reason) from None
     made = build(opened, {"file": text})
     return remembering(made, opened, {dataset: annotations}, reading, compare=not _are_distinct(opened[dataset]))
 
 
 def _are_distinct(source: Source) -> bool:
-    """Return whether no two images of a source can be one: they have other names, and neither boxes nor photos."""
+    """Return whether all images of a source are distinct: different names, and neither boxes nor photos."""
     names = [name.rpartition("/")[2].lower() for name in file_names(source) if name]
     return (
         source.objects is None
@@ -243,9 +241,9 @@ def _are_distinct(source: Source) -> bool:
 
 
 def joined_photos(source: Source, photos: Path) -> tuple[tuple[str, ...], ...]:
-    """Return the ids of photos that are the same, or nearly the same: two or more a group, each group by its first id.
+    """Return groups of two or more ids of equal or nearly equal photos, sorted by the first id of each group.
 
-    Photos that are missing or unreadable are counted in a warning.
+    A warning counts missing and unreadable photos.
     """
     from curation.signals.similarity.near_duplicates import alike_photos, hash_photos
 
@@ -332,7 +330,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     part_of = np.where(fixed == _NO_PART, part_of, fixed)
     _warn_of_large_groups(units, shares)
     if keep:
-        # What the manifest states of the earlier split: the images that the shares alone would put elsewhere.
+        # The manifest records of the earlier split only the images that the shares would assign to another part.
         moved = (part_of != plain)[units.unit_of_image]
         part_of_image = part_of[units.unit_of_image]
         pinned = {part: tuple(sorted(ids[row] for row in np.flatnonzero(moved & (part_of_image == number)).tolist()))
@@ -365,7 +363,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
 
 
 def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
-    """Return the lines of a file to begin with: 70 % for training, 10 % for validation, 20 % for the test."""
+    """Return the lines of a draft file: 70 % for training, 10 % for validation, 20 % for the test."""
     if len(sources) != 1:
         message = "The rule split needs one source"
         raise UsageError(message, expected="--source images=PATH", found=", ".join(sources))
@@ -384,14 +382,14 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
 
 
 def units_of(ids: Sequence[str], groups: Sequence[str] | None, joined: Sequence[Sequence[str]] = ()) -> Units:
-    """Return the images of each group, and those that are joined, as units; other images are units of their own.
+    """Return the images of each group, and joined images, as units; every other image is a unit.
 
     Parameters
     ----------
     groups : sequence of str, optional
         The group of each image, ``""`` for none.
     joined : sequence of sequence of str
-        Ids of images that stay together, and with them their groups.
+        Ids of images that stay together, as do their groups.
     """
     if groups is None and not joined:
         return Units(ids, np.arange(len(ids)), np.ones(len(ids), np.int64))
@@ -403,7 +401,7 @@ def units_of(ids: Sequence[str], groups: Sequence[str] | None, joined: Sequence[
 
 
 def _with_joined(ids: Sequence[str], names: list[str], joined: Sequence[Sequence[str]]) -> list[str]:
-    """Return the unit of each image after the units of joined images became one: the first of their names."""
+    """Return the unit of each image after merging the units of joined images under the first of their names."""
     row_of = {image: row for row, image in enumerate(ids)}
     above: dict[str, str] = {}
 
@@ -421,17 +419,17 @@ def _with_joined(ids: Sequence[str], names: list[str], joined: Sequence[Sequence
 def assign(
     units: Units, shares: Mapping[str, Fraction], *, salt: str, stratum: Int64s, earlier: Int64s | None = None
 ) -> Int64s:
-    """Return the part of each unit: of every stratum, each part gets its share in the order of the hash rank.
+    """Return the part of each unit: each part gets its share of every stratum in the order of the hash rank.
 
-    A unit is in the part in which its middle lies, so that a part differs from its share by less than one unit. Units
-    that are larger than the smallest part come first, the largest before others. What rounding gives to a part in
-    one stratum it loses in the next.
+    A unit belongs to the part that contains its middle, so that a part differs from its share by less than one unit.
+    Units larger than the smallest part come first, in descending order. Rounding errors of a stratum are compensated in
+    the next one.
 
     Parameters
     ----------
     stratum : ndarray of int64, shape (u,)
     earlier : ndarray of int64, shape (u,), optional
-        Units that have a part already; others fill what these leave. -1 for none.
+        Part of each unit that already has one, else -1; the other units fill the remaining shares.
 
     Examples
     --------
@@ -459,7 +457,7 @@ def assign(
         large = size > min(room[room > 0], default=0)
         order = np.argsort(np.where(large, -size, 0), kind="stable")
         free, size = free[order], size[order]
-        # Middles and bounds are doubled, to be whole numbers.
+        # Middles and bounds are doubled so that they are integers.
         middles = 2 * np.cumsum(size) - size
         part_of[free] = np.searchsorted(2 * np.cumsum(room), middles, side="right").clip(max=len(shares) - 1)
         obtained = np.zeros(len(shares), np.int64)
@@ -471,7 +469,7 @@ def assign(
 
 
 def rarest_class(source: Source) -> Int64s:
-    """Return for each image the place of its rarest class, 0 for the rarest of all; images without any are last."""
+    """Return the rank of each image's rarest class, 0 for the rarest of all; images without a class are last."""
     image, category = source.class_pairs()
     width = max(len(source.categories), 1)
     pairs = distinct(image.astype(np.int64) * width + category)
@@ -492,7 +490,7 @@ def _of_units(units: Units, stratum: Int64s) -> Int64s:
 
 
 def _groups_in(source: Source, group: str) -> list[str] | None:
-    """Return the group of each image that a column or a pattern states; images without any are counted in a warning."""
+    """Return the group of each image from a column or pattern; a warning counts images without a group."""
     if not group:
         return None
     where = "--group"
@@ -521,11 +519,11 @@ def _groups_in(source: Source, group: str) -> list[str] | None:
 def _by_unit(
     units: Units, ids: Sequence[str], shares: Mapping[str, Fraction], ids_by_part: Ids, key: Literal["keep", "fixed"]
 ) -> Int64s:
-    """Return the part of each unit by the ids of some of its images, -1 where none is listed."""
+    """Return the part of each unit by the ids of its listed images, -1 for a unit without a listed image."""
     part_of = np.full(len(units.size), _NO_PART)
     if unknown := [name for name in ids_by_part if name not in shares]:
         raise ProtocolError(
-            "The earlier split has a part that this one lacks" if key == "keep" else "There is no such part",
+            "The earlier split has a part that this one lacks" if key == "keep" else "Unknown part",
             where=f"[parameters] {key}: {unknown[0]}",
             expected=f"the parts {', '.join(shares)}",
             hint=f"give {unknown[0]} a share, or split without --keep",
@@ -568,7 +566,7 @@ def _warn_of_large_groups(units: Units, shares: Mapping[str, Fraction]) -> None:
 
 
 def _classes(benchmark: BenchmarkFile, source: Source) -> tuple[ClassEntry, ...]:
-    """Return the classes of the file, others unknown; by default every class of the source as a known one."""
+    """Return the classes of the file and the others as unknown; by default every class of the source is known."""
     names = source.categories.names
     if benchmark.classes.known:
         return class_entries(benchmark, names)

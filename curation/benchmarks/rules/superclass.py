@@ -1,7 +1,7 @@
 """The rule ``superclass``: known and unknown classes belong to one super-class, or are clusters that rarely co-occur.
 
-After Rectifying Open-Set Object Detection (2023). The parts are ``train``, images that show a known class; ``val``,
-such images of another source, or a share of them; and ``test``, images that show a known or unknown class.
+After Rectifying Open-Set Object Detection (2023). The parts are ``train``, images with a known class; ``val``, such
+images of another source, or a share of the training images; and ``test``, images with a known or unknown class.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class SuperclassParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
     superclass : str
         A group of ``[classes.groups]``: its classes are known or unknown.
     cut : int
-        In place of `superclass`: the number of clusters of a normalized cut of the classes' co-occurrence.
+        Instead of `superclass`: the number of clusters of a normalized cut of the classes' co-occurrence.
     parts, rotation : int
         The classes fall into `parts` parts in the order of a hash; part `rotation` is known. Of a cut, cluster
         `rotation` is known; the first one is the largest.
@@ -92,18 +92,18 @@ class SuperclassParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
     val : Decimal
         Share of the training images that validates; 0 for none. Without effect beside a source ``val``.
     stratify : bool
-        Take that share of the images of each class apart; for images with one object.
+        Select that share for each class separately; for images with one object.
     train_unknown : {"keep", "leave-out"}
-        Training images that show an unknown class too: keep them without its boxes, or leave them out.
+        Training images that also show an unknown class: keep them without its boxes, or leave them out.
     weighting : {"counts", "binary", "jaccard", "pmi"}
-        Of the cut: what an edge weighs.
+        For a cut: the weight of an edge.
     components : {"error", "giant", "cut"}
-        Of the cut: a graph that falls apart is refused; or its largest component is cut, and the rest added to the
-        largest cluster; or it is cut as it is.
+        For a cut: a disconnected graph is rejected; or its largest component is cut and the rest added to the largest
+        cluster; or the complete graph is cut.
     graph_images : {"train", "all"}
-        Of the cut: whether classes co-occur on training images, or on images of all sources.
+        For a cut: whether classes co-occur on training images, or on images of all sources.
     salt : str
-        Of the order of the classes and of the validation images; by default the name of the benchmark.
+        Salt for the order of the classes and of the validation images; by default the name of the benchmark.
     """
 
     superclass: str = ""
@@ -121,7 +121,7 @@ class SuperclassParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
     salt: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse a share that leaves too few training images."""
+        """Raise `ValueError` for a share that leaves too few training images."""
         if not (self.val.is_finite() and 0 <= self.val <= Decimal("0.5")):
             raise ValueError("val is a share from 0 to 0.5")
 
@@ -203,7 +203,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
 
 
 def require_boxes(source: Source) -> None:
-    """Raise `PresenceOnlyError` for a source of image classes, which has nothing to detect."""
+    """Raise `PresenceOnlyError` for a source of image classes without boxes."""
     if source.objects is None:
         raise PresenceOnlyError(
             "The rule superclass needs boxes",
@@ -218,7 +218,7 @@ def _refuse_unused(benchmark: BenchmarkFile, settings: SuperclassParameters, rol
     """Raise `ProtocolError` for a key that has no effect."""
     if bool(settings.superclass) == bool(settings.cut):
         raise ProtocolError(
-            "A benchmark has a super-class, or a cut",
+            "A benchmark has either a super-class or a cut",
             where="[parameters]",
             expected='superclass = "GROUP" with a group of [classes.groups], or cut = N',
             found="both" if settings.cut else "neither",
@@ -243,7 +243,7 @@ def _refuse_unused(benchmark: BenchmarkFile, settings: SuperclassParameters, rol
 
 
 def _with_names(benchmark: BenchmarkFile, sources: Iterable[Source]) -> tuple[BenchmarkFile, dict[str, str]]:
-    """Return the file with the names of the sources in place of their keys, and the replaced key of each name.
+    """Return the file with class keys replaced by names of the sources, and the replaced key of each name.
 
     Keys identify the classes of some datasets, such as ``/m/0jbk`` in Open Images.
     """
@@ -271,7 +271,7 @@ def _problem(
     graph: Sequence[Source],
     keys: Mapping[str, str],
 ) -> tuple[tuple[ClassEntry, ...], Sequence[Sequence[str]], dict[str, ParameterValue]]:
-    """Return the classes, the parts or clusters, and what the manifest's rule states beyond the file."""
+    """Return the classes, the parts or clusters, and further facts for the manifest's rule."""
     classes = benchmark.classes
     outside = {*classes.of("negative"), *classes.of("ignored")}
     used = used_classes(benchmark, sources.values())
@@ -296,7 +296,7 @@ def _problem(
             parts = _hashed_parts({keys.get(name, name): name for name in inside}, settings)
     if settings.rotation > len(parts):
         where, expected = "[parameters] rotation", f"1 to {len(parts)}"
-        raise ProtocolError("There is no such part", where=where, expected=expected, found=str(settings.rotation))
+        raise ProtocolError("Unknown part", where=where, expected=expected, found=str(settings.rotation))
     known, unknown = rotation(parts, settings.rotation, settings.convention)
     if left_out := sorted({*members} - {*known, *unknown}):
         recorded["superclass_left_out"] = tuple(left_out)
@@ -317,11 +317,11 @@ def _problem(
 def _clusters(
     benchmark: BenchmarkFile, settings: SuperclassParameters, graph: Sequence[Source], members: Sequence[str]
 ) -> tuple[Sequence[Sequence[str]], dict[str, ParameterValue]]:
-    """Return the clusters of some classes on the images of `graph`, and what the manifest's rule states of the cut."""
+    """Return the clusters of classes on the images of `graph`, and the facts on the cut for the manifest's rule."""
     seen = used_classes(benchmark, graph)
     if unseen := [name for name in members if name not in seen]:
         raise ProtocolError(
-            "No training image shows a class that is to be clustered",
+            "A class for the cut is on no training image",
             where=f"class {unseen[0]}",
             expected="classes that training images show",
             found=f"{len(unseen)} others: {', '.join(unseen)}"[:300],
@@ -334,7 +334,7 @@ def _clusters(
     except CutError as error:
         error.where = "[parameters] cut"
         error.hint = (
-            'components = "giant" in [parameters] cuts the largest one, "cut" takes the graph as it is'
+            'components = "giant" in [parameters] cuts the largest one, "cut" cuts the complete graph'
             if "falls apart" in error.what
             else "a super-class in place of the cut: superclass in [parameters], a group in [classes.groups]"
         )
@@ -342,7 +342,7 @@ def _clusters(
 
 
 def _hashed_parts(names: Mapping[str, str], settings: SuperclassParameters) -> tuple[tuple[str, ...], ...]:
-    """Return the parts of some classes in the order of a hash of their names in the file, the keys of `names`."""
+    """Return the parts of classes in the order of a hash of their names in the file, the keys of `names`."""
     try:
         parts = split_classes([*names], parts=settings.parts, seed=settings.salt, uneven=settings.uneven)
     except ProtocolError as error:
@@ -354,7 +354,7 @@ def _hashed_parts(names: Mapping[str, str], settings: SuperclassParameters) -> t
 
 
 def _stated_parts(classes: Classes, inside: Sequence[str], group: str) -> tuple[tuple[str, ...], ...]:
-    """Return the known and the unknown classes that a file lists; of one list alone, the other has the rest."""
+    """Return the known and the unknown classes that a file lists; a missing list contains all other classes."""
     known, unknown = classes.of("known"), classes.of("unknown")
     if strange := [name for name in (*known, *unknown) if name not in inside]:
         raise ProtocolError(
@@ -377,7 +377,7 @@ def _stated_parts(classes: Classes, inside: Sequence[str], group: str) -> tuple[
 
 
 def _selections(settings: SuperclassParameters, *, is_split: bool) -> dict[str, str]:
-    """Return which images each part has, in a sentence; `is_split`: training images may validate."""
+    """Return a sentence on the images of each part; `is_split`: val is a share of the training images."""
     rule = "Images with a known class" + " and none of an unknown one" * (settings.train_unknown == "leave-out")
     words = {"train": f"{rule}.", "val": "Images with a known class."}
     if is_split and settings.val:
@@ -395,18 +395,18 @@ def image_parts(
     *,
     selected_by: Sequence[ClassEntry] = (),
 ) -> list[Part]:
-    """Return the parts ``train``, ``val`` (of its own source, or a share of the training images) and ``test``.
+    """Return the parts ``train``, ``val`` (from a separate source, or a share of the training images) and ``test``.
 
     Parameters
     ----------
     by_role : mapping of str to (str, Source)
         Name and source in the roles ``train``, ``test`` and perhaps ``val``.
     settings : SuperclassParameters
-        With the salt of the hash ranks.
+        The settings, with the salt of the hash ranks.
     selections : mapping of str to str
-        Which images each part has, in a sentence.
+        A sentence on the images of each part.
     selected_by : sequence of ClassEntry
-        The roles that select the images, where these are not those of `classes`.
+        The roles that select the images, if they differ from those of `classes`.
     """
     never = ["unknown"] * (settings.train_unknown == "leave-out")
     shows = {"train": (["known"], never), "val": (["known"], []), "test": (["known", "unknown"], [])}
@@ -427,7 +427,7 @@ def image_parts(
 
 
 def hidden_boxes(source: Source, classes: Sequence[ClassEntry]) -> Figure:
-    """Return how many boxes of unknown classes lie on training images with a known one."""
+    """Return the number of boxes of unknown classes on training images with a known class, as a figure."""
     image, category = source.class_pairs()
     known = images_with_roles(source, classes, "known")
     unknown = in_roles(source, classes, "unknown")[category] & known[image]
@@ -442,7 +442,7 @@ def hidden_boxes(source: Source, classes: Sequence[ClassEntry]) -> Figure:
 
 
 def images_of_parts(source: Source, classes: Sequence[ClassEntry], parts: Sequence[Sequence[str]]) -> list[Figure]:
-    """Return how many training images show a class of each part: the parts are very unequal in the paper too."""
+    """Return the number of training images with a class of each part; the parts are very unequal in the paper too."""
     position, counts = class_positions(classes, source), []
     for part in map(set, parts):
         is_inside = np.array([*(entry.name in part for entry in classes), False], np.bool_)
@@ -462,17 +462,17 @@ def images_of_parts(source: Source, classes: Sequence[ClassEntry], parts: Sequen
 
 
 def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
-    """Return the lines of a file to begin with, the first that builds.
+    """Return the lines of the first draft file that builds.
 
-    Groups are those of WordNet where it has the class names, the largest of them is the super-class; else the classes
-    are clustered by a cut; where they do not co-occur, all of them are one super-class.
+    If WordNet has the class names, it defines the groups, and the largest group is the super-class. Else the classes
+    are clustered by a cut; if they do not co-occur, all of them form a super-class.
 
     Raises
     ------
     UsageError
-        A source is missing, or has another name than its role.
+        A source is missing, or its name is not its role.
     ProtocolError
-        No such file builds; the message is that of the last one.
+        No draft builds; the message is that of the last one.
     """
     if not {"train", "test"} <= sources.keys() <= {*USUAL_SOURCES}:
         expected = "--source train=PATH --source test=PATH, and perhaps --source val=PATH"
@@ -520,7 +520,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
 
 
 def _drafts(common: Sequence[str]) -> Iterator[tuple[Sequence[str], Mapping[str, Sequence[str]], list[str]]]:
-    """Yield the classes that may be known or unknown, the groups and the parameters that a file may have."""
+    """Yield drafts: the classes that may be known or unknown, the groups and the parameters of a file."""
     if groups := wordnet_groups(common):
         largest = next(iter(groups))
         members = Classes(groups=groups).leaves((largest,))
@@ -534,7 +534,7 @@ def _drafts(common: Sequence[str]) -> Iterator[tuple[Sequence[str], Mapping[str,
                 f"cut = {clusters}",
                 "rotation = 1",
                 "# Groups of classes that never meet: refuse them (error), add the small ones to the largest cluster",
-                "# (giant), or cut the graph as it is (cut).",
+                "# (giant), or cut the complete graph (cut).",
                 f"components = {quoted(components)}",
             ],
         )

@@ -61,5 +61,5 @@ def run(
     # A benchmark is often named after the folder of its photos, which the manifest cannot replace.
     if any(Path(made).resolve() in (path.resolve(), *path.resolve().parents) for path in paths.values()):
         made += "-manifest"
-    lines = [f"written to {out}: read it, and change what you mean otherwise"]
+    lines = [f"written to {out}: read it and edit it"]
     return Answer({"file": str(out), **written}, [*lines, next_command("build", out, *words, "--out", made)])

@@ -24,12 +24,12 @@ from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
 
 _CUT = {"val_imagenet": "imagenet-val", "val_openimage_o": "openimage_o"}
-"""Sources of the parts for hyper-parameters, and of the sets that hold them."""
+"""Sources of the parts for hyper-parameters, and of the sets that contain them."""
 _HARD = "curation.extensions.benchmarks.ssb"
 
 
 def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
-    """Return the sets that follow from the sources, each compared with the published one.
+    """Return the sets that the sources determine, each compared with the published set.
 
     Raises
     ------

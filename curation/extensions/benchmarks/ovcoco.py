@@ -1,8 +1,8 @@
 """OV-COCO (OVR-CNN, CVPR 2021; classes of Bansal et al., ECCV 2018): images of base and novel classes.
 
 The authors keep all annotations of the chosen classes, crowd included, then the images that still have an annotation
-(ipynb/001 and 003). This gives three files of val2017: seen, unseen, and all, the union of both. Which classes and
-parts these are is in the benchmark's file; here are the check of a training file and a note on novel objects.
+(ipynb/001 and 003). This gives three files of val2017: seen, unseen, and all, the union of both. The benchmark's
+file has the classes and parts; this module has the check of a training file and a note on novel objects.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
 
 
 def _require_seen(source: Source, classes: Sequence[ClassEntry]) -> None:
-    """Refuse a file of base classes that has annotations of others: a detector trained on it has seen them."""
+    """Raise an error for a file of base classes with annotations of others, which a detector would train on."""
     counts = Counter(source.categories.names[category] for category in source.class_pairs()[1].tolist())
     role_of = {entry.name: entry.role for entry in classes}
     others = {name: counts[name] for name in source.categories.names if counts[name] and role_of.get(name) != "known"}

@@ -43,7 +43,7 @@ LEVELS = {"easy": ("easy",), "hard": ("medium", "hard")}
 
 
 def choose_slots(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
-    """Return the sources of the data set, all of them needed."""
+    """Return the sources of the dataset, which are all required."""
     names = SLOTS_OF[parameters["problem"]]
     return tuple(structs.replace(slot, required=True) for slot in SLOTS if slot.name in names)
 
@@ -95,7 +95,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         parameters=stated_parameters(parameters, declared_parameters(__name__)),
         classes=classes,
         sources=tuple(source_entry(slot, sources[slot]) for slot in SLOTS_OF[problem]),
-        # Our variants differ in size from the paper's lists; their lists are locked by digest.
+        # Our variants differ in size from the paper's lists; their digests lock them.
         figures=[
             compared(
                 f"{name}.images", sizes.get(name), size, PROBLEMS[problem]["place"],

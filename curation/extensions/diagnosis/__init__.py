@@ -1,1 +1,1 @@
-"""Why a score is near zero: mistakes in files of detections, and their mends."""
+"""Diagnosis of scores near zero: mistakes in files of detections, and their mends."""

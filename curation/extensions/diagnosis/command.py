@@ -1,4 +1,4 @@
-"""``curation inspect``: what an annotation file holds and what is wrong with it."""
+"""``curation inspect``: show the contents and mistakes of an annotation file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run(
     mend: tuple[Annotated[str, "KEY=VALUE"], ...] = (),
     out: Annotated[Path | None, output_file(".json")] = None,
 ) -> Answer:
-    """Print what an annotation file holds; with --detections, what is wrong with them: why a score is near zero.
+    """Print the contents of an annotation file; with --detections, their mistakes: why a score is near zero.
 
     Parameters
     ----------
@@ -38,8 +38,8 @@ def run(
     renumber
         write the file with new ids of images and annotations: mends files that were joined with repeated ids
     detections
-        COCO results in any convention, a table (.csv), or a folder of YOLO's label files: which mistakes were made in
-        boxes, ids and scores, with the command that mends each
+        COCO results in any convention, a table (.csv), or a folder of YOLO's label files: prints mistakes in boxes,
+        ids and scores, with the command that mends each
     mend
         with --out: KEY=VALUE, repeatable; of --detections image_ids, boxes, category_ids, scores, records, duplicates;
         without --detections boxes, records, crowd of FILE
@@ -47,12 +47,12 @@ def run(
         the file to write, mended by --mend: COCO results (.json), whatever the detections are in, or annotations
     """
     if renumber is not None and detections is not None:
-        raise UsageError("--renumber and --detections are different answers", expected="one of them")
+        raise UsageError("--renumber and --detections exclude each other", expected="one of them")
     if renumber is not None:
         return _renumbered(Path(file), renumber, image_set)
     if bool(mend) != (out is not None):
         raise UsageError("--mend and --out belong together", hint=f"curation inspect {file} --detections FILE")
-    # What reads detections takes its time to import.
+    # The modules that read detections are slow to import.
     from curation.extensions.diagnosis import diagnosis
 
     if out is not None:
@@ -84,7 +84,7 @@ def _renumbered(path: Path, out: Path, part: str) -> Answer:
         f"images: {counts['images_concerned']:,} images had such an id",
         f"{counts['annotations_concerned']:,} of {counts['annotations']:,} annotations named such an id; "
         f"there were {counts['annotation_ids']:,} annotation ids",
-        f"{file.runs} runs: every annotation names an image of its own run",
+        f"{file.runs} runs: every annotation names an image of the same run",
         f"written to {out}",
     ]
     return Answer({"file": str(out), "read": file.sha256, "runs": file.runs, **counts}, lines)

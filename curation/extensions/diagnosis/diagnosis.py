@@ -1,4 +1,4 @@
-"""Find out why a score is near zero: compare detections with their truth, and suggest a mend for each mistake."""
+"""Diagnose scores near zero: compare detections with their truth, and suggest a mend for each mistake."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ from curation.sources.opening import coco_file, native_dataset
 from curation.sources.yolo import yolo_file, yolo_names
 
 _SEEN = 5_000
-"""Detections that an evaluation looks at before it doubts them."""
+"""Number of detections that an evaluation examines before it warns."""
 _SOUND, _NEXT_TO_NONE = 0.25, 0.02
 _FEWEST, _FEW_ON_OBJECTS = 20, 5
 _ASK = "curation inspect TRUTH --detections FILE looks for a mistake"
@@ -87,7 +87,7 @@ _NO_BOX = [math.nan] * 4
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What is wrong with a file of detections.
+    """The mistakes of a file of detections.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Diagnosis:
     findings : tuple of Finding
         Empty for sound files, even of a poor detector; mistakes of the truth come first.
     command : str
-        Mends all findings at once; ``""`` if fewer than two have a mend.
+        Command that mends all findings at once; ``""`` if fewer than two have a mend.
     notes : tuple of str
         Properties that are not mistakes, but make the results of another evaluator differ.
     """
@@ -113,11 +113,11 @@ class Diagnosis:
 
     @property
     def mends(self) -> tuple[str, ...]:
-        """The mends of the detections."""
+        """The mends for the detections."""
         return _mends_of(self.findings)
 
     def data(self) -> dict[str, Any]:
-        """Return everything as plain data."""
+        """Return the diagnosis as plain data."""
         findings = [finding._asdict() for finding in self.findings]
         return {"file": self.file, **self.counts, "findings": findings, "notes": list(self.notes)}
 
@@ -137,7 +137,7 @@ def _mends_of(findings: Sequence[Finding]) -> tuple[str, ...]:
 
 
 def _decoded(file: InputFile | Path) -> tuple[bytes, AnnotationFile | list[Record] | str]:
-    """Return the bytes of a JSON file, and its records in any convention, or why it is not COCO JSON."""
+    """Return the bytes of a JSON file, and its records in any convention, or the reason why it is not COCO JSON."""
     if isinstance(file, Path):
         if file.is_dir():
             return b"", "a folder"
@@ -159,7 +159,7 @@ def _decoded_truth(path: Path) -> tuple[bytes, AnnotationFile]:
     data, annotated = _decoded(path)
     if not isinstance(annotated, AnnotationFile):
         raise AnnotationFormatError(
-            "The truth that explains detections must be COCO JSON or a dataset's folder",
+            "The truth for a diagnosis must be COCO JSON or the folder of a dataset",
             where=str(path),
             expected="images, annotations and categories",
             found=annotated if isinstance(annotated, str) else "a list of results",
@@ -169,9 +169,9 @@ def _decoded_truth(path: Path) -> tuple[bytes, AnnotationFile]:
 
 
 class _Results(NamedTuple):
-    """Detections of a file, and its records to mend; other forms than JSON get records made from the columns.
+    """Detections of a file, with its records to mend; records of other forms than JSON are made from the columns.
 
-    `texts` counts records whose box, and whose score, is a text; `read` holds what `evaluate` reads from the file.
+    `texts` counts the records with a text as box, and as score; `read` is what `evaluate` reads from the file.
     """
 
     columns: Columns
@@ -187,9 +187,9 @@ def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool =
     Parameters
     ----------
     truth_path : Path
-        The truth, whose data.yaml says how Ultralytics numbers its classes.
+        The truth, whose data.yaml states the class numbers of Ultralytics.
     located : bool
-        Whether images that `evaluate` finds get the ids of the truth; otherwise all keep their names from the file.
+        Whether images that `evaluate` recognises get the ids of the truth; otherwise all keep their names in the file.
     """
     opened = open_detections(path)
     try:
@@ -224,8 +224,8 @@ def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool =
         )
     if isinstance(rows, list):
         used = {row.category_id for row in rows if isinstance(row.category_id, int)}
-        named = ((row.image_id, row.file_name) for row in rows)
-        columns, from_zero = _numbered(used, named, _columns(rows, truth, located=located), truth, truth_path)
+        references = ((row.image_id, row.file_name) for row in rows)
+        columns, from_zero = _numbered(used, references, _columns(rows, truth, located=located), truth, truth_path)
         return _Results(columns, lambda: _from_zero(json_rows(data, dict), from_zero), texts=_texts(rows))
     rows = rows.annotations
     columns = _columns(rows, truth, located=located)
@@ -235,7 +235,7 @@ def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool =
 def _numbered(
     used: set[int], photos: Iterable[tuple[Any, Any]], columns: Columns, truth: Objects, truth_path: Path
 ) -> tuple[Columns, dict[Any, int]]:
-    """Return columns whose classes are counted from 0, and the class of each category id that Ultralytics wrote."""
+    """Return columns with classes numbered from 0, and the class of each category id that Ultralytics wrote."""
     if not (yaml_path := yolo_file(truth_path)):
         return columns, {}
     votes, position_of = class_votes(columns, truth), truth.category_position
@@ -250,7 +250,7 @@ def _numbered(
 
 
 def _from_zero(records: list[dict[str, Any]], position: dict[int, int]) -> list[dict[str, Any]]:
-    """Return records of Ultralytics with category ids as data.yaml counts, without the ``file_name`` of photos."""
+    """Return records of Ultralytics with the category ids of data.yaml, without the ``file_name`` of photos."""
     if not position:
         return records
     return [
@@ -289,13 +289,13 @@ def _columns(rows: Sequence[Record], truth: Objects, *, located: bool) -> Column
 
 
 def _selected(records: Records, rows: Int64s, position: Int32s, truth: Objects) -> Columns:
-    """Return some of the checked records as columns; images with a position get the ids of the truth."""
+    """Return the selected checked records as columns; images with a position get the ids of the truth."""
     classes: Any = records.category_ids
     if records.categories or not isinstance(classes, np.ndarray):
         lookup = unique(truth.names, truth.categories)
         names = records.categories or [None] * len(records)
-        stated = ((names[row], classes[row]) for row in rows.tolist())
-        classes = [lookup.get(name, name) if number is None else number for name, number in stated]
+        class_of_row = ((names[row], classes[row]) for row in rows.tolist())
+        classes = [lookup.get(name, name) if number is None else number for name, number in class_of_row]
     else:
         classes = classes[rows]
     boxes, scores, position = records.boxes[rows], records.scores[rows], position[rows]
@@ -347,7 +347,7 @@ def inspect(path: Any, *, detections: Path, image_set: str = "") -> Diagnosis: .
 def inspect(
     path: Annotated[Any, Path], *, detections: Annotated[Path | None, "FILE"] = None, image_set: str = ""
 ) -> Inspection | Diagnosis:
-    """Return what annotations hold; with detections, what is wrong with them: why a score is near zero.
+    """Return the contents of annotations; with detections, their mistakes: why a score is near zero.
 
     Parameters
     ----------
@@ -369,9 +369,9 @@ def inspect(
     Raises
     ------
     MissingFileError
-        A file is not there.
+        A file does not exist.
     AnnotationFormatError, PredictionError
-        A file holds neither truth nor detections.
+        A file contains neither truth nor detections.
 
     Examples
     --------
@@ -429,30 +429,30 @@ def inspect(
 
 
 def annotation_file(path: Path, image_set: str) -> Path:
-    """Return the annotation file of the part of a root in the layout of COCO or Roboflow; other paths as they are."""
+    """Return the annotation file of a part in a root with COCO's or Roboflow's layout; another path is unchanged."""
     if not path.is_dir():
         return path
     return coco_file(path, image_set or usual_part(offered_parts(path))) or path
 
 
 def _inspect_dictionary(annotations: Mapping[str, Any], detections: Path | None) -> Inspection | Diagnosis:
-    """Return what a COCO dictionary holds, with commands that read it from a file."""
+    """Return the contents of a COCO dictionary, with commands that read it from a file."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "FILE.json"
         file.write_bytes(encoded_json(annotations))
         report: Inspection | Diagnosis = inspect(file) if detections is None else diagnose(file, detections)
 
-    def named(text: str) -> str:
+    def without_folder(text: str) -> str:
         return text.replace(f"{folder}{os.sep}", "")
 
     findings = tuple(
-        finding._replace(command=named(finding.command), evidence=named(finding.evidence))
+        finding._replace(command=without_folder(finding.command), evidence=without_folder(finding.evidence))
         for finding in report.findings
     )
     needs_file = any("FILE.json" in finding.command for finding in findings)
     notes = (*report.notes, *(("The commands read FILE.json: write the dictionary to it as JSON.",) * needs_file))
     if isinstance(report, Diagnosis):
-        return replace(report, findings=findings, notes=notes, command=named(report.command))
+        return replace(report, findings=findings, notes=notes, command=without_folder(report.command))
     return replace(report, file=type(annotations).__name__, findings=findings, notes=notes)
 
 
@@ -460,17 +460,17 @@ _WITHOUT_BOXES = "It holds no boxes: `curation init` and `build` read it, and de
 
 
 def diagnose(truth: Path, detections: Path, image_set: str = "") -> Diagnosis:
-    """Return what is wrong with a file of detections on a truth.
+    """Return the mistakes of a file of detections, compared with a truth.
 
     Parameters
     ----------
     truth : Path
-        COCO JSON, or what else `evaluate` reads.
+        COCO JSON, or another form that `evaluate` reads.
     detections : Path
-        COCO results in any convention: boxes, ids and scores are not checked. Or what else `evaluate` reads: a table,
-        or YOLO's label files.
+        COCO results in any convention: boxes, ids and scores are not checked. Or another form that `evaluate` reads: a
+        table or YOLO's label files.
     image_set : str
-        The part of a root with several.
+        The part of a root with several parts.
 
     Raises
     ------
@@ -523,7 +523,7 @@ def diagnose(truth: Path, detections: Path, image_set: str = "") -> Diagnosis:
 
 
 def _readable_truth(truth: Path, image_set: str) -> ReadTruth | None:
-    """Return a truth as `curation evaluate` reads it; None for a file that may be COCO JSON with mistakes."""
+    """Return a truth as `curation evaluate` reads it, or None for a file that may be COCO JSON with mistakes."""
     try:
         return read_truth(truth, image_set)
     except CurationError:
@@ -541,7 +541,7 @@ def _command(truth: Path, detections: Path, *mends: str, image_set: str = "") ->
 
 
 def _of_records(results: _Results) -> list[Finding]:
-    """Return the finding on annotations that are given as detections."""
+    """Return the finding for annotations that are passed as detections."""
     if not results.annotated:
         return []
     share = float(np.isfinite(results.columns.scores).mean()) if len(results.columns) else 0.0
@@ -552,7 +552,7 @@ def _of_records(results: _Results) -> list[Finding]:
 
 
 def _texts_of_numbers(results: _Results, findings: Sequence[Finding]) -> Iterator[Finding]:
-    """Yield the findings on numbers that are texts, which another mend of the same field would write as numbers."""
+    """Yield the findings for numbers stored as texts, which another mend of the same field would convert."""
     keys = {finding.mend.partition("=")[0] for finding in findings}
     for n, key, value in zip(results.texts, ("boxes", "scores"), ("xywh", "number"), strict=True):
         if n and key not in keys:
@@ -589,20 +589,20 @@ def _mended(results: _Results, mends: Sequence[str], objects: Objects) -> list[d
 
 
 def mended_annotations(path: Path, mends: Sequence[str], image_set: str = "") -> bytes:
-    """Return an annotation file after mends, otherwise unchanged (see `mended_truth`)."""
+    """Return an annotation file after mends, with all else unchanged (see `mended_truth`)."""
     data, _ = _decoded_truth(annotation_file(path, image_set))
     return mended_truth(data, mends)
 
 
 def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth) -> str:
-    """Return a warning if hardly any detections lie on objects, or many more would after a mend; else ``""``.
+    """Return a warning if few detections lie on objects or many more would after a mend; else ``""``.
 
     Parameters
     ----------
     records : Records
         Records in file order.
     position, label : ndarray of int32, shape (n,)
-        Positions of image and class in the truth; -1 where it has none.
+        Positions of image and class in the truth; -1 if the truth lacks it.
     """
     if not len(records) or not (truth.label >= 0).any():
         return "" if len(records) else _NO_DETECTIONS
@@ -628,7 +628,7 @@ def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth)
     in_file = np.where(position >= 0, file_positions[position], -1).astype(np.int32)
     for finding in explain(_selected(records, np.sort(rows), in_file, objects), objects)[0]:
         if finding.side == "truth" and fitting_forms(objects.boxes, objects.sizes[objects.image]):
-            # The doubt about the truth names it.
+            # The warning about the truth reports this mistake.
             return ""
         if finding.evidence == RIGHT_CLASS or finding.mend.partition("=")[0] in ("boxes", "image_ids"):
             return f"{finding.what} ({finding.shown}); {_ASK}"
@@ -665,7 +665,7 @@ def truth_doubt(
 
 
 def stray_hint(ids: Sequence[Id], truth: GroundTruth) -> str:
-    """Return a hint on image ids that the truth lacks: they are off by a constant, or names; else ``""``."""
+    """Return a hint if image ids that the truth lacks are off by a constant, or are names; else ``""``."""
     objects, distinct = _objects_of_truth(truth), [*dict.fromkeys(ids)]
     for name in image_mends(distinct, objects)[1:]:
         known = image_map(name, objects)
@@ -675,7 +675,7 @@ def stray_hint(ids: Sequence[Id], truth: GroundTruth) -> str:
 
 
 def _objects_of_truth(truth: GroundTruth) -> Objects:
-    """Return the objects of a ground truth without crowds; unknown objects get an additional last class, unknown."""
+    """Return the objects of a ground truth without crowds; unknown objects get an additional last class ``unknown``."""
     is_object = ~truth.crowd
     known = [
         name if number is None else number for name, number in zip(truth.classes, truth.class_numbers, strict=True)

@@ -1,4 +1,4 @@
-"""What an annotation file holds, whether or not it can be used: images, classes, boxes, repeated ids; its mistakes."""
+"""Inspection of annotation files, valid or not: images, classes, boxes, repeated ids, and mistakes."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Finding(NamedTuple):
     Attributes
     ----------
     what : str
-        What is wrong, in words.
+        The mistake in words.
     evidence : str
-        What was counted.
+        The quantity that was counted.
     now, mended : float or None
         The counted share, from 0 to 1, before and after the mend; None if the evidence is not a share, or without a
         mend.
@@ -53,7 +53,7 @@ class Finding(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The evidence as text: what was counted, now and after the mend."""
+        """The evidence as text: the quantity now and after the mend."""
         shares = [f"{100 * share:.1f} %" for share in (self.now, self.mended) if share is not None]
         return f"{self.evidence}: {' -> '.join(shares)}" if shares else self.evidence
 
@@ -77,7 +77,7 @@ _LAYOUTS = {
 
 
 def box_words(form: str, unit: str | None = None) -> str:
-    """Return the words for a form of boxes; `unit` replaces the text of its unit.
+    """Return a description of a form of boxes; `unit` replaces the text of its unit.
 
     >>> box_words("xyxy:0-1")
     "x1, y1, x2, y2 in parts of the image's size (0-1)"
@@ -119,14 +119,14 @@ class _File(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What an annotation file holds.
+    """The contents of an annotation file.
 
     Attributes
     ----------
     file : str
     sha256 : str
     counts : dict of str to int
-        ``images``, ``images_without_boxes``, ``classes``, ``boxes``, ``crowds``; then what is wrong:
+        ``images``, ``images_without_boxes``, ``classes``, ``boxes``, ``crowds``; then the problems:
         ``repeated_image_ids``, ``images_with_repeated_ids``, ``repeated_annotation_ids``, ``repeated_classes``,
         ``annotations_of_unknown_images``, ``annotations_of_unknown_classes``, ``unusable_boxes``.
     class_counts : tuple of (str, int, int)
@@ -155,11 +155,11 @@ class Inspection:
 
     @property
     def problems(self) -> dict[str, int]:
-        """Return what is wrong with the file, and how often."""
+        """Return the problems of the file with their counts."""
         return {name: self.counts[name] for name in _PROBLEMS if self.counts[name]}
 
     def data(self) -> dict[str, Any]:
-        """Return everything as plain data."""
+        """Return the inspection as plain data."""
         return {
             "file": self.file,
             "sha256": self.sha256,
@@ -170,7 +170,7 @@ class Inspection:
         }
 
     def lines(self) -> list[str]:
-        """Return tables of what it holds and of what is wrong with it."""
+        """Return tables of the contents and of the problems."""
         held = [(name.replace("_", " "), f"{n:,}") for name, n in self.counts.items() if name not in _PROBLEMS]
         wrong = [(_PROBLEMS[name], f"{n:,}") for name, n in self.problems.items()]
         ranked = sorted(self.class_counts, key=lambda row: (-row[1], row[0]))[:_SHOWN]
@@ -200,7 +200,7 @@ _PROBLEMS = {
 
 
 def inspect_annotations(path: Path, sha256: str, held: Any) -> Inspection:
-    """Count the contents of COCO JSON that may be broken, and its problems (see `curation.inspect`)."""
+    """Return the contents and problems of COCO JSON that may be broken (see `curation.inspect`)."""
     facts = _facts_of(held)
     images = Counter(category for category, _ in {(row.category_id, row.image_id) for row in held.annotations})
     boxes = Counter(row.category_id for row in held.annotations)
@@ -228,7 +228,7 @@ def _has_size(row: Any) -> bool:
 
 
 def inspect_class_folders(path: Path, folders: ClassFolders, part: str, notes: Sequence[str]) -> Inspection:
-    """Count the photos of class folders, or of one part of them, and what is left out of them."""
+    """Return the inspection of class folders or one of their parts: photos, and files that are left out."""
     source = read_class_folders(path, folders, dataset="custom", part=part)
     inspection = inspect_source(str(path), source, notes=notes)
     parts = {} if part else {f"images_of_{name}": folders.parts.count(name) for name in offered_parts(folders)}
@@ -239,17 +239,17 @@ def inspect_class_folders(path: Path, folders: ClassFolders, part: str, notes: S
 def inspect_source(
     name: str, source: Source, findings: Sequence[Finding] = (), notes: Sequence[str] = ()
 ) -> Inspection:
-    """Count the contents of a source, and return them with findings and notes."""
+    """Return the contents of a source with findings and notes."""
     image, category = (column.astype(np.int64) for column in source.class_pairs())
     n, objects = len(source.categories), source.objects
     of_class = distinct(image * n + category) % n if n else category
     images, boxes = (np.bincount(column, minlength=n).tolist() for column in (of_class, category))
     counts = dict.fromkeys((*_COUNTS, *_PROBLEMS), 0) | {"images": len(source.images), "classes": n}
     if objects is not None:
-        shown = np.zeros(len(source.images), np.bool_)
-        shown[objects.image] = True
+        has_boxes = np.zeros(len(source.images), np.bool_)
+        has_boxes[objects.image] = True
         counts |= {
-            "images_without_boxes": int((~shown).sum()),
+            "images_without_boxes": int((~has_boxes).sum()),
             "boxes": len(objects),
             "crowds": int(objects.crowd.sum()),
             "unusable_boxes": int((objects.boxes[:, 2:] <= 0).any(axis=1).sum()),
@@ -263,7 +263,7 @@ def inspect_source(
 
 
 def part_note(part: str, parts: Sequence[str]) -> list[str]:
-    """Return a note on the part of a root that was read, where the root offers parts."""
+    """Return a note on the part that was read from a root with parts."""
     others = examples([name for name in parts if name != part])
     of_others = f" Other parts: {others}." if others else ""
     return [f"This is the part {part}, as of --image-set {part}.{of_others}"] * bool(parts)
@@ -282,21 +282,21 @@ class CocoFacts:
     categories : mapping of int or str to str
         Name of each category by its number.
     repeated_annotations : mapping of int or str to tuple
-        Images of the annotations that have one number, by this number, in the order of the file.
+        Images of the annotations that share a number, by this number, in the order of the file.
     orphans : tuple
         Number of each annotation whose image is missing, with the number of that image.
     undeclared : mapping
         Annotations of each category that is not declared.
     repeated_files : mapping of str to tuple
-        Numbers of the images that have one file name.
+        Numbers of the images that share a file name.
     repeated_images : mapping of int or str to tuple of str
-        File names of the images that have one number.
+        File names of the images that share a number.
     on_repeated : int
         Number of annotations on images with repeated numbers.
     repeated_categories : mapping of int or str to tuple of str
-        Names of the categories that have one number.
+        Names of the categories that share a number.
     used : int
-        Declared categories with an annotation.
+        Number of declared categories with an annotation.
     """
 
     images: tuple[_Id, ...]

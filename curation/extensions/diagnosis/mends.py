@@ -1,7 +1,7 @@
-"""Mends of a file of detections: they convert boxes, ids and scores to the conventions of the truth.
+"""Mends of a file of detections: conversion of boxes, ids and scores to the conventions of the truth.
 
-A mend is ``KEY=VALUE``; `VALUES` says what each key takes. It changes what it names and nothing else: a record keeps
-its other fields and its position in the file.
+A mend is ``KEY=VALUE``; `VALUES` lists the values of each key. It changes only the named field: a record keeps its
+other fields and its position in the file.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ VALUES = {
 Mapped = Callable[[Any], Id | None]
 """Maps an id to its new value; None for an id that the mend does not cover, which stays unchanged."""
 Votes = dict[Id | None, Counter[int]]
-"""For each category id, boxes that lie on objects of each class, by its position in `Objects.categories`."""
+"""For each category id, the number of boxes on objects of each class, by position in `Objects.categories`."""
 _SHIFT = r"[+-]\d{1,18}"
 _FORMS = {
     "image_ids": rf"{_SHIFT}|number|file_name|stem|(?:index|rank)[01]|{'|'.join(NUMBERINGS)}",
@@ -70,10 +70,10 @@ _FORMS = {
     "duplicates": "drop",
 }
 MOST_ROWS = 20_000
-"""Detections that a test looks at; of more, every k-th image is looked at."""
+"""Maximum number of detections that a test examines; with more, it examines every k-th image."""
 _MANY = 10
 _OF_IMAGE = 10
-"""Of an image with many detections, so many with the highest scores are looked at, and so many with the lowest."""
+"""Number of detections with the highest, and with the lowest, scores that are examined in an image with many."""
 _NOT_IN_COCO = frozenset({12, 26, 29, 30, 45, 66, 68, 69, 71, 83, 91})
 """The numbers up to 91 that no class of COCO 2017 has."""
 
@@ -84,7 +84,7 @@ def is_form(value: str) -> bool:
 
 
 def unique(names: Sequence[str], ids: Sequence[Id]) -> dict[Any, Id]:
-    """Return the id of each name that one id alone has."""
+    """Return the id of each name that only one id has."""
     counts = Counter(names)
     return {name: number for name, number in zip(names, ids, strict=True) if counts[name] == 1}
 
@@ -133,9 +133,9 @@ class Columns:
         Names in the file, or ids of the truth for images that a reader finds.
     classes : list of int, str or None, or ndarray of int64
     boxes : ndarray of float64, shape (n, 4)
-        Four numbers of any layout and unit; NaN where a record has none.
+        Four numbers of any layout and unit; NaN for a record without a box.
     scores : ndarray of float64, shape (n,)
-        NaN where a record has none.
+        NaN for a record without a score.
     references : list of int or str, ndarray of int64, or None
         Names of the images in the file, if `images` may differ from them.
     """
@@ -155,7 +155,7 @@ class Columns:
         return self.images if self.references is None else self.references
 
     def take(self, rows: Int64s) -> Columns:
-        """Return some rows; their ids and classes are lists."""
+        """Return the selected rows; their ids and classes are lists."""
 
         def some(column: Any) -> Any:
             if isinstance(column, np.ndarray):
@@ -175,9 +175,9 @@ class Objects:
     images : list of int or str
         Ids, in file order.
     files : list of str
-        File names, ``""`` where unstated.
+        File names, ``""`` if not stated.
     sizes : ndarray of float64, shape (n, 2)
-        Width and height in pixels, NaN where unstated.
+        Width and height in pixels, NaN if not stated.
     categories, names
         Ids and names of the classes, in file order.
     image, category : ndarray of int64, shape (m,)
@@ -185,9 +185,9 @@ class Objects:
     boxes : ndarray of float64, shape (m, 4)
         ``x, y, w, h`` in pixels, origin top left.
     listed : sequence of str
-        Ids by which a manifest lists the images; none, or one for each image.
+        Ids by which a manifest lists the images; empty, or one for each image.
     namespaced : sequence of str
-        ``namespace:native`` of the images; none, or one for each image.
+        ``namespace:native`` of the images; empty, or one for each image.
     """
 
     images: Sequence[Id]
@@ -246,7 +246,7 @@ class Objects:
         )
 
     def positions(self, images: Sequence[Id] | Int64s) -> Int64s:
-        """Return the position of each image; -1 where the truth lacks it."""
+        """Return the position of each image; -1 if the truth lacks it."""
         if isinstance(images, np.ndarray):
             values, rows = np.unique(images, return_inverse=True)
             return self.positions(values.tolist())[rows]
@@ -259,7 +259,7 @@ def parse(mends: Sequence[str]) -> dict[str, str]:
     Raises
     ------
     UsageError
-        A text is no ``KEY=VALUE`` of `VALUES`, or a key is given twice.
+        A text is not a ``KEY=VALUE`` of `VALUES`, or a key is repeated.
     """
     chosen: dict[str, str] = {}
     for text in mends:
@@ -319,11 +319,11 @@ def _number_map(value: str, ids: Sequence[Id]) -> Mapped:
     return known
 
 
-def number_of(given: Any) -> int | None:
+def number_of(value: Any) -> int | None:
     """Return an id as an integer; None for a text that is not an integer."""
-    if isinstance(given, int):
-        return given
-    return int(given) if isinstance(given, str) and re.fullmatch(r"-?\d{1,18}", given) else None
+    if isinstance(value, int):
+        return value
+    return int(value) if isinstance(value, str) and re.fullmatch(r"-?\d{1,18}", value) else None
 
 
 def apply_mends(columns: Columns, mends: Mapping[str, str], truth: Objects) -> tuple[Columns, Int64s]:
@@ -352,7 +352,7 @@ def apply_mends(columns: Columns, mends: Mapping[str, str], truth: Objects) -> t
 
 
 def usable(columns: Columns, truth: Objects) -> Bools:
-    """Return whether each detection has four finite numbers as its box, and a class of the truth or ``unknown``."""
+    """Return whether each detection has a box of four finite numbers, and a class of the truth or ``unknown``."""
     known = {*truth.category_position, UNKNOWN, UNKNOWN_NUMBER}
     return np.isfinite(columns.boxes).all(axis=1) & has_class(columns, known)
 
@@ -369,7 +369,7 @@ def _matched(columns: Columns, truth: Objects) -> Mapped:
     rename = renaming(some, truth, class_votes(some, truth))
     if rename.blocking:
         raise PredictionError(
-            "The boxes do not decide which classes all category ids stand for",
+            "The boxes do not decide the class of every category id",
             where="--mend category_ids=matched",
             expected="category_ids=A:B,C:D with each id that changes and what it becomes",
             found=f"undecided: {short_list(rename.undecided)}; keep a number that another id would get: "
@@ -379,7 +379,7 @@ def _matched(columns: Columns, truth: Objects) -> Mapped:
 
 
 def short_list(ids: Iterable[Any]) -> str:
-    """Return the first ids of several as text."""
+    """Return the first few ids as text."""
     ordered = sorted(ids, key=lambda category: (isinstance(category, str), category))
     return examples([f"{category!s:.40}" for category in ordered], shown=6)
 
@@ -387,7 +387,7 @@ def short_list(ids: Iterable[Any]) -> str:
 def mend_records(
     records: Sequence[dict[str, Any]], before: Columns, after: Columns, rows: Int64s, mends: Collection[str]
 ) -> list[dict[str, Any]]:
-    """Return records of a results file with the values that mends changed; numbers that were texts are numbers then."""
+    """Return the records of a results file with the values that mends changed, and with numbers instead of texts."""
     mended = []
     for index, row in enumerate(rows.tolist()):
         record = dict(records[row])
@@ -428,7 +428,7 @@ def _scores(scores: Floats, value: str) -> Floats:
 
 
 def first_of_each(columns: Columns) -> Int64s:
-    """Return the rows that repeat no earlier one in image, class, box and score, ascending."""
+    """Return the rows that do not repeat an earlier one in image, class, box and score, ascending."""
     import pandas as pd
 
     fields: dict[str, Any] = {"image": columns.images, "label": columns.classes, "score": columns.scores}
@@ -436,14 +436,14 @@ def first_of_each(columns: Columns) -> Int64s:
 
 
 def best_overlaps(boxes: Floats, positions: Int64s, truth: Objects) -> tuple[Floats, Int64s]:
-    """Return, for each box, its highest IoU with an object of its image, and the object; 0 and -1 where none overlaps.
+    """Return, for each box, its highest IoU with an object of its image, and the object; 0 and -1 without overlap.
 
     Parameters
     ----------
     boxes : ndarray of float64, shape (n, 4)
         ``x, y, w, h`` in pixels; invalid boxes overlap nothing.
     positions : ndarray of int64, shape (n,)
-        Position of the image of each box; -1 where the truth lacks it.
+        Position of the image of each box; -1 if the truth lacks it.
     """
     best, partner = np.zeros(len(boxes)), np.full(len(boxes), -1, np.int64)
     rows = np.flatnonzero(
@@ -468,7 +468,7 @@ class Renaming(NamedTuple):
     moved : dict
         Ids that stand for another class than the one they name; empty for a sound file, however poor its detector.
     undecided : dict of id to int
-        Detections of each id whose class the boxes do not decide.
+        Number of detections of each id whose class the boxes do not decide.
     blocking : tuple
         Ids that keep their number while another id is to get it: under `moved` two classes would become one.
     """
@@ -491,7 +491,7 @@ def class_votes(columns: Columns, truth: Objects) -> Votes:
 def renaming(columns: Columns, truth: Objects, votes: Votes) -> Renaming:
     """Return the classes that category ids mean; `votes` come from `class_votes`.
 
-    If boxes of one class lie on objects of a second class whose own boxes fit, the detector is poor and the file sound.
+    If boxes of a class lie on objects of a second class whose boxes fit too, the detector is poor, not the file.
     """
     likely = {old: number for old, tally in votes.items() if (number := _majority(tally, fewest=3)) is not None}
     claims = Counter(likely.values())

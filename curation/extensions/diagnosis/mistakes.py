@@ -52,23 +52,23 @@ from curation.extensions.diagnosis.mends import (
 from curation.sources.identity import NUMBERINGS
 
 _OUTSIDE = 2.0
-"""Pixels by which a box may leave its image: annotations are rounded, and images resized."""
+"""Pixels by which a box may extend beyond its image: annotations are rounded, and images resized."""
 _FEWEST = 3
 _LEAVING, _NONE = 0.05, 0.02
-"""Shares of boxes that leave their images: so many under a wrong layout, at most so many under the right one."""
+"""Shares of boxes beyond their images: the minimum under a wrong layout, and the maximum under the right one."""
 _SHARE, _PIXELS = 1.5, 16
 EXCHANGED = ("yxhw", "cycxhw")
 _WITHIN = "boxes of the truth within their images"
 
 
 def leaves_image(boxes: Floats, sizes: Floats) -> Bools:
-    """Return whether each box, ``x, y, w, h`` in pixels, reaches beyond its image; False where the size is unknown.
+    """Return whether each box, ``x, y, w, h`` in pixels, reaches beyond its image; False if the size is unknown.
 
     Parameters
     ----------
     boxes : ndarray of float64, shape (n, 4)
     sizes : ndarray of float64, shape (n, 2)
-        Width and height of the image of each box, NaN where unstated.
+        Width and height of the image of each box, NaN if not stated.
     """
     with np.errstate(invalid="ignore", over="ignore"):
         beyond = (boxes[:, :2] < -_OUTSIDE) | (boxes[:, :2] + np.maximum(boxes[:, 2:], 0) > sizes + _OUTSIDE)
@@ -77,7 +77,7 @@ def leaves_image(boxes: Floats, sizes: Floats) -> Bools:
 
 
 def fitting_forms(boxes: Floats, sizes: Floats) -> list[str]:
-    """Return the forms under which nearly all boxes lie within their images; none where they do as they are.
+    """Return the forms under which nearly all boxes are within their images; empty if they already are.
 
     Boxes below one pixel and a half on images of many are shares of the image's size.
     """
@@ -99,7 +99,7 @@ def fitting_forms(boxes: Floats, sizes: Floats) -> list[str]:
 
 
 def layout_mistake(forms: Sequence[str], boxes: Floats, sizes: Floats, *, is_settled: bool = False) -> Finding | None:
-    """Return the mistake in a truth's boxes that `fitting_forms` proves; None where it proves none.
+    """Return the mistake in a truth's boxes that `fitting_forms` proves, or None.
 
     Boxes with y first on images whose width and height are exchanged lie within them as well: `is_settled` says that
     detections lie on objects under one form alone.
@@ -124,7 +124,7 @@ def layout_mistake(forms: Sequence[str], boxes: Floats, sizes: Floats, *, is_set
 
 
 def form_mistake(form: str, evidence: str, now: float | None, mended: float | None) -> Finding:
-    """Return the finding that the boxes of a truth have a form, with the mend."""
+    """Return the finding for the form of a truth's boxes, with the mend."""
     mistake = f"The truth's boxes are {box_words(form)}; {_EXPECTED}"
     return Finding(mistake, evidence, now, mended, f"boxes={form}", side="truth")
 
@@ -143,7 +143,7 @@ def other_mistakes(
     image_at: Callable[[int], str],
     has_layout: bool = False,
 ) -> Iterator[Finding]:
-    """Yield what is wrong with a truth besides the layout of its boxes.
+    """Yield the mistakes of a truth other than the layout of its boxes.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def other_mistakes(
     files, ids
         File name and id of each image.
     image_at : callable
-        Names the image of a box.
+        Returns the name of a box's image.
     has_layout : bool
         Whether another layout explains that boxes leave their images.
     """
@@ -167,7 +167,7 @@ def other_mistakes(
         yield Finding(mistake, _WITHIN, 1 - float(leaving.mean()), command=advice, side="truth")
     if len(crowd) and crowd.all():
         mistake = f"All {counted(len(crowd), 'object')} of the truth are crowd: no measure has an object to find"
-        yield Finding(mistake, "objects that are no crowd", 0.0, 1.0, "crowd=objects", side="truth")
+        yield Finding(mistake, "objects that are not crowd", 0.0, 1.0, "crowd=objects", side="truth")
     by_file = defaultdict[str, list[Id]](list)
     for file, image in zip(files, ids, strict=True):
         if file:
@@ -175,7 +175,7 @@ def other_mistakes(
     if repeated := {file: same for file, same in by_file.items() if len(same) > 1}:
         ids_of_file = examples(f"{file:.80}: {' and '.join(map(str, same[:3]))}" for file, same in repeated.items())
         mistake = f"Files of the truth have several image ids: {counted(len(repeated), 'file')} ({ids_of_file})"
-        advice = "list each photo once; photos of one name in several folders need the folder in file_name"
+        advice = "list each photo once; photos with the same name in several folders need the folder in file_name"
         yield Finding(mistake, "files with one id", 1 - len(repeated) / len(by_file), command=advice, side="truth")
 
 
@@ -187,11 +187,11 @@ _MULTIPLE = 2.0
 _FEW, _MANY = 3, 10
 _LOW = 0.05
 _SURE = 100
-"""Boxes of a real detector that fix a scale or an offset; of fewer it is printed as an estimate."""
+"""Minimum number of detector boxes that determine a scale or an offset; with fewer, it is printed as an estimate."""
 _MOST_PAIRS = 100
-"""Category ids that a mend lists one by one."""
+"""Maximum number of category ids that a mend lists one by one."""
 _SCREENED = 2_000
-"""Detections that choose between many readings."""
+"""Number of detections that decide between many readings."""
 _BEYOND = 1e18
 """Coordinates above this limit are ignored when estimating a mend."""
 
@@ -241,7 +241,7 @@ def _overlaps(columns: Columns, truth: Objects) -> tuple[Floats, Int64s]:
 
 
 def _multiplies(now: int, then: int, n: int, *, low: float = 0.0) -> bool:
-    """Return whether the detections on objects multiply from `now` to `then`, and are neither few nor a small share."""
+    """Return whether the detections on objects multiply from `now` to `then` and are neither few nor a small share."""
     share = then / n if n else 0.0
     is_many = (
         (then >= _FEW and share >= 0.5) or (then >= _MANY and share >= 0.1) or (then >= 10 * _MANY and share >= _LOW)
@@ -250,17 +250,17 @@ def _multiplies(now: int, then: int, n: int, *, low: float = 0.0) -> bool:
 
 
 def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
-    """Find image ids and boxes of another convention, tested together."""
+    """Yield the findings for image ids and boxes of another convention, tested together."""
     names = image_mends([*dict.fromkeys(columns.names)], truth)
     by_ids = {name: _placed(_with_ids(columns, name, truth), truth) for name in names}
     usual = [f"{layout}:{unit}".rstrip(":") for unit in UNITS for layout in LAYOUTS]
-    # Few detections tell which readings are worth a test on all.
+    # A few detections decide which readings are tested on all.
     step = math.ceil(len(columns) / _SCREENED)
     few = {name: (boxes[::step], positions[::step]) for name, (boxes, positions) in by_ids.items()}
     screened = [_reading(*pair, truth, name, form) for name, pair in few.items() for form in usual]
     most = max(reading.hits for reading in screened)
     chosen = [screened[0], *(reading for reading in screened[1:] if 2 * reading.hits >= most)]
-    readings = [_reading(*by_ids[one.ids], truth, one.ids, one.boxes) for one in chosen]
+    readings = [_reading(*by_ids[reading.ids], truth, reading.ids, reading.boxes) for reading in chosen]
     now = readings[0]
     best = max(readings, key=lambda reading: reading.hits)
     plain = best if _multiplies(now.hits, best.hits, best.looked_at) else now
@@ -306,13 +306,13 @@ def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
 
 
 def _is_fitted(boxes: Floats, positions: Int64s, truth: Objects, plain: _Reading) -> bool:
-    """Return whether a form of `_fitted` lays more of a few boxes on objects than the best usual reading."""
+    """Return whether a form of `_fitted` places more of a few boxes on objects than the best usual reading."""
     least = max(plain.share * len(boxes), 1)
     return any(_reading(boxes, positions, truth, "", form).hits > least for form in _fitted(boxes, positions, truth))
 
 
 def _is_rough(boxes: Floats, positions: Int64s, truth: Objects, best: _Reading) -> bool:
-    """Return whether an offset, or a scale that few boxes made, does not lay most of them on their objects exactly."""
+    """Return whether an offset, or a scale from few boxes, does not place most of them exactly on their objects."""
     iou, _ = best_overlaps(boxes_in_pixels(boxes, best.boxes, truth.sizes[positions]), positions, truth)
     is_offset = "," in best.boxes
     return (is_offset or best.hits < _SURE) and bool(np.median(iou[iou >= 0.5]) < 0.98)
@@ -340,10 +340,10 @@ def truth_layout(columns: Columns, truth: Objects) -> tuple[Finding | None, Obje
 
     fitting = fitting_forms(truth.boxes, sizes)
     if fitting:
-        # Axes of detections are exchanged by exchanged sizes of their images as well, and show nothing then.
+        # Exchanged image sizes also exchange the axes of detections, which are then not evidence.
         is_exchange = {*fitting} <= {*EXCHANGED}
         conventions = [form for form in forms if not is_exchange or form.startswith(LAYOUTS[:3])]
-        # First with the detections as they are, then under any convention of theirs.
+        # First with the unchanged detections, then under any convention for them.
         for others in (forms[:1], conventions):
             now, counts = hits("xywh", *others), {form: hits(form, *others) for form in fitting}
             best = max(counts.values())
@@ -369,10 +369,10 @@ def truth_layout(columns: Columns, truth: Objects) -> tuple[Finding | None, Obje
 
 
 def other_images(columns: Columns, truth: Objects) -> Finding | None:
-    """Return what the numbers in place of image ids mean, if boxes lie on objects of other images; else None.
+    """Return the finding for numbers that are not image ids, if boxes lie on objects of other images; else None.
 
-    The three best detections of each image are compared, by those that lie on an object under one reading alone. A
-    reading that has all numbers, of which the truth lacks some, need not be better by boxes.
+    The three best detections of each image are compared, counting those on an object under only one reading. If the
+    truth lacks some numbers, a reading that has all of them need not be better by boxes.
     """
     references = columns.names
     images = coded(references)
@@ -426,7 +426,7 @@ def _fits_own_images(raw_boxes: Floats, positions: Int64s, truth: Objects, best:
     if len(there) < 2:
         return best.share >= 0.5 and best.hits >= _MANY
     boxes = boxes_in_pixels(raw_boxes, best.boxes, truth.sizes[positions])
-    # Each image is exchanged with the next one that shows objects, its boxes scaled to that image's size.
+    # Each image is exchanged with the next image with objects, its boxes scaled to that image's size.
     other = there[np.searchsorted(there, positions, side="right") % len(there)]
     scale = np.nan_to_num(truth.sizes[other] / truth.sizes[positions], nan=1.0)
     by_chance, _ = best_overlaps(boxes * np.tile(scale, 2), other, truth)
@@ -465,7 +465,7 @@ def _located(columns: Columns, truth: Objects) -> float:
 
 
 def _strays(columns: Columns, truth: Objects, names: Sequence[str]) -> Iterator[Finding]:
-    """Find ids that the truth lacks, if boxes support no mend: a mend has to fit nearly all ids."""
+    """Yield the findings for ids that the truth lacks if boxes support no mend; a mend must fit nearly all ids."""
     if (now := _located(columns, truth)) >= 0.5:
         return
     numbers = [image for image in truth.images if isinstance(image, int)]
@@ -490,7 +490,7 @@ def _strays(columns: Columns, truth: Objects, names: Sequence[str]) -> Iterator[
 
 
 def image_mends(ids: Sequence[Id], truth: Objects) -> list[str]:
-    """Return mends under which nearly all of the distinct `ids` are in the truth; the first is ``""``, no mend."""
+    """Return the mends under which nearly all distinct `ids` are in the truth; the first is ``""``, no mend."""
     numbers = np.array([number for image in ids if (number := number_of(image)) is not None], np.int64)
     there = np.array(sorted(image for image in truth.images if isinstance(image, int)), np.int64)
     names = ["number", "file_name", "stem"] if any(isinstance(image, str) for image in ids) else []
@@ -546,7 +546,7 @@ def _votes(boxes: Floats, targets: Floats, sizes: Floats) -> Iterator[str]:
 
 
 def _factor(boxes: Floats, targets: Floats, form: str) -> Iterator[str]:
-    """Return the factor that most pairs of a box and an object agree on in size and corner."""
+    """Return the factor on which most pairs of a box and an object agree, in size and corner."""
     if not len(boxes):
         return
     logs = np.log(targets[:, 2:] / boxes[:, 2:])
@@ -572,7 +572,7 @@ def _factor(boxes: Floats, targets: Floats, form: str) -> Iterator[str]:
 
 
 def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
-    """Find category ids that are missing or of another numbering, by the classes of the objects that boxes lie on."""
+    """Yield the findings for missing or renumbered category ids, by the classes of the objects under the boxes."""
     if nameless := [*columns.classes].count(None):
         share, advice = 1 - nameless / len(columns.classes), "write category_id into each record, or category: a name"
         yield Finding("Detections name no class", "records with category_id or category", share, command=advice)
@@ -603,7 +603,7 @@ def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
     elif len(used) == 1 and len(truth.categories) > 1:
         classes = sum(count > 0 for count in votes[used[0]].values())
         if n >= _MANY and now <= 0.7 * n and classes > 1:
-            mistake = f"All detections are of one class, {used[0]!s:.40}, on objects of {classes} classes"
+            mistake = f"All detections have the same class, {used[0]!s:.40}, on objects of {classes} classes"
             yield Finding(mistake, evidence, now / n, command="write each detection's own category_id")
     elif learnt >= now + _MANY:
         yield _renamed(rename, Finding("", evidence, now / n, learnt / n))
@@ -621,7 +621,7 @@ def _is_numbering(name: str, known: Mapped, used: Sequence[Id | None], truth: Ob
 
 
 def _renamed(rename: Renaming, finding: Finding) -> Finding:
-    """Return the finding on ids that stand for other classes, with a mend unless ids that it cannot tell block it."""
+    """Return the finding for ids that stand for other classes, with a mend unless undecided ids prevent it."""
     moved, undecided = rename.moved, rename.undecided
     pairs = [f"{old}:{new}" for old, new in sorted(moved.items(), key=lambda item: str(item[0]))]
     ids = counted(len(moved), "category id stands for another class", "category ids stand for other classes")
@@ -629,7 +629,7 @@ def _renamed(rename: Renaming, finding: Finding) -> Finding:
     if undecided:
         ids, rows = ("id", "detection")
         rare, rows = counted(len(undecided), "id"), counted(sum(undecided.values()), "detection")
-        mistake += f"; {rare} ({rows}) cannot be told by their boxes: {short_list(undecided)}"
+        mistake += f"; {rare} ({rows}) cannot be identified by their boxes: {short_list(undecided)}"
     if rename.blocking:
         advice = (
             f"--mend category_ids=A:B,C:D for all ids at once, with the list that the detector was trained with: "
@@ -667,7 +667,7 @@ def _category_mends(used: Sequence[Id | None], truth: Objects) -> list[str]:
 
 
 def _unusable(columns: Columns, truth: Objects) -> Iterator[Finding]:
-    """Find records that no evaluation can use: they have no box, or the truth lacks their class."""
+    """Yield the findings for unusable records: without a box, or of a class that the truth lacks."""
     has_box, can_drop = np.isfinite(columns.boxes).all(axis=1), bool(usable(columns, truth).any())
     if not has_box.all():
         mistake = f"{counted(int((~has_box).sum()), 'record')} without four finite numbers in bbox"
@@ -692,7 +692,7 @@ def _unusable(columns: Columns, truth: Objects) -> Iterator[Finding]:
 
 
 def _scored(columns: Columns, truth: Objects) -> Iterator[Finding]:
-    """Find scores that are missing, equal, in percent, logits, or low where a detection is right."""
+    """Yield the findings for scores: missing, equal, in percent, logits, or low for correct detections."""
     rows = np.flatnonzero(np.isfinite(columns.scores))
     scores, share = columns.scores[rows], len(rows) / len(columns)
     free = "curation evaluate coco --variant score-free measures precision, recall and the range of AP"
@@ -721,11 +721,11 @@ def _scored(columns: Columns, truth: Objects) -> Iterator[Finding]:
     right, wrong = int(good.sum()), int((~good).sum())
     if min(right, wrong) < _MANY:
         return
-    # The share of pairs in which the right detection has the higher score; equal ones count half.
+    # The share of pairs in which the correct detection has the higher score; ties count half.
     order = np.sort(scores)
     ahead = (np.searchsorted(order, scores[good]) + np.searchsorted(order, scores[good], side="right") + 1).sum() / 2
     area = float((ahead - right * (right + 1) / 2) / (right * wrong))
-    # Ten standard deviations of the area of chance, and far below it.
+    # Ten standard deviations below the area under chance.
     if area < 0.3 and (0.5 - area) > 10 * math.sqrt((len(rows) + 1) / (12 * right * wrong)):
         yield Finding(
             "Scores are low where detections are right: a distance or a loss?",
@@ -737,7 +737,7 @@ def _scored(columns: Columns, truth: Objects) -> Iterator[Finding]:
 
 
 def _repeated(columns: Columns, truth: Objects) -> Iterator[Finding]:
-    # Rows whose boxes and scores differ are different; the rows themselves take ten times as long to compare.
+    # Comparing boxes and scores first is ten times as fast as comparing complete rows.
     numbers = (np.column_stack([columns.boxes, columns.scores]) + 0.0).view(np.uint64)
     mixed = (numbers * np.array([3, 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 1], np.uint64)).sum(1)
     if len(distinct(mixed)) > 0.9 * len(columns):
@@ -750,7 +750,7 @@ def _repeated(columns: Columns, truth: Objects) -> Iterator[Finding]:
 
 
 def _thin(columns: Columns, truth: Objects) -> Iterator[Finding]:
-    """Find files with only one detection per image although most images show several objects."""
+    """Yield the finding for files with only one detection per image although most images show several objects."""
     if _distinct(columns.images) < max(2 * _MANY, len(columns)):
         return
     positions = truth.positions(columns.images)

@@ -1,8 +1,8 @@
 """Annotation files that may be broken: their mistakes, the commands that mend them, and the mended file.
 
 Image ids repeat where exports were joined without new ids. An export counts its images and annotations upwards: where
-ids fall, the next export begins, and the n-th run of annotations belongs to the n-th run of images. The file has to
-prove this: every annotation must name an image of its run.
+ids fall, the next export begins, and the n-th run of annotations belongs to the n-th run of images. This is verified:
+every annotation must name an image of its run.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ class Renumbered:
     ----------
     data : bytes
     sha256 : str
-        Of the file that was read.
+        Digest of the original file.
     runs : int
-        Exports that were joined.
+        Number of joined exports.
     counts : dict of str to int
         ``images``, ``image_ids`` (distinct ones before), ``repeated_ids``, ``images_concerned``, ``annotations``,
         ``annotation_ids``, ``annotations_concerned``: those whose image id named several images.
@@ -105,10 +105,10 @@ def renumber(path: Path) -> Renumbered:
     Raises
     ------
     MissingFileError
-        No such file.
+        The file does not exist.
     AnnotationFormatError
-        It is no COCO JSON; or image ids repeat, and are texts or do not say which images the annotations are of: images
-        and annotations fall into different numbers of runs.
+        The file is not COCO JSON; or image ids repeat and are texts, or do not determine the images of annotations:
+        images and annotations have different numbers of runs.
     DanglingIdError
         An annotation names an image that is not in its run.
     """
@@ -117,7 +117,7 @@ def renumber(path: Path) -> Renumbered:
 
 
 def renumber_data(data: bytes, where: str) -> Renumbered:
-    """Return an annotation file that is in memory with new ids (see `renumber`); `where` names it in messages."""
+    """Return an annotation file in memory with new ids (see `renumber`); `where` is its name in messages."""
     refuse_repeated_keys(data, where, AnnotationFormatError)
     try:
         ids = msgspec.json.decode(data, type=AnnotationFile)
@@ -137,7 +137,7 @@ def renumber_data(data: bytes, where: str) -> Renumbered:
         runs = len(images)
         if len(images) != len(annotations):
             raise AnnotationFormatError(
-                "The file does not say which images its annotations belong to",
+                "The images of the annotations cannot be determined",
                 where=where,
                 expected="as many runs of rising annotation ids as of rising image ids",
                 found=f"{len(images)} runs of images, {len(annotations)} of annotations",
@@ -280,7 +280,7 @@ class ReadTruth:
     Attributes
     ----------
     path : Path
-        What it was read from; for annotations in memory, the name of their type.
+        Path of the truth; for annotations in memory, the name of their type.
     source : Source
     part : Part
     findings, mends, commands, notes
@@ -345,19 +345,19 @@ class ReadTruth:
 
 
 def read_truth(annotations: Any, image_set: str = "", source: Source | None = None) -> ReadTruth:
-    """Return a truth as `curation evaluate` reads it: of a root with several parts, its test part or the named one.
+    """Return a truth as `curation evaluate` reads it: for a root with several parts, its test part or the named one.
 
     Parameters
     ----------
     annotations : path, mapping, DataFrame, FiftyOne view, or Source
     image_set : str
     source : Source, optional
-        What they hold, where it is read already.
+        The source of the annotations, if they are already read.
 
     Raises
     ------
     CurationError
-        `curation evaluate` refuses it.
+        `curation evaluate` rejects the truth.
     """
     source = source or opened(annotations, image_set)
     path = annotations if isinstance(annotations, Path) else Path(type(annotations).__name__)
@@ -377,7 +377,7 @@ def opened(annotations: Any, image_set: str = "") -> Source:
 
 
 def usual_part(parts: Sequence[str]) -> str:
-    """Return the part that is read unless another one is named: a test part, else a validation part, else the first."""
+    """Return the default part: a test part, else a validation part, else the first."""
     usual = [part for name in ("test", "val") for part in parts if part.startswith(name)]
     return [*usual, *parts, "test"][0]
 
@@ -411,7 +411,7 @@ class TruthFile:
     path : Path
         Path of the mended file; the original path if no mend is needed.
     part : Part or None
-        The ground truth that `curation evaluate` reads from it; None where it refuses the file.
+        The ground truth that `curation evaluate` reads from it; None if it rejects the file.
     """
 
     def __init__(self, path: Path, data: bytes, annotated: AnnotationFile, layout: Finding | None) -> None:
@@ -448,7 +448,7 @@ class TruthFile:
 
 
 def refusal(error: CurationError, side: Any) -> Finding:
-    """Return the finding that `curation evaluate` refuses a file, with the advice of its error."""
+    """Return the finding for a file that `curation evaluate` rejects, with the advice of its error."""
     is_new = error.hint is not None and "curation inspect" not in error.hint
     evidence = ": ".join(str(text) for text in (error.where, error.found) if text)
     command = str(error.hint if is_new else f"expected: {error.expected}")
@@ -458,14 +458,14 @@ def refusal(error: CurationError, side: Any) -> Finding:
 def read_detection_records(
     data: bytes | None, path: Path, part: Part, columns: OpenedColumns | None
 ) -> CurationError | None:
-    """Return why `curation evaluate` refuses detections; None if it reads them.
+    """Return the error by which `curation evaluate` rejects detections, or None if it reads them.
 
     Parameters
     ----------
     data : bytes or None
         Mended records in JSON; by default the content of the file.
     columns : OpenedColumns or None
-        The columns of the file, where they are read already.
+        The columns of the file, if they are already read.
     """
     try:
         if data is None and columns:
@@ -577,7 +577,7 @@ def _renumber_command(path: Path) -> str:
 
 
 def new_name(stem: str, path: Path) -> str:
-    """Return a name for a mended file: not that of the original, and of no file in the working folder."""
+    """Return a name for a mended file that differs from the original and does not exist in the working folder."""
     names = (f"{stem}{number}.json" for number in ("", *range(2, 1000)))
     return next((name for name in names if name != path.name and not Path(name).exists()), f"{stem}.json")
 
@@ -595,7 +595,7 @@ def mended_truth(data: bytes, mends: Sequence[str]) -> bytes:
     Raises
     ------
     UsageError
-        A mend does not exist, or is given twice.
+        A mend does not exist or is repeated.
     """
     pairs = [mend.partition("=")[::2] for mend in mends]
     for key, value in pairs:

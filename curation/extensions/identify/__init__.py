@@ -1,1 +1,1 @@
-"""Identify: which published list is this? By what it holds, never by its name."""
+"""Identify published lists by their content, not by their names."""

@@ -1,4 +1,4 @@
-"""``curation identify``: which published lists are these files?"""  # noqa: D400
+"""``curation identify``: recognise published lists."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SUMMARY = "recognise published lists by their content"
 def run(
     files: Annotated[tuple[Path, ...], "FILE"] = (), /, *, lists: tuple[Annotated[Path, "DIR"], ...] = ()
 ) -> Answer:
-    """Print what is known of each list; 1 where one is unknown, else 0.
+    """Print the known facts about each list; return 1 if a list is unknown, else 0.
 
     Parameters
     ----------

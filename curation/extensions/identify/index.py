@@ -1,12 +1,12 @@
-"""The index of known lists: who published which list, by digests, counts and sketches, without the lists themselves.
+"""The index of known lists: publisher, digests, counts and a sketch of each list, without the list itself.
 
-`make_index` makes one from a folder of lists and a small file that declares them; `read_index` reads it. The file is a
-line that names the format, a line of JSON, the sketches as big-endian numbers, and sets of bits for some lists whose
-names are numbers: these are known to the last image. The same lists make the same bytes.
+`make_index` makes one from a folder of lists and a small file that declares them; `read_index` reads it. The file has a
+line with the format, a line of JSON, the sketches as big-endian numbers, and bit sets for some lists whose names are
+numbers, of which every image is known. The same lists give the same bytes.
 
-A list is known by its `Fingerprint`: digests from the strictest to the loosest, and hashes of images. A hash is the
+A list is recognised by its `Fingerprint`: digests from strictest to loosest, and hashes of images. A hash is the
 first eight bytes of the SHA-256 of a stem, read as a big-endian number. The smallest 1,024 of a list are its *sketch*:
-the share of a sketch that lies in another list estimates how much of the one the other holds.
+the share of a sketch that is in another list estimates the share of the images that is in it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _NAMES_DATA = re.compile(r"imagenet|ilsvrc", re.I)
 
 
 class _BareNumbers(NamedTuple):
-    """The stems of a list that are numbers alone; reach and spread where they are most of its stems."""
+    """The stems of a list that are bare numbers; with reach and spread if they are most of its stems."""
 
     size: int
     lengths: frozenset[int]
@@ -54,7 +54,7 @@ class _BareNumbers(NamedTuple):
 
 
 class Fingerprint:
-    """Fingerprint of a list of images; each digest is computed on first use.
+    """Fingerprint of an image list; each digest is computed on first use.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Fingerprint:
         Name of the list within its file.
     listed : PublishedList
     namespaced : bool
-        Whether its entries had a namespace such as ``coco:``, which is removed: only this package writes namespaces.
+        Whether a namespace such as ``coco:``, which only this package writes, was removed from the entries.
     """
 
     def __init__(self, listed: PublishedList, sha256: str = "") -> None:
@@ -98,7 +98,7 @@ class Fingerprint:
 
     @property
     def folded(self) -> bool:
-        """Whether images of several folders share a stem, so that only both together name one."""
+        """Whether images of several folders share a stem, so that only folder and stem together identify an image."""
         return self.stems < self.parent_stems
 
     @property
@@ -131,12 +131,12 @@ class Fingerprint:
 
     @cached_property
     def sha256_numbers(self) -> str:
-        """Digest of the distinct stems without the zeros before numbers; empty where no stem is a number."""
+        """Digest of the distinct stems without leading zeros; empty if no stem is a number."""
         return self._numbers.sha256 if self._bare.lengths else ""
 
     @cached_property
     def numbers(self) -> int:
-        """Distinct stems without the zeros before numbers; fewer than stems where numbers of two lengths are equal."""
+        """Distinct stems without leading zeros; fewer than the stems if numbers of different length are equal."""
         return len(self._numbers) if self.mixes_lengths else self.stems
 
     @cached_property
@@ -145,7 +145,7 @@ class Fingerprint:
 
     @property
     def mixes_lengths(self) -> bool:
-        """Whether stems that are numbers have several lengths: numbers of several data sets may be equal by chance."""
+        """Whether number stems differ in length: numbers of several datasets may be equal by chance."""
         return len(self._bare.lengths) > 1
 
     @cached_property
@@ -168,24 +168,24 @@ class Fingerprint:
 
     @property
     def counters(self) -> tuple[int, int]:
-        """How many stems are bare numbers, and the length of the range from 0 that they lie in; (0, 0) if few are."""
+        """The number of stems that are bare numbers, and the length of their range from 0; (0, 0) if they are few."""
         return (self._bare.size, self._bare.reach) if self._bare.reach else (0, 0)
 
     @property
     def spread(self) -> float:
-        """Length of the range in which the bare numbers lie, without the few far from the others."""
+        """Length of the range of the bare numbers, without the few far from the others."""
         return self._bare.spread
 
     @cached_property
     def whole_paths(self) -> int:
-        """Distinct whole paths, of which several may end in one folder and stem."""
+        """Distinct full paths, of which several may end in the same folder and stem."""
         if self.images == self.lines or not self.listed.has_folders:
             return self.images
         return max(self.images, len(DistinctLines(self.listed.image_blocks)))
 
     @cached_property
     def filled_up(self) -> Fingerprint | None:
-        """The list with its numbers as COCO writes them, 12 digits, where they are shorter; None where some are not."""
+        """The list with its numbers padded to COCO's 12 digits; None if some entries are not shorter numbers."""
         from pyarrow import compute
 
         if self._bare.size < self.stems or max(self._bare.lengths) > 11:
@@ -195,7 +195,7 @@ class Fingerprint:
 
     @cached_property
     def foreign_folder(self) -> str:
-        """First folder around names of ILSVRC's validation images that is not theirs; images made from them keep names.
+        """First folder above names of ILSVRC's validation images that is not ILSVRC's: derived images keep their names.
 
         ImageNet-C's paths are ``fog/3/n01440764/ILSVRC2012_val_00000293.JPEG``.
         """
@@ -211,20 +211,20 @@ class Fingerprint:
 
     @cached_property
     def sha256_labels(self) -> str:
-        """Digest of the sorted pairs of folder, stem and label; empty where the list has no labels."""
+        """Digest of the sorted pairs of folder, stem and label; empty if the list has no labels."""
         if self.listed.labels is None:
             return ""
         return _hex([b"\n".join(sorted(b"%s %d" % pair for pair in set(self.labelled())))])
 
     def labelled(self) -> list[tuple[bytes, int]]:
-        """Return stem (with its folder where stems repeat) and label of each entry that has one."""
+        """Return the stem (with its folder if stems repeat) and label of each entry with a label."""
         if self.listed.labels is None:
             return []
         keys = b"".join(self.listed.stem_blocks(parents=int(self.folded))).split(b"\n")
         return [pair for pair in zip(keys, self.listed.labels.tolist(), strict=False) if pair[1] != NO_LABEL]
 
     def keys(self, *, folded: bool) -> DistinctLines:
-        """Return the distinct stems, or such with their folder."""
+        """Return the distinct stems, with their folders if stems repeat."""
         return self.listed.distinct_parent_stems if folded else self.listed.distinct_stems
 
     def hashes(self, *, folded: bool) -> Hashes:
@@ -262,7 +262,7 @@ def hashes_in_order(keys: bytes) -> Hashes:
 
 
 def of_ids(ids: list[str], name: str = "") -> Fingerprint:
-    """Return the fingerprint of ids of a manifest, ``coco:000000397133``, whose namespaces are taken off."""
+    """Return the fingerprint of a manifest's ids, such as ``coco:000000397133``, without their namespaces."""
     natives = "".join(f"{image.partition(':')[2]}\n" for image in ids).encode()
     return Fingerprint(PublishedList(name, natives, np.arange(1, len(ids) + 1, dtype=np.int32)))
 
@@ -278,7 +278,7 @@ MAGIC = b"curation-lists 2\n"
 DECLARATION = "lists.toml"
 _FAR = 0.1
 _KEPT = 2_000_000
-"""Names that stay sorted in memory; more are sorted anew where they are needed again."""
+"""Number of names that remain sorted in memory; a longer list is sorted again for each use."""
 _MOST_DIGITS, _LARGEST_NUMBER = 18, 1 << 27
 _OF_FINGERPRINT = (
     "key", "lines", "stems", "parent_stems", "numbers", "sha256", "sequence", "repeats", "sha256_stems",
@@ -294,11 +294,11 @@ class KnownList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     name : str
         ``openood/test_ssb_hard``: the short name of its source and its file without suffix.
     benchmark, part, version, licence : str
-        Whose list it is, which part of the benchmark, in which repository and commit, and under which terms.
+        The benchmark that published it, the part, the repository and commit, and the terms.
     defects : tuple of str
-        What is known about it.
+        Known defects.
     successor : str
-        What to use instead, or beside it.
+        A list to use instead or in addition.
     manifest : str
         ``NAME@VERSION#PART`` of the manifest of this package that holds the list.
     file, key, form : str
@@ -311,10 +311,10 @@ class KnownList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         As `curation.extensions.identify.index.Fingerprint` has them.
     hash_sum : int
     range : int
-        One more than the highest name, where all names are bare numbers; else 0.
+        One more than the highest name if all names are bare numbers; else 0.
     prefix, digits, bits : str, int, int
-        For a list that the index stores as a set of bits: the text before each number, its number of digits, and the
-        bytes of the set.
+        For a list that the index stores as a bit set: the text before each number, its number of digits, and the bytes
+        of the set.
     """
 
     name: str
@@ -353,7 +353,7 @@ class KnownList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def called(self) -> str:
-        """The name that the list is published under, in small letters; empty of a part of a manifest."""
+        """The published name of the list, in lower case; empty for a part of a manifest."""
         suffix = PurePosixPath(self.file).suffix
         return "" if self.manifest else (self.key or PurePosixPath(self.name).name.removesuffix(suffix)).lower()
 
@@ -370,7 +370,7 @@ class KnownList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @dataclass(frozen=True)
 class ListIndex:
-    """Known lists with their sketches, in the order of the index; and sets of bits, by the digests of stems."""
+    """Known lists with their sketches, in the order of the index, and bit sets by the digests of stems."""
 
     lists: tuple[KnownList, ...]
     sketches: tuple[Hashes, ...]
@@ -380,7 +380,7 @@ class ListIndex:
         return len(self.lists)
 
     def joined(self, other: ListIndex) -> ListIndex:
-        """Return this index with the lists of another index added; lists with the same bytes are kept once."""
+        """Return this index joined with another one; lists with the same bytes appear once."""
         known = {(listed.sha256, listed.key) for listed in self.lists if listed.sha256}
         more = [row for row, added in enumerate(other.lists) if (added.sha256, added.key) not in known]
         lists = (*self.lists, *(other.lists[row] for row in more))
@@ -394,17 +394,17 @@ class _Head(msgspec.Struct, frozen=True):
 
 
 def packaged_index() -> Path:
-    """Return the index that comes with this package."""
+    """Return the index that is part of this package."""
     return Path(__file__).with_name("published.index")
 
 
 def read_index(path: Path) -> ListIndex:
-    """Read an index.
+    """Return the index in a file.
 
     Raises
     ------
     MissingFileError
-        It does not exist.
+        The file does not exist.
     SourceError
         The file is not an index, or is damaged.
     """
@@ -439,7 +439,7 @@ def read_index(path: Path) -> ListIndex:
 
 
 def index_bytes(index: ListIndex) -> bytes:
-    """Return the bytes of an index, the same for the same lists; lists are sorted by name."""
+    """Return the bytes of an index, which are the same for the same lists; lists are sorted by name."""
     order = sorted(range(len(index)), key=lambda row: (index.lists[row].name, index.lists[row].key))
     bits = [index.bits[index.lists[row].sha256_stems] for row in order if index.lists[row].bits]
     tail = b"".join([*(index.sketches[row].astype(">u8").tobytes() for row in order), *bits])
@@ -448,19 +448,19 @@ def index_bytes(index: ListIndex) -> bytes:
 
 
 def keys_of_bits(known: KnownList, bits: bytes) -> bytes:
-    """Return the stems of a list that the index holds as a set of bits, sorted, a line feed after each."""
+    """Return the sorted stems of a list that the index stores as a bit set, a line feed after each."""
     numbers = np.flatnonzero(np.unpackbits(np.frombuffer(bits, np.uint8))).tolist()
     return "".join([f"{known.prefix}{number:0{known.digits}d}\n" for number in numbers]).encode()
 
 
 def _as_bits(stems: bytes, where: Path) -> tuple[str, int, bytes]:
-    """Return the common prefix of stems, the number of digits after it, and the numbers as a set of bits."""
+    """Return the common prefix of stems, the number of digits after it, and the numbers as a bit set."""
     lines = stems.decode().splitlines()
     prefix = lines[0].rstrip("0123456789")
     texts = [line.removeprefix(prefix) for line in lines]
     digits = len(texts[0])
     if not (0 < digits <= _MOST_DIGITS and set(map(len, lines)) == {len(lines[0])} and all(map(str.isdecimal, texts))):
-        raise UsageError("The names of a numbered list do not end in numbers of one length", where=str(where))
+        raise UsageError("The names of a numbered list do not end in numbers of the same length", where=str(where))
     numbers = np.array(texts, np.int64)
     if numbers.max() >= _LARGEST_NUMBER:
         raise UsageError(
@@ -482,7 +482,7 @@ class MadeIndex:
     undeclared : tuple of str
         Files of the folder that the declaration does not name.
     passed_over : mapping of str to str
-        Files that are not lists of images, and why.
+        Files that are not image lists, with the reason.
     """
 
     index: ListIndex
@@ -491,7 +491,7 @@ class MadeIndex:
 
 
 _Finding = str | dict[str, str]
-"""A text, or a text under the name of its kind, with the command that shows it as `BY`."""
+"""A text, or a text by the name of its kind, with the command that shows it as `BY`."""
 BY = "by"
 
 
@@ -531,13 +531,13 @@ class _Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def make_index(folder: Path, declaration: Path | None = None) -> MadeIndex:
-    """Make an index of the lists below a folder.
+    """Return an index of the lists below a folder.
 
     Parameters
     ----------
     declaration : Path, optional
-        A TOML file (docs/identify.md); by default ``lists.toml`` of the folder. Without this file, every list below the
-        folder is added under its path.
+        A TOML file (docs/identify.md); by default ``lists.toml`` in the folder. Without it, every list below the folder
+        is added under its path.
 
     Raises
     ------
@@ -634,14 +634,14 @@ class _Making:
     def _files(self, source: _Source, declared: _Declared, where: Path) -> list[Path]:
         home = inside(self.folder, source.folder) if source.folder else self.folder
         pattern = "*" in declared.file
-        # A pattern may climb as a path may, and what it finds may be a link that does.
+        # A pattern may contain .. like a path, and may match a link that leads outside.
         paths = [inside(home, declared.file)]
         if pattern and home.is_dir():
             paths = [inside(home, path.relative_to(home).as_posix()) for path in sorted(home.glob(declared.file))]
         try:
             there = bool(paths) and all(path.is_file() for path in paths)
         except OSError:
-            # A name that no file can have.
+            # No file can have this name.
             there = False
         if not there:
             name = f"{source.folder}/{declared.file}".removeprefix("/")[:200]

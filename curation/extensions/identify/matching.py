@@ -1,6 +1,6 @@
-"""Comparison of a list with those of an index: the best level of equality, else how much they share.
+"""Compare a list with those of an index: the best level of equality, else the number of shared images.
 
-Where known lists are available themselves (`References`: sets of bits, manifests, folders), images are counted.
+If the known lists are available (`References`: bit sets, manifests, folders), images are counted.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ _Key = tuple[str, str]
 
 
 class _ListImages(NamedTuple):
-    """The images of a known list: distinct stems, with folder where stems repeat, and their hashes."""
+    """The images of a known list: distinct stems (with folder if stems repeat) and their hashes."""
 
     keys: DistinctLines
     hashes: Hashes
 
 
 class References:
-    """Known lists that can be read, by the digests of their images.
+    """Known lists whose images can be read, by the digests of the images.
 
     Parameters
     ----------
     index : ListIndex
-        Lists that it stores as sets of bits, and parts of manifests of this package, are available.
+        Its bit sets, and parts of this package's manifests, are available.
     folders : tuple of Path
-        Folders of lists; those that the index lacks are known beside it.
+        Folders of lists, which are known in addition to those of the index.
 
     Attributes
     ----------
     index : ListIndex
         With the lists of the folders.
     passed_over : dict of str to str
-        Files of the folders that are not known, and why.
+        Files of the folders that are not known lists, with the reason.
     """
 
     def __init__(self, index: ListIndex, folders: tuple[Path, ...] = ()) -> None:
@@ -83,7 +83,7 @@ class References:
         return any(_key(known) in table for table in (self._bits, self._files, self._manifests))
 
     def images(self, known: KnownList) -> _ListImages | None:
-        """Return the images of a known list, read once; None where it is not available."""
+        """Return the images of a known list, which is read once; None if it is not available."""
         key = _key(known)
         if key not in self._images:
             read = self._read(known)
@@ -105,7 +105,7 @@ class References:
             if key in self._manifests:
                 return _of_manifest(self._manifests[key].manifest, known)
         except (CurationError, StopIteration):
-            # What changed since, or was never installed, is not available; the sketch still is.
+            # A list that changed since or was not installed is not available, but its sketch is.
             pass
         return None
 
@@ -131,11 +131,11 @@ LEVELS: Mapping[int, str] = {
     6: "equal only without the zeros before numbers",
     7: "the same file names in other folders",
 }
-"""What equality means, best first. The last two are hints: numbers of two data sets may be equal by chance, and images
-made from others keep their names."""
+"""Levels of equality, best first. The last two are hints: numbers of two datasets may be equal by chance, and derived
+images keep their names."""
 HINT = 6
 LEAST_SHARE, LEAST_IMAGES = 0.01, 50
-"""A list that shares less than both is not named as a relative: short numbers meet by chance."""
+"""A list that shares less than both is not reported as related: short numbers coincide by chance."""
 
 _NEAR = 0.5
 _MOST = 0.9
@@ -159,9 +159,9 @@ class Match:
         See `LEVELS`.
     known : KnownList
     labels : {"same", "differ", "only here", "only there", ""}
-        Empty where neither has labels.
+        Empty if neither has labels.
     note : str
-        What limits the answer.
+        A limitation of the answer.
     """
 
     level: int
@@ -177,9 +177,10 @@ class ListRelation:
     Attributes
     ----------
     kind : {"part of", "holds", "near", "mostly in", "holds most of", "shares", "named like"}
-        All images of the list are in the known one, or the other way round: counted. At least half of all images of the
-        two are in both. More than half of the list, or nine tenths of the known one, by count or sketch. Fewer. Or only
-        the file names are shared, in folders of other images.
+        ``part of`` and ``holds``: all images of one list are in the other, counted. ``near``: at least half of all
+        images are in both. ``mostly in`` and ``holds most of``: more than half of the list, or nine tenths of the known
+        list, by count or sketch. ``shares``: fewer. ``named like``: only the file names are shared, in
+        folders of other images.
     known : KnownList
     shared, missing, extra : int
         Images in both lists, in the known list only, and in the queried list only.
@@ -188,12 +189,12 @@ class ListRelation:
     hits : int
         For an estimate, images of the sketch that are in the queried list.
     most_wrong : float
-        Where a sketch alone says that one list lies in the other: share of its images, at most, that do not (95 %).
+        If only a sketch indicates that a list is contained in the other: maximum share of its other images (95 %).
     missing_examples, extra_examples : tuple of str
     by_chance : float
-        Images that two lists of bare numbers would share if each had drawn its own from their range.
+        Images that two lists of bare numbers would share if both were drawn at random from their range.
     as_numbers : bool
-        Whether the list was read as numbers without the zeros before them.
+        Whether the list was compared as numbers without leading zeros.
     """
 
     kind: Kind
@@ -216,34 +217,34 @@ class ListRelation:
 
     @property
     def likeness(self) -> float:
-        """Shared images as a share of all images of the two."""
+        """Shared images as a share of all images in both lists."""
         return self.shared / max(self.shared + self.missing + self.extra, 1)
 
     @property
     def may_be_chance(self) -> bool:
-        """Whether numbers that count on would share as many: 00000000 to 00009999 hold every shorter counter."""
+        """Whether consecutive numbers would share as many images: 00000000 to 00009999 contain any shorter range."""
         seen = self.shared if self.exact else self.hits
         chance = self.by_chance * seen / max(self.shared, 1)
         return chance > 0 and (seen < _LIFT * chance or seen - chance < _DEVIATIONS * chance**0.5)
 
     @property
     def is_named(self) -> bool:
-        """Whether enough is shared, and known of it, to name the known list."""
+        """Whether enough images are known to be shared to report the known list."""
         if self.may_be_chance or (not self.exact and self.hits < _FEW_HITS):
             return False
         return self.shared >= LEAST_IMAGES or self.shared >= LEAST_SHARE * (self.shared + self.extra)
 
 
-def matches(asked: Fingerprint, index: ListIndex) -> tuple[Match, ...]:
+def matches(query: Fingerprint, index: ListIndex) -> tuple[Match, ...]:
     """Return the known lists that are equal to a list, best level first."""
     equal = []
     for known in index.lists:
-        level = _level(asked, known)
+        level = _level(query, known)
         if level is not None:
-            labels = _labels(asked, known)
-            if level > 1 and asked.foreign_folder and asked.sha256_parent_stems != known.sha256_parent_stems:
+            labels = _labels(query, known)
+            if level > 1 and query.foreign_folder and query.sha256_parent_stems != known.sha256_parent_stems:
                 level = max(LEVELS)
-            equal.append(Match(level, known, labels, _note(asked, known, level)))
+            equal.append(Match(level, known, labels, _note(query, known, level)))
     return tuple(sorted(equal, key=lambda match: (match.level, match.known.name)))
 
 
@@ -270,7 +271,7 @@ def _note(query: Fingerprint, known: KnownList, level: int) -> str:
     if level == HINT:
         collapsed = max(known.stems, query.stems) - known.numbers
         if query.mixes_lengths or collapsed:
-            words = "numbers of several lengths stand in it, perhaps of several data sets"
+            words = "numbers of several lengths, perhaps of several data sets"
             return f"{words}; {collapsed:,} of them become equal without zeros" if collapsed else words
         return "numbers do not identify images across data sets: 000005 is VOC's, 000000000005 is COCO's"
     if level == 4 and query.lines != known.lines:
@@ -289,16 +290,16 @@ def _labels(query: Fingerprint, known: KnownList) -> Labels:
 
 
 def relations(
-    asked: Fingerprint, index: ListIndex, references: References, *, equal: Sequence[Match] = ()
+    query: Fingerprint, index: ListIndex, references: References, *, equal: Sequence[Match] = ()
 ) -> tuple[ListRelation, ...]:
     """Return the known lists that share images with a list; larger shares of that list come first.
 
-    Counts are exact where the known list is available or not longer than a sketch, else estimated. For a list that is
+    Counts are exact if the known list is available or not longer than a sketch, else estimated. For a list that is
     equal to a known list, only larger lists that contain it are returned.
     """
     is_equal = bool(equal) and equal[0].level != HINT
-    related = _related(asked, index, references, around=is_equal)
-    if not is_equal and (filled_up := asked.filled_up) is not None:
+    related = _related(query, index, references, around=is_equal)
+    if not is_equal and (filled_up := query.filled_up) is not None:
         rows = [row for row, known in enumerate(index.lists) if known.bits and not known.prefix and known.digits == 12]
         coco = ListIndex(tuple(index.lists[row] for row in rows), tuple(index.sketches[row] for row in rows))
         there = {rel.known.name for rel in related if rel.is_named}
@@ -320,7 +321,7 @@ def _related(
         hashes = query.hashes(folded=known.folded)
         hits = int(_positions(sketch, hashes)[1].sum())
         below = len(hashes) if len(sketch) == known.images else int(np.searchsorted(hashes, sketch[-1], side="right"))
-        # A list much longer than this one has too few hashes in the sketch: only the list itself can tell.
+        # A much longer list has too few hashes of this one in its sketch: only the list itself can decide.
         is_short = len(hashes) * len(sketch) < _FEW_HITS * known.images
         if (hits or (is_short and references.has(known) and _may_share(query, known))) and (
             not around or known.bits or hits == below
@@ -342,16 +343,16 @@ def _related(
 
 
 def _may_share(query: Fingerprint, known: KnownList) -> bool:
-    """Return whether a list has a name in the form of a list stored as bits; cheaper than comparing them."""
+    """Return whether a list has names in the form of a list stored as bits; cheaper than a comparison."""
     form = rb"^%s[0-9]{%d}$" % (re.escape(known.prefix.encode()), known.digits)
     return not known.bits or any(re.search(form, block, re.MULTILINE) for block in query.listed.stem_blocks())
 
 
 def _by_chance(query: Fingerprint, known: KnownList) -> float:
-    """Return how many images two lists share if the numbers that name them are drawn from one range.
+    """Return the expected number of shared images if the numbers in both lists are drawn from one range.
 
-    The known list may hold any of the numbers among which those of the queried one lie: how far its own reach, with
-    names of other forms or of further data sets, says nothing of these.
+    The range is that of the queried list. The range of the known list is not used, since its other names may belong to
+    further datasets.
     """
     count, reach = query.counters
     if not count or known.prefix:
@@ -362,7 +363,7 @@ def _by_chance(query: Fingerprint, known: KnownList) -> float:
 def _estimated(known: KnownList, size: int, sketched: int, hits: int, below: int, by_chance: float) -> ListRelation:
     complete = sketched == known.images
     is_inside, holds = hits == below and (complete or below >= _FEW_HITS), hits == sketched
-    # Of the shorter list the share that is in the other: it is all of it only where all that was looked at is.
+    # The share of the shorter list that is in the other: it is 1 only if all examined images are.
     part = size * hits / max(below, 1) if size < known.images else hits * known.images / sketched
     shared = min(known.images if holds else size if is_inside else round(part), size, known.images)
     missing, extra = known.images - shared, size - shared

@@ -1,4 +1,4 @@
-"""`identify`: says which published lists some files are."""
+"""`identify`: recognise files as published lists."""
 
 from __future__ import annotations
 
@@ -30,35 +30,35 @@ from curation.sources.long_lists import read_long
 from curation.sources.published_list import list_files
 
 StrPath = str | PathLike[str]
-"""Where a file or folder lies."""
+"""Path of a file or folder."""
 Verdict = Literal["identified", "related", "hint", "unknown"]
 SHOWN = 5
-"""Maximum number of related lists that the text names."""
+"""Maximum number of related lists in the text."""
 
 
 @dataclass(frozen=True)
 class Identified:
-    """Answer for a list.
+    """The answer for a list.
 
     Attributes
     ----------
     file, key : str
-        Its file as it was given, and its name in a file of several lists.
+        Its file as passed by the caller, and its name in a file of several lists.
     form : str
         How the file is written (see `curation.sources.entries.Form`).
     listed : PublishedList, optional
-        The list as it was read; None where the file holds no list of images.
+        The list; None if the file is not a list of images.
     sha256 : str
         Hex digest of the file.
     images : int
-        Distinct images: stems, or such with their folder where stems repeat.
+        Distinct images: stems, with their folders if stems repeat.
     matches : tuple of Match
         Equal known lists, the best level first.
     relations : tuple of Relation
-        Known lists that share images, those with most of the list first (see `nearest`); where one is equal, those that
-        hold the list among more.
+        Known lists that share images, largest share first (see `nearest`); for a list that equals a known one, only
+        larger lists that contain it.
     findings : tuple of str
-        What a reader should know: a name that promises another list, lines left out, defects.
+        Remarks for the reader: a misleading name, lines left out, defects.
     """
 
     file: str
@@ -83,7 +83,7 @@ class Identified:
 
     @property
     def nearest(self) -> tuple[ListRelation, ...]:
-        """The known lists that share enough to be named."""
+        """The known lists that share enough images to be reported."""
         return tuple(relation for relation in self.relations if relation.is_named)
 
     @property
@@ -98,11 +98,11 @@ class Identified:
 
     @property
     def name(self) -> str:
-        """The file, and the list in it."""
+        """The file and the key of the list in it."""
         return f"{self.file}#{self.key}" if self.key else self.file
 
     def lines(self) -> Iterator[str]:
-        """Yield the answer for people."""
+        """Yield the lines of the answer as text."""
         if self.listed is None:
             yield f"{self.name}: no list of images ({self.form})"
         else:
@@ -147,16 +147,16 @@ class Identified:
 
 @dataclass(frozen=True, repr=False)
 class Identification:
-    """Answers for some files.
+    """The answers for several files.
 
     Attributes
     ----------
     lists : tuple of Identified
         One answer per list, in the order of the files.
     known : int
-        Number of known lists that they were compared with.
+        Number of known lists in the comparison.
     passed_over : dict of str to str
-        Files of folders, including folders of known lists, that are not lists or not declared, and why.
+        Files of folders, including folders of known lists, that are not lists or not declared, with the reason.
     """
 
     lists: tuple[Identified, ...]
@@ -165,11 +165,11 @@ class Identification:
 
     @property
     def ok(self) -> bool:
-        """Whether each list is identified, related to a known one, or a hint says which it is."""
+        """Whether each list is identified, related to a known list, or has a hint."""
         return all(answer.verdict != "unknown" for answer in self.lists)
 
     def text(self) -> str:
-        """Return the answer for people."""
+        """Return the answer as text."""
         passed_over = [f"passed over: {name}: {why}" for name, why in self.passed_over.items()]
         return "\n".join([*(line for answer in self.lists for line in answer.lines()), *passed_over])
 
@@ -185,16 +185,16 @@ class Identification:
 
 @checked
 def identify(*files: StrPath, lists: StrPath | Sequence[StrPath] = (), index: StrPath | None = None) -> Identification:
-    """Say which published lists some files are, by what they hold and never by their names.
+    """Return the published lists that files contain, recognised by content and not by name.
 
     Parameters
     ----------
     *files : str or path
         Lists of any published form; of a folder, every list below it.
     lists : str, path or sequence of them
-        Folders of lists that are known beside the index, and with which shared images can be counted.
+        Folders of lists that are known in addition to the index; shared images are counted with these.
     index : str or path, optional
-        An index in place of the one that comes with this package (see `curation.extensions.identify.index.make_index`).
+        An index to use instead of the one in this package (see `curation.extensions.identify.index.make_index`).
 
     Returns
     -------
@@ -289,13 +289,13 @@ def _readings(query: Fingerprint, related: Sequence[ListRelation], odd: int, fir
 
 
 def _name_findings(called: str, equal: Sequence[Match], index: ListIndex) -> Iterator[str]:
-    """Yield findings if the name of a list contradicts its content."""
+    """Yield a finding if the name of a list contradicts its content."""
     bearers = [known for known in index.lists if known.called == called.lower()]
     certain = [match.known for match in equal if match.level < HINT]
     if not bearers:
         return
     here = [known for known in bearers if known in certain]
-    # Several lists of a benchmark may have the same name: the name is right if this is any of them.
+    # Several lists of a benchmark may have the same name: the name is right if the list is any of them.
     benchmarks = {known.benchmark for known in here}
     others = _titles(known for known in bearers if known not in certain and known.benchmark not in benchmarks)
     if here and others:

@@ -13,11 +13,11 @@ from curation.extensions.leaks.run import leaks as find_leaks
 
 
 def leaks(
-    found: Annotated[Leaks, find_leaks], /, *, out: Annotated[Path | None, output_folder(JSON), "DIR"] = None
+    result: Annotated[Leaks, find_leaks], /, *, out: Annotated[Path | None, output_folder(JSON), "DIR"] = None
 ) -> Answer:
-    """Look for the images of a benchmark in a corpus: same pixels, nearly the same, mirrored, cropped.
+    """Search a corpus for the images of a benchmark: same pixels, nearly the same, mirrored, cropped.
 
-    0 where none is found, else 1; 0 for a task of an array, which has not seen the whole corpus.
+    Return 1 if an image is found, else 0; always 0 for a task of an array, which reads only a part of the corpus.
 
     Parameters
     ----------
@@ -26,12 +26,12 @@ def leaks(
         that shows the pairs; of an array of tasks, the last command, without --shard, writes them
     """
     written = []
-    if out and found.shard is None:
+    if out and result.shard is None:
         with stage("writing"):
-            written = found.save(out)
-    lines = [*found.lines(), *summary_lines(found.data)]
-    if out and found.shard is not None:
+            written = result.save(out)
+    lines = [*result.lines(), *summary_lines(result.data)]
+    if out and result.shard is not None:
         lines.append(
             f"nothing is written to {out}: the report of the whole corpus is that of the same command without --shard"
         )
-    return Answer(found.json_data, lines, int(bool(found.leaked) and found.shard is None), written)
+    return Answer(result.json_data, lines, int(bool(result.leaked) and result.shard is None), written)

@@ -1,4 +1,4 @@
-"""`leaks`: is any image of a benchmark in a corpus? And its outcome as a `Result`, with a page that shows the pairs.
+"""`leaks`: search a corpus for images of a benchmark; the outcome is a `Result` with a page that shows the pairs.
 
 The benchmark is held in memory, the corpus is streamed.
 """
@@ -59,11 +59,11 @@ from curation.sources.source_specs import Sources
 
 JSON, PAGE, LEAKED = "leaks.json", "leaks.html", "leaked.txt"
 DROPS = ("drop-benchmark.txt", "drop-corpus.txt")
-"""What either side drops of the pairs that a person judged the same."""
+"""Files of the images that each side can drop: pairs with the decision ``same``."""
 FILES = (JSON, PAGE, LEAKED, "leaks.csv", "unreadable.csv", PAIRS)
-"""What `Leaks.save` writes."""
+"""Files that `Leaks.save` writes."""
 PAIRS_SHOWN = 60
-"""Pairs of a kind that the page shows, those in doubt first."""
+"""Number of pairs of a kind on the page, the most doubtful first."""
 WHOLE = "benchmark"
 """Name of the entry for all parts together."""
 _PROTOCOL = "leaks"
@@ -79,7 +79,7 @@ class Leaks(Result):
     evidence : sequence of Evidence
         By benchmark image, then corpus image.
     unreadable : sequence of (str, str)
-        Id and reason of corpus images that could not be read: the first of them.
+        Id and reason of the first corpus images that could not be read.
     photos : mapping of str to Path
         The photos of the benchmark, for the page.
     thumbnails : mapping of str to bytes
@@ -87,7 +87,7 @@ class Leaks(Result):
     shard : str, optional
         The task of an array (``I/N``) whose blocks alone were read.
     pairs : sequence of PhotoPair
-        The evidence as pairs of photos, with what a person judged.
+        The evidence as pairs of photos, with a person's decisions.
     """
 
     def __init__(
@@ -122,8 +122,8 @@ class Leaks(Result):
     def save(self, folder: Path | str, *, figures: bool = False, outcomes: bool = False) -> list[Path]:
         """Write ``leaks.json``, ``leaks.csv``, ``leaked.txt``, ``unreadable.csv``, ``pairs.csv`` and a page, together.
 
-        Where pairs were judged the same, two more files hold the images that either side drops. There are no `figures`
-        and no `outcomes`.
+        If pairs have the decision ``same``, two more files hold the images that each side can drop. `figures` and
+        `outcomes` are not available.
 
         Returns
         -------
@@ -171,7 +171,7 @@ TITLES: Mapping[str, str] = {
 
 
 def shown_pairs(evidence: Sequence[LeakEvidence]) -> dict[str, list[LeakEvidence]]:
-    """Return the pairs of each kind that the page shows, nearest to the threshold first: these need a look."""
+    """Return the pairs of each kind that the page shows, nearest to the threshold first, since these need review."""
     ranked = sorted(evidence, key=lambda pair: -pair.value)
     by_kind = {kind: [pair for pair in ranked if pair.kind == kind][:PAIRS_SHOWN] for kind in KINDS}
     return {kind: chosen for kind, chosen in by_kind.items() if chosen}
@@ -186,7 +186,7 @@ def _link(picture: bytes | Path | None) -> str:
 
 
 def summary_lines(data: Data) -> list[str]:
-    """Return what was found, in sentences."""
+    """Return the outcome as sentences."""
     total, corpus = data["parts"][WHOLE], data["corpus"]
     leaked = total["leaked"]
     return [
@@ -295,7 +295,7 @@ def leaks(
         them, the same command without --shard reports on the whole corpus
     judged : Path, optional
         the pairs.csv of an earlier run, in which a person filled in the column decision (same, different, unsure):
-        pairs that differ are no evidence, and the precision of each kind is reported
+        different pairs no longer count as evidence, and the precision of each kind is reported
 
     Returns
     -------
@@ -344,7 +344,7 @@ def leaks(
             else "no photos",
             hint="--photos DIR is the folder of the benchmark's photos" if broken or sources else FILE_NAMES,
         )
-    step = FindLeaks.of(prints, radius)
+    step = FindLeaks.of_photos(prints, radius)
     with TemporaryDirectory(prefix="curation-leaks-") if evidence is None else nullcontext(evidence) as folder:
         shards = run_step(
             step, chain(first, blocks), out=Path(folder) / "blocks", engine=engine, workers=workers, shard=shard
@@ -400,7 +400,7 @@ def _pairs(
     evidence: Sequence[LeakEvidence], lists: Mapping[str, Sequence[str]], photos: Mapping[str, Path],
     corpora: Sequence[str | Path], decisions: Mapping[frozenset[str], Any],
 ) -> list[PhotoPair]:  # fmt: skip
-    """Return evidence as pairs of photos, with the decision that a person made on each."""
+    """Return the evidence as pairs of photos, each with the person's decision."""
     parts = {image: name for name, ids in reversed([*lists.items()]) for image in ids}
     return [
         PhotoPair(
@@ -460,7 +460,7 @@ class _Findings:
         self.unreadable: list[tuple[str, str]] = []
 
     def add(self, shards: Shards) -> None:
-        """Take in the output of a step, block by block."""
+        """Add the output of a step, block by block."""
         for table in shards.tables(["kind", "benchmark", "corpus", "variant", "value", "threshold"]):
             for row in table.to_pylist():
                 self._add(**row)

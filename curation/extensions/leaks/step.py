@@ -1,4 +1,4 @@
-"""`FindLeaks`: compares the benchmark of a leak check with one table of a corpus after the other.
+"""`FindLeaks`: compare the benchmark of a leak check with the tables of a corpus, one at a time.
 
 A photo is recognised by its `Fingerprints`: its pixels, and the signs of 256 low frequencies of its grey levels. All
 counting is in whole numbers, so that a code depends on nothing but the grey levels: the picture is reduced to
@@ -162,24 +162,24 @@ RADIUS, FIRST_RADIUS = 64, 12
 LARGEST_RADIUS = BITS // 2 - 32
 """Codes of unrelated photos differ in about half of the bits."""
 _ROWS, _COLUMNS = 8, 1 << 12
-"""Codes compared at a time: what that takes fits into a core's own cache."""
+"""Number of codes compared at a time, so that the data fit into a core's cache."""
 _AT_ONCE = 64
-"""Photos whose bytes are held at a time."""
+"""Number of photos in memory at a time."""
 
 Kind = Literal["same_pixels", "perceptual", "mirrored"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""How a corpus image is found to be a benchmark image, strongest first."""
+"""Kinds of evidence that a corpus image is a benchmark image, strongest first."""
 _THUMBNAIL = 192
 
 
 @dataclass(frozen=True, slots=True)
 class LeakEvidence:
-    """That a corpus image is a benchmark image.
+    """The evidence that a corpus image is a benchmark image.
 
     Attributes
     ----------
     benchmark, corpus : str
-        Ids; that of a corpus image in a tar shard begins with the name of the shard.
+        Ids; the id of an image in a tar shard begins with the name of the shard.
     kind : {"same_pixels", "perceptual", "mirrored"}
     variant : str
         Variant of the benchmark image that it is most similar to: ``whole``, ``crop 33``, ``mirrored`` …
@@ -205,10 +205,10 @@ def thumbnail(data: bytes) -> bytes:
 
 
 class _Row(NamedTuple):
-    """A row of a step's output: evidence, or what was read.
+    """A row of a step's output: evidence, or a count of images.
 
-    Beside the kinds of evidence there are: ``read``, whose value says how many images there were; ``unreadable``, whose
-    variant is the reason; ``plain``, an image that is compared by its pixels alone.
+    In addition to the kinds of evidence: ``read``, whose value is the number of images; ``unreadable``, whose variant
+    is the reason; ``plain``, an image that is compared only by its pixels.
     """
 
     kind: str
@@ -222,7 +222,7 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FindLeaks(Step):
-    """Which images of a table are among those of a benchmark.
+    """A step that finds the images of a benchmark in a table of a corpus.
 
     Attributes
     ----------
@@ -248,8 +248,8 @@ class FindLeaks(Step):
     first_radius: int = FIRST_RADIUS
 
     @classmethod
-    def of(cls, photos: Mapping[str, Fingerprints], radius: int = RADIUS) -> FindLeaks:
-        """Return the step of a benchmark's photos, by image id."""
+    def of_photos(cls, photos: Mapping[str, Fingerprints], radius: int = RADIUS) -> FindLeaks:
+        """Return the step for a benchmark's photos, by image id."""
         owners = np.array([number for number, photo in enumerate(photos.values()) for _ in photo.pixels], np.int64)
         has_code = np.array([not plain for photo in photos.values() for plain in photo.plain], np.bool_)
         codes = np.concatenate(
@@ -309,7 +309,7 @@ class FindLeaks(Step):
             picture, variant = divmod(code, len(VARIANTS))
             kind = KINDS.index("mirrored" if variant >= N_WINDOWS else "perceptual")
             pair = positions[number], int(self.code_owners[picture])
-            # The nearest variant says what was done to the photo; of equally near ones the first, unmirrored ones.
+            # The nearest variant describes the change of the photo; of equally near ones the first, unmirrored ones.
             if pair not in best or (bits, variant) < best[pair][1:]:
                 best[pair] = kind, bits, variant
         for index, photo in enumerate(photos):
@@ -327,31 +327,31 @@ class FindLeaks(Step):
         return owners
 
 
-def near_codes(asked: Codes, known: Codes, radius: int, first_radius: int) -> list[tuple[int, int, int]]:
+def near_codes(codes: Codes, known: Codes, radius: int, first_radius: int) -> list[tuple[int, int, int]]:
     """Return all pairs of 256-bit codes that differ in few bits: position, position, and the number of bits.
 
-    Every pair is compared, by the first word; those within `first_radius` there by all four: none is missed. Bands of
-    bits, as in multi-index hashing, save nothing here: with 12 bits of 64, bands are of five bits, and half of the
-    codes share one.
+    Every pair is compared by the first word, and pairs within `first_radius` by all four words, so that none is missed.
+    Bands of bits, as in multi-index hashing, would not save time: with 12 bits of 64, bands have five bits, and half of
+    the codes share one.
 
     Parameters
     ----------
-    asked, known : ndarray of uint64, shapes (a, 4), (k, 4)
+    codes, known : ndarray of uint64, shapes (a, 4), (k, 4)
     """
     pairs: list[tuple[int, int, int]] = []
     differing = np.empty((_ROWS, _COLUMNS), np.uint64)
     counts = np.empty((_ROWS, _COLUMNS), np.uint8)
     near = np.empty((_ROWS, _COLUMNS), np.bool_)
     firsts = np.ascontiguousarray(known[:, 0])
-    for start in range(0, len(asked), _ROWS):
-        rows = asked[start : start + _ROWS]
+    for start in range(0, len(codes), _ROWS):
+        rows = codes[start : start + _ROWS]
         for low in range(0, len(known), _COLUMNS):
             columns = firsts[low : low + _COLUMNS]
             part = np.s_[: len(rows), : len(columns)]
             np.bitwise_xor(rows[:, :1], columns[None], out=differing[part])
             np.bitwise_count(differing[part], out=counts[part])
             np.less_equal(counts[part], first_radius, out=near[part])
-            # Finding where costs four times as much as all before it, and mostly nothing is there.
+            # `nonzero` costs four times as much as all steps before it, and most blocks have no hit.
             if near[part].any():
                 row, column = np.nonzero(near[part])
                 bits = np.bitwise_count(rows[row] ^ known[low + column]).sum(axis=1, dtype=np.int64)

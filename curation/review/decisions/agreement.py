@@ -314,7 +314,7 @@ def _kappa(
     items = len(agreeing)
     observed = sum(agreeing, Fraction()) / items
     if expected == 1:
-        reason = "every verdict is the same, so that chance alone would agree as well"
+        reason = "all decisions are the same, so chance alone would agree as well"
         return Kappa(None, reason, items, float(observed), 1.0, left_out, raters)
     value = (observed - expected) / (1 - expected)
     # The influence of an image on kappa; for two reviewers this is the variance of Fleiss, Cohen and Everitt (1969).

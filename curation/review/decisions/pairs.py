@@ -1,8 +1,9 @@
-"""Pairs of photos that may be one photo: a file for a person to judge, and what the judgements give.
+"""Pairs of photos that may be the same photo: the file in which a person decides, and the results of the decisions.
 
 ``pairs.csv`` has a row per pair: the two images, their files and lists, the evidence, and an empty column ``decision``.
-A person writes ``same``, ``different`` or ``unsure`` into it, or a review of the file does. Pairs judged the same give
-the images that either side may drop; how many judged pairs are the same is the precision of their kind of evidence.
+A person, or a review of the file, writes ``same``, ``different`` or ``unsure`` into it. Pairs with the decision
+``same`` give the images that either side can drop; their share of all decided pairs is the precision of a kind of
+evidence.
 """
 
 from __future__ import annotations
@@ -28,20 +29,20 @@ DECISIONS: tuple[Decision, ...] = get_args(Decision)
 
 @dataclass(frozen=True, slots=True)
 class PhotoPair:
-    """Two photos that may be one.
+    """Two photos that may be the same photo.
 
     Attributes
     ----------
     left, right : str
         Images: of a benchmark and of a corpus, or of a training and of a test list.
     left_path, right_path : str
-        Their files; ``SHARD.tar!MEMBER`` for a photo in a shard, and empty where the file is not known.
+        Their files; ``SHARD.tar!MEMBER`` for a photo in a shard, and empty for an unknown file.
     left_in, right_in : str
         The lists, roles or corpus that hold them.
     kind : str
         Evidence: ``same_pixels``, ``perceptual``, ``mirrored``, ``nearly_same``.
     value, threshold : int
-        Bits in which codes of the photos differ, and how many may.
+        Number of bits in which the codes of the photos differ, and its maximum.
     decision : {"", "same", "different", "unsure"}
     """
 
@@ -58,7 +59,7 @@ class PhotoPair:
 
     @property
     def images(self) -> frozenset[str]:
-        """Both images, by which a judgement is found again."""
+        """Both images, the key of a decision."""
         return frozenset((self.left, self.right))
 
 
@@ -71,7 +72,7 @@ def pairs_csv(pairs: Iterable[PhotoPair]) -> str:
 
 
 def read_pairs(path: Path | str) -> list[PhotoPair]:
-    """Return the pairs of a ``pairs.csv``, judged or not.
+    """Return the pairs of a ``pairs.csv``, with or without decisions.
 
     Raises
     ------
@@ -113,12 +114,12 @@ def _pair(row: list[str], where: str) -> PhotoPair:
     cells["decision"] = cells["decision"].strip().lower()
     if cells["decision"] not in DECISIONS:
         raise UsageError(
-            "A decision is none of the known words", where=f"{where}: decision",
+            "Unknown decision", where=f"{where}: decision",
             expected="same, different, unsure, or nothing", found=ascii(cells["decision"])[:80],
         )  # fmt: skip
     for name in ("value", "threshold"):
         if not cells[name].isdecimal():
-            raise UsageError("A number of bits is none", where=f"{where}: {name}", found=ascii(cells[name])[:80])
+            raise UsageError("The number of bits is invalid", where=f"{where}: {name}", found=ascii(cells[name])[:80])
         cells[name] = int(cells[name])
     return PhotoPair(**cells)
 
@@ -139,13 +140,13 @@ def reviewed_pairs(pairs: Iterable[PhotoPair], standing: Mapping[tuple[str, str]
 
 
 def drop_lists(pairs: Iterable[PhotoPair]) -> tuple[list[str], list[str]]:
-    """Return the images of either side in pairs that were judged the same: dropping one of the lists mends the leak."""
+    """Return the images of each side in pairs with the decision ``same``: dropping either list removes the leak."""
     same = [pair for pair in pairs if pair.decision == "same"]
     return sorted({pair.left for pair in same}), sorted({pair.right for pair in same})
 
 
 def judged_data(pairs: Iterable[PhotoPair]) -> dict[str, Any]:
-    """Return by kind of evidence how many pairs were judged the same, and their share; None where none was judged."""
+    """Return the decisions on pairs by kind of evidence, with the share of ``same``, or None without decisions."""
     pairs = list(pairs)
     kinds: dict[str, Any] = {}
     for kind in dict.fromkeys(pair.kind for pair in pairs):
@@ -159,11 +160,11 @@ def judged_data(pairs: Iterable[PhotoPair]) -> dict[str, Any]:
 
 
 def judged_lines(kinds: Mapping[str, Any]) -> list[str]:
-    """Return what judgements say of each kind of evidence, a sentence each."""
+    """Return a sentence on the decisions for each kind of evidence."""
     lines = []
-    for kind, one in kinds.items():
-        judged = one["same"] + one["different"]
-        share = "none was judged: no precision" if not judged else f"precision {one['same'] / judged:.1%}"
-        rest = f"{one['unsure']:,} unsure, {one['unjudged']:,} not judged"
-        lines.append(f"judged {kind}: {one['same']:,} the same of {counted(judged, 'pair')} ({share}); {rest}")
+    for kind, counts in kinds.items():
+        judged = counts["same"] + counts["different"]
+        share = "none was judged: no precision" if not judged else f"precision {counts['same'] / judged:.1%}"
+        rest = f"{counts['unsure']:,} unsure, {counts['unjudged']:,} not judged"
+        lines.append(f"judged {kind}: {counts['same']:,} the same of {counted(judged, 'pair')} ({share}); {rest}")
     return lines

@@ -172,7 +172,7 @@ def test_a_mend_of_classes_restores_the_file_or_names_what_it_cannot_tell(kind: 
         mended_whole += not wrong
         if wrong:
             (finding,) = found.findings
-            told = finding.what.partition("cannot be told by their boxes: ")[2]
+            told = finding.what.partition("cannot be identified by their boxes: ")[2]
             assert {str(old) for old in wrong} <= {*told.removesuffix(", …").split(", ")} or told.endswith("…"), seed
     assert mended_whole >= 5
 
@@ -232,7 +232,7 @@ UNMENDED = {
     "no scores": "Scores are missing",
     "scores by rounding": "Scores are beyond 0 or 1 by rounding",
     "no class": "Detections name no class",
-    "one class": "All detections are of one class",
+    "one class": "All detections have the same class",
     "one an image": "Each image has one detection",
     "another split": "Detections are of other images than the truth",
 }
@@ -355,7 +355,7 @@ def check_a_real_detector_is_sound_and_its_mistakes_are_named(shared: Path, tmp_
         elif name == "permuted":
             # On 310 images the boxes cannot tell three classes, and a mend of the others would merge two.
             assert [(finding.evidence, finding.mend) for finding in found.findings] == [(RIGHT_CLASS, "")]
-            assert "3 ids (303 detections) cannot be told by their boxes" in found.findings[0].what
+            assert "3 ids (303 detections) cannot be identified by their boxes" in found.findings[0].what
         else:
             assert len(found.mends) == 1, name
 

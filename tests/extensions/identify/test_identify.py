@@ -240,7 +240,7 @@ def test_images_made_from_others_are_not_called_a_part_of_these(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("lines", "message"),
-    [("1\n22\n", "numbers of one length"), ("x_1\ny_2\n", "numbers of one length"), ("900000000000\n", "too large")],
+    [("1\n22\n", "of the same length"), ("x_1\ny_2\n", "of the same length"), ("900000000000\n", "too large")],
 )
 def test_what_no_set_of_bits_can_hold(tmp_path: Path, lines: str, message: str) -> None:
     (tmp_path / "a.txt").write_text(lines)

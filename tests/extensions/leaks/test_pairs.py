@@ -50,8 +50,8 @@ PAIR = PhotoPair("a", "b", "", "", "train", "test", "perceptual", 3, 64)
     ("change", "what"),
     [
         (lambda text: text.replace("decision", "verdict"), "columns are not those"),
-        (lambda text: text.replace(",64,", ",64,yes"), "none of the known words"),
-        (lambda text: text.replace(",3,", ",three,"), "number of bits is none"),
+        (lambda text: text.replace(",64,", ",64,yes"), "Unknown decision"),
+        (lambda text: text.replace(",3,", ",three,"), "number of bits is invalid"),
         (lambda text: text + text.split("\n")[1] + "\n", "pair occurs twice"),
         (lambda text: text.replace(",64,", ""), "another number of cells"),
         (lambda text: text + "\udcff", "cannot be read"),

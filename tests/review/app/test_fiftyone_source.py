@@ -99,7 +99,7 @@ def test_a_dataset_and_a_saved_view_go_by_name(dataset: Any, tmp_path: Path, cap
 
 def test_what_cannot_be_carried_is_an_error(dataset: Any, fiftyone: Any) -> None:
     for change, message in (
-        (lambda one: one.clear_sample_field("metadata"), "does not say how large its photo is"),
+        (lambda one: one.clear_sample_field("metadata"), "does not state the size of its photo"),
         (lambda one: one.set_values("ground_truth_coco_id", [1, None, 2]), "A sample has no id"),
         (lambda one: one.set_values("ground_truth_coco_id", [1, 1, 2]), "twice|repeat|unique|same|more than once"),
         (lambda one: one.info.update(categories=[{"id": 1, "name": "owl"}]), "does not number"),
