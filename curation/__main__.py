@@ -4,7 +4,7 @@ from curation.core import process
 
 
 def main() -> int:
-    """Run the command line as a process of its own."""
+    """Run the command line as a separate process."""
     return process.enter("curation.cli:main")
 
 

@@ -65,7 +65,7 @@ class SelectedPart(ListedPart, frozen=True, kw_only=True):
     Attributes
     ----------
     shows : tuple of str
-        Roles of classes: each image shows a class of one of them; empty for all images.
+        Roles: each image shows a class in at least one of these roles; empty for all images.
     within, without : str
         Source that also contains its images, or that contains none of them.
     unless : str

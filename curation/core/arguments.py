@@ -361,7 +361,7 @@ def pairs(
     ----------
     texts : sequence of str
     option : str
-        The option as it is typed, for messages.
+        The option as typed, for messages.
     bare : str or callable, optional
         The key of a text without ``=``, or what makes it from the text, which is refused where this is None.
     known : collection of str, optional

@@ -588,7 +588,7 @@ def _arrays(value_tree: Any, keys: tuple[str, ...], *, numbers: bool = True) -> 
 def _rows_as_objects(rows: Sequence[Any]) -> list[dict[str, Any]]:
     """Return rows ``["cat/1.jpg", 0, "cat"]`` and ``["1.jpg", "1_mask.png"]`` as objects; nothing for others.
 
-    Only the second of several files of a row is told: the others are made of the first, too.
+    Only the second file of a row is named: further files are derived from the first, too.
     """
     if not all(isinstance(row, list) for row in rows):
         return []

@@ -141,7 +141,7 @@ def normalised_lines(paths: bytes) -> bytes:
     """
     paths = _with_single_slashes(paths)
     whole = b"\n%b\n" % paths
-    # Most blanks stand inside a line.
+    # Most blanks are inside a line.
     if any(mark in whole for mark in _EDGES):
         paths = _OUTER.sub(b"", paths)
     return _HERE.sub(b"", paths) if b"./" in paths else paths

@@ -43,7 +43,7 @@ def wilderness_curve(
     Parameters
     ----------
     results : mapping of detector name to rows of the tables ``levels`` and ``impact``
-        Results of one variant; undefined values are gaps in a line.
+        Results for a single variant; undefined values are gaps in a line.
     stem : Path
         Path without suffix.
     reading : str

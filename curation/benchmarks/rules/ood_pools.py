@@ -274,7 +274,7 @@ def split_pool(pair: OodPair, pool: OodPool, sources: Mapping[str, Source], deci
 def _start(
     pair: OodPair, pool: OodPool, sources: Mapping[str, Source], start: Start
 ) -> tuple[Ids | None, Ids | None, str]:
-    """Return the images that the rule accepts, the start list, and the reason if there is no list."""
+    """Return the images that the rule accepts, the start list, and the reason if the list is missing."""
     source = sources.get(pool.start)
     if source is None:
         return None, None, f"needs --source {pool.start}=PATH"

@@ -50,7 +50,7 @@ def run(
     # Of the rule lists the folder is the first source, and the images are the other.
     paths = ({usual[0]: folder} if folder else {}) | {use or usual[bool(folder)]: path for use, path in named.items()}
     words_of = {use.partition("@")[0]: f"{use}={path}" for use, path in paths.items()}
-    # The lists of the rule lists are no source of images: their file does not name them.
+    # The file of the rule `lists` names the images as sources, not the lists.
     words_of = {name: text for name, text in words_of.items() if name in written["sources"] or folder}
     words = [word for text in words_of.values() for word in ("--source", text)]
     words += source_words(

@@ -19,7 +19,7 @@ from curation.review.decisions.pairs import judged_data, judged_lines
 
 
 def _check_repaired(path: Path) -> None:
-    """Raise where the folder exists; it may be the audited one, so that nobody is told to remove it."""
+    """Raise if the folder exists. It may be the audited folder, so the error does not advise to remove it."""
     if path.exists():
         expected = "a folder that does not exist"
         raise UsageError("The folder exists", where=f"--repair {path}", expected=expected, hint="choose another name")

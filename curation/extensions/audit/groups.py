@@ -74,7 +74,7 @@ _CLASS_FOLDER = r"^\D*$|^n\d{8}$|^\d{1,4}(?:[._ -]*[A-Za-z].*)?$|^(?i:c|cls|clas
 """Names of a folder that may be those of a class: words, a WordNet id, a number."""
 _FRAMES = "text before the frame"
 _NEAR = 0.5
-"""Share of the lines of the smaller list next to a frame of the other, from which on both are of one video."""
+"""Share of lines of the smaller list next to a frame of the other; from this share on, both show the same video."""
 _FEWEST_FRAMES = 10
 _DIGITS, _GROUP_BITS = 12, 40
 """Numbers with fewer digits are read; each fits into so many bits, above which is its group."""

@@ -297,7 +297,7 @@ def _leave_out_photos(others: Counter[str], file: PublishedFile) -> None:
 
 
 def _label_files(paths: Sequence[Path]) -> set[Path]:
-    """Return the files that hold the boxes of one photo each, or none.
+    """Return the files that each hold the boxes of a photo, or none.
 
     They are beside the photo, in a folder ``labels``, or most files of theirs.
     """

@@ -47,7 +47,7 @@ LONGEST_VERDICT = 160
 _COMPARING = ("DS2", "DS4", "PL17")
 """Rules that compare lists of two roles."""
 _MATTERS = ("DS2", "DS4", "PL17", "DS3", "PL7")
-"""Rules on what two lists share: of one gravity, these come first."""
+"""Rules about images in two lists: at equal gravity, these come first."""
 _LACKING = {
     "DS3": "photos (--photos)",
     "DS5": "sources (--source)",

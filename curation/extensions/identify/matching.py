@@ -177,7 +177,7 @@ class ListRelation:
     Attributes
     ----------
     kind : {"part of", "holds", "near", "mostly in", "holds most of", "shares", "named like"}
-        ``part of`` and ``holds``: all images of one list are in the other, counted. ``near``: at least half of all
+        ``part of`` and ``holds``: all images of either list are in the other, counted. ``near``: at least half of all
         images are in both. ``mostly in`` and ``holds most of``: more than half of the list, or nine tenths of the known
         list, by count or sketch. ``shares``: fewer. ``named like``: only the file names are shared, in
         folders of other images.

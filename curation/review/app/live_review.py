@@ -130,7 +130,7 @@ class LiveReview:
             return progress_text(decided, len(share), self.book.seconds_each(reviewer))
 
     def latest(self, reviewer: str) -> list[dict[str, str]]:
-        """Return a reviewer's last decisions that stand, the latest first: sample, image, verdict, reason."""
+        """Return a reviewer's last valid decisions, the latest first: sample, image, verdict, reason."""
         with self._lock:
             rows = self.book.latest(reviewer, SHOWN_LATEST)
         return [

@@ -71,7 +71,7 @@ def pair_images(pairs: Sequence[PhotoPair], folder: Path) -> ReviewImages:
 
 
 def _archive(path: str) -> str:
-    """Return the shard of a photo, ``""`` for a photo that is a file of its own."""
+    """Return the shard of a photo, ``""`` for a photo in a separate file."""
     return path.partition(".tar!")[0] + ".tar" if ".tar!" in path else ""
 
 

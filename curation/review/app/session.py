@@ -422,7 +422,7 @@ def adjudicate_folder(
     Raises
     ------
     ReviewError
-        There is no conflict, or the person judged before.
+        No conflict exists, or the person has already decided.
     """
     _require_name(reviewer)
     name = checked_reviewer(reviewer)

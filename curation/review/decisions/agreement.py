@@ -106,7 +106,7 @@ class Kappa:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Agreement on one action or reason against all others, or on the images of one ID class: its kappa."""
+    """Agreement on an action or reason against all others, or on the images of an ID class: its kappa."""
 
     by: Literal["action", "reason", "class"]
     name: str

@@ -157,7 +157,7 @@ def report_decisions(
 def _read(
     paths: Sequence[Path], read: Callable[[Sequence[Path]], list[DecisionFile]]
 ) -> tuple[list[DecisionFile], FolderDecisions | None]:
-    """Return the decisions of some files, or of the folder of one review, which is read alone."""
+    """Return the decisions of some files, or of a single review folder, which is read alone."""
     folders = [path for path in paths if path.is_dir()]
     if not folders:
         return read(paths), None

@@ -88,7 +88,7 @@ class ReviewRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     @property
     def hides_verdicts(self) -> bool:
-        """Whether nobody is shown what others decided: until an adjudicator begins."""
+        """Whether reviewers do not see the decisions of others, until an adjudicator begins."""
         return self.blind and not self.adjudicators
 
 

@@ -74,7 +74,7 @@ def draw_sample(strata: Mapping[str, Collection[str]], size: int) -> tuple[Strat
             "The sample has the wrong size", where="--set sample=N", expected=expected, found=str(size), hint=hint
         )
     shares = {name: max(1, size * images // total) for name, images in sizes.items()}
-    # What is left over goes to the largest remainders; the largest strata give back what the minimum of one image took.
+    # What is left over goes to the largest remainders; the largest strata give back what the minimum of 1 image took.
     for name in sorted(sizes, key=lambda name: (-(size * sizes[name] % total), name)):
         if sum(shares.values()) < size and shares[name] < sizes[name]:
             shares[name] += 1

@@ -62,11 +62,11 @@ class TableOptions:
     blank
         rows without a code: an error, or skipped
     dataset
-        what the verdicts of a table apply to, if no column says so (default: the name of its file)
+        what the verdicts of a table apply to, if no column names it (default: the name of its file)
     stage
         stage of the verdicts of a table
     reviewer
-        whose verdicts a table holds, if no column says so
+        whose verdicts a table holds, if no column names the person
     """
 
     columns: tuple[Annotated[str, "FIELD=COLUMN,…"], ...] = ()

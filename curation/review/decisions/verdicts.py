@@ -108,14 +108,14 @@ class VerdictBook:
         return {key: self.standing(key) for key in self._rows}
 
     def latest(self, reviewer: str, count: int) -> list[Decision]:
-        """Return a reviewer's last decisions that stand, the latest first."""
+        """Return a reviewer's last valid decisions, the latest first."""
         stacks = [stack for by_reviewer in self._rows.values() if (stack := by_reviewer.get(reviewer))]
         return [stack[-1][1] for stack in sorted(stacks, key=lambda stack: -stack[-1][0])[:count]]
 
     def seconds_each(self, reviewer: str) -> float | None:
         """Return the median time between a reviewer's decisions on one image each; None before there are three.
 
-        A decision on many images at once is no measure of how long one takes, nor is what follows it.
+        A decision on many images at once does not show how long a single one takes, nor does the next decision.
         """
         calls = self._singles.get(reviewer, [])
         gaps = [

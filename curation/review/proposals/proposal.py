@@ -246,7 +246,7 @@ class _Head(_Made, frozen=True, kw_only=True):
 
 
 class ProposalSet(_Made, frozen=True, kw_only=True, dict=True):
-    """Proposals for the images of one or several OOD sources, with everything that made them.
+    """Proposals for the images of OOD sources, with everything that made them.
 
     Attributes
     ----------

@@ -151,7 +151,7 @@ def _photo_pair(
     target: AuditTarget, photos: Mapping[int, Path], images: tuple[int, int], roles: tuple[str, str],
     alike: AlikePhotos, row: int,
 ) -> PhotoPair | None:  # fmt: skip
-    """Return a pair for a person to judge; None where pixels differ and nobody judged it."""
+    """Return a pair for a person to judge; None if the pixels differ and no decision exists."""
     left, right = (str(target.ids[image]) for image in images)
     paths, decision = [photos[image] for image in images], target.judged.get(frozenset((left, right)), "")
     same = bool(alike.same_pixels[row])
