@@ -139,7 +139,7 @@ def category_ids(
 
 
 def disagreeing_ids(sources: Mapping[str, Source]) -> list[str]:
-    """Return a sentence for each dataset whose files give classes different ids; a detector uses those of one of them."""
+    """Return a sentence for each dataset whose files give classes different ids; a detector uses one of them."""
     notes: dict[str, str] = {}
     first: dict[tuple[str, str], tuple[str, int]] = {}
     for slot, source in sources.items():
