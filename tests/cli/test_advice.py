@@ -82,5 +82,5 @@ def test_the_list_says_required_of_what_a_build_asks_for(shell: Shell) -> None:
                 [advice] = re.findall(r"(?m)^  try: curation (.*)$", said)
                 words = [word for name in needed for word in ("--source", f"{name}=PATH")]
                 assert shlex.split(advice) == ["build", benchmark["name"], *setting, *words, "--out", "DIR"]
-    assert set(depending) == {"owod", "osod3", "ssb"}
+    assert set(depending) == {"findmeifyoucan", "owod", "osod3", "ssb"}
     assert "required with split=m-owodb" in shell.out("list", "owod")

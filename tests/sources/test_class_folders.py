@@ -178,7 +178,7 @@ def test_equal_listings_of_two_folders_are_not_one_source(tmp_path: Path) -> Non
     (tmp_path / "two.toml").write_text((tmp_path / "two.toml").read_text().replace('dataset = "b"', 'dataset = "a"'))
     with pytest.raises(CurationError, match="same images") as caught:
         curation.build(tmp_path / "two.toml", sources=sources)
-    assert "a dataset of its own" in str(caught.value.hint)
+    assert "a different dataset" in str(caught.value.hint)
 
 
 def test_audit_compares_the_parts_of_class_folders(tmp_path: Path, shell: Shell) -> None:

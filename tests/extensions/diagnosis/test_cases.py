@@ -158,7 +158,7 @@ def require(command: str, right: Right, capsys: pytest.CaptureFixture[str]) -> N
 
 @real_files("cases")
 @pytest.mark.parametrize(("case", "command", "right"), CASES)
-@pytest.mark.filterwarnings("ignore:.*is read as a dataset of its own")
+@pytest.mark.filterwarnings("ignore:.*is read as a separate dataset")
 def check_a_reported_case_gets_its_right_answer(
     case: str,
     command: str,

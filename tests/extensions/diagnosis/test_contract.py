@@ -217,7 +217,7 @@ def test_annotations_in_memory_are_explained_as_their_file_is(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("form", ["rows", "VOC"])
-@pytest.mark.filterwarnings("ignore:.*is read as a dataset of its own")
+@pytest.mark.filterwarnings("ignore:.*is read as a separate dataset")
 def test_numbers_become_names_where_a_truth_has_no_others(
     form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -103,7 +103,7 @@ def test_what_cannot_be_carried_is_an_error(dataset: Any, fiftyone: Any) -> None
         (lambda one: one.set_values("ground_truth_coco_id", [1, None, 2]), "A sample has no id"),
         (lambda one: one.set_values("ground_truth_coco_id", [1, 1, 2]), "twice|repeat|unique|same|more than once"),
         (lambda one: one.info.update(categories=[{"id": 1, "name": "owl"}]), "does not number"),
-        (lambda one: one.delete_sample_field("ground_truth_detections"), "which field holds the boxes"),
+        (lambda one: one.delete_sample_field("ground_truth_detections"), "The field of the boxes is ambiguous"),
     ):
         changed = dataset.clone()
         change(changed)
@@ -118,7 +118,7 @@ def test_what_cannot_be_carried_is_an_error(dataset: Any, fiftyone: Any) -> None
         curation.open_source("shapes", shapes(), id_field="coco")
     videos = fiftyone.Dataset()
     videos.add_sample(fiftyone.Sample(filepath="a.mp4"))
-    with pytest.raises(UsageError, match="Samples of images"):
+    with pytest.raises(UsageError, match="The samples are not images"):
         curation.open_source("shapes", videos)
 
 
