@@ -26,6 +26,7 @@ from curation.manifest.views import (
     locate_images,
     select_objects,
 )
+from curation.sources.photos import without_folders
 from curation.sources.source import FEDERATED, Source
 
 Outcome = Literal["ok", "note", "failure"]
@@ -195,7 +196,7 @@ def source_content(manifest: Manifest, source: Source) -> SourceContent:
     counts = zip(manifest.header.classes, zip(images.tolist(), boxes.tolist(), strict=True), strict=True)
     classes = {entry.name: pair for entry, pair in counts if pair[0]}
     ordered = rows[np.argsort(source.id_ranks[rows])]
-    names = [name.replace("\\", "/").rpartition("/")[2] for name in source.images.file_names[ordered].tolist()]
+    names = without_folders(source.images.file_names[ordered].tolist())
     sizes = np.stack([source.images.widths, source.images.heights])[:, ordered]
     columns = [sizes.astype("<i4").tobytes()]
     if source.objects is not None:

@@ -347,11 +347,29 @@ _BEGINNING = 4096
 
 def file_names(source: Source) -> list[str]:
     """Return the file name of each image with forward slashes; in a VOC folder it follows from the id, not the XML."""
-    names = [name.replace("\\", "/") for name in source.images.file_names.tolist()]
+    names = _forward(source.images.file_names.tolist())
     if all(file.name != _VOC for file in source.files):
         return names
     natives = source.images.native.tolist()
     return [f"{native}{PurePosixPath(name).suffix or '.jpg'}" for native, name in zip(natives, names, strict=True)]
+
+
+def _forward(names: list[str]) -> list[str]:
+    """Return names with forward slashes."""
+    return [name.replace("\\", "/") for name in names] if "\\" in "".join(names) else names
+
+
+def without_folders(names: list[str]) -> list[str]:
+    """Return file names without the folders before them.
+
+    Examples
+    --------
+    >>> without_folders(["train/1.jpg", "2.jpg"])
+    ['1.jpg', '2.jpg']
+    """
+    # Most lists have no folders: one look at all names is faster than one at each.
+    forward = _forward(names)
+    return [name.rpartition("/")[2] for name in forward] if "/" in "".join(forward) else forward
 
 
 def folder_of(source: Source, path: Path | None) -> str:

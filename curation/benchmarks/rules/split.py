@@ -40,7 +40,7 @@ from curation.manifest.manifest import Manifest
 from curation.sources.image_columns import image_column, image_paths
 from curation.sources.list_roles import read_role
 from curation.sources.opening import open_slots
-from curation.sources.photos import file_names, find_photos, photos_beside
+from curation.sources.photos import file_names, find_photos, photos_beside, without_folders
 from curation.sources.source import Int64s, Source
 from curation.sources.source_specs import BadBoxes, Reading, SourceSlot
 
@@ -232,7 +232,7 @@ def split(
 
 def _are_distinct(source: Source) -> bool:
     """Return whether all images of a source are distinct: different names, and neither boxes nor photos."""
-    names = [name.rpartition("/")[2].lower() for name in file_names(source) if name]
+    names = "\n".join(filter(None, without_folders(file_names(source)))).lower().split("\n")
     return (
         source.objects is None
         and len(set(names)) == len(names)
