@@ -275,7 +275,7 @@ class Benchmark:
             for choice in parameter.choices:
                 # Some values need those of other parameters.
                 with suppress(CurationError, LookupError):
-                    values = {one.name: one.read(one.default) for one in self.parameters}
+                    values = {each.name: each.read(each.default) for each in self.parameters}
                     slots[choice] = self.slots_for(values | {parameter.name: parameter.read(choice)})
             uses: dict[str, dict[str, bool]] = {}
             for choice, chosen in slots.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-import math
+import shlex
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ from curation.core.arguments import alternatives, annotations_of
 from curation.core.errors import CurationWarning, EvaluationError, UsageError
 from curation.core.json_text import decode_json
 from curation.core.option_names import name_of
-from curation.core.reading import read_plain
-from curation.core.wording import did_you_mean
+from curation.core.reading import beginning, read_plain
+from curation.core.wording import counted, did_you_mean
 from curation.evaluation.result import SCHEMA, is_file_entry, is_options
 from curation.version import __version__
 
@@ -60,7 +60,7 @@ class ResultVerification:
         other = "" if self.version == __version__ else version
         if self.ok:
             return f"equal: {self.numbers} numbers, and the digests of their inputs{other}"
-        return f"not equal: {len(self.differences)} values differ{other}"
+        return f"not equal: {counted(len(self.differences), 'value')} differ{'s' * (len(self.differences) == 1)}{other}"
 
     def as_data(self) -> dict[str, Any]:
         """Return all of it as plain data."""
@@ -76,8 +76,8 @@ class ResultVerification:
 
 
 def is_result(path: Path) -> bool:
-    """Return whether a file is a ``results.json``: it names the schema."""
-    return path.suffix == ".json" and path.is_file() and f'"{SCHEMA["name"]}"'.encode() in read_plain(path)
+    """Return whether a file begins as `Result.save` writes a ``results.json``."""
+    return path.suffix == ".json" and path.is_file() and b'"protocol"' in beginning(path, 64)
 
 
 def verify_result(path: Path, inputs: Mapping[str, Mapping[str, Path]]) -> ResultVerification:
@@ -138,7 +138,7 @@ def _files_of(call: Mapping[str, Any]) -> list[str]:
         entries = {"": value} if is_file_entry(value) else value if isinstance(value, dict) else {}
         for name, entry in entries.items():
             if is_file_entry(entry):
-                texts.append(f"{_option(*_option_and_name(parameter, name))}{entry['file']}")
+                texts.append(f"{_option(*_option_and_name(parameter, name))}{shlex.quote(entry['file'])}")
     return texts
 
 
@@ -193,7 +193,7 @@ def _arguments(
                 f"A file is missing: {entry['file']}"[:200],
                 where=str(path),
                 expected=" ".join(missing)[:400],
-                hint=f"curation verify {path} {' '.join(missing)}"[:400],
+                hint=f"curation verify {shlex.quote(str(path))} {' '.join(missing)}",
             )
         return str(files.pop(name)) if option == "manifest" else files.pop(name)
 
@@ -212,7 +212,7 @@ def _differences(before: Any, now: Any, where: str) -> Iterator[tuple[str, str, 
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         for number, pair in enumerate(zip(before, now, strict=True)):
             yield from _differences(*pair, f"{where}[{_name_of(pair[1], number)}]")
-    elif before != now and not (_is_nan(before) and _is_nan(now)):
+    elif before != now:
         yield where, json.dumps(before)[:80], json.dumps(now)[:80]
 
 
@@ -222,7 +222,3 @@ def _name_of(row: Any, number: int) -> str:
         parts = (row.get(name) for name in ("part", "task", "split", "case", "method", "score", "variant"))
         return "/".join(str(each) for each in (*parts, row["measure"], row.get("parameters")) if each)
     return str(number)
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)

@@ -677,15 +677,15 @@ def _explained(error: msgspec.ValidationError, path: Path, form: type[msgspec.St
     text = utf8_text(read_plain(path), str(path), ProtocolError, "The benchmark file is not UTF-8")
     tables = [at for at in _TABLES if at in ("classes", "sources") or f"[{at}" in text] if is_unknown else []
     elsewhere = [f"{key} in [{at}]" for at in tables if key in _TABLES[at].__struct_fields__]
-    found, near = None, None
+    value, near = None, None
     if "enum" in message and (words := _choices(get_type_hints(record).get(key))):
-        message, found = f"one of {', '.join(words)}", message.partition("value ")[2]
-        near = did_you_mean(found, words)
+        message, value = f"one of {', '.join(words)}", message.partition("value ")[2]
+        near = did_you_mean(value, words)
     elif "decimal string" in message:
         message = "a number"
     elif kind := re.fullmatch(r"Expected `([^`]+)`, got `([^`]+)`", message):
-        message, found = (" or ".join(_KINDS.get(word, word) for word in each.split(" | ")) for each in kind.groups())
-        near = 'quote a name with a dot: "a.b" = ["c"]' if found == "a table" else None
+        message, value = (" or ".join(_KINDS.get(word, word) for word in each.split(" | ")) for each in kind.groups())
+        near = 'quote a name with a dot: "a.b" = ["c"]' if value == "a table" else None
     if "matching regex" in message:
         forms = {
             "name": "lower-case letters, digits, . and _, joined by - and at most one /",
@@ -699,7 +699,7 @@ def _explained(error: msgspec.ValidationError, path: Path, form: type[msgspec.St
         f"The benchmark file has {problem}: {key}",
         where=where,
         expected=f"one of {', '.join(keys)}"[:300] if is_unknown else message.removeprefix("Expected "),
-        found=found,
+        found=value,
         hint=f"did you mean {elsewhere[0]}?"
         if elsewhere
         else near or did_you_mean(key, keys if is_unknown else (), _PAGE),
@@ -727,9 +727,9 @@ def located(path: Path) -> Iterator[None]:
     try:
         yield
     except ProtocolError as error:
-        if place := re.match(r"\[([\w.-]+)\] ?([^:,;]*)", error.where or ""):
-            *tables, last = place[1].split(".")
-            key, tables = (place[2], [*tables, last]) if place[2] else (last, tables)
+        if table := re.match(r"\[([\w.-]+)\] ?([^:,;]*)", error.where or ""):
+            *tables, last = table[1].split(".")
+            key, tables = (table[2], [*tables, last]) if table[2] else (last, tables)
             error.where = f"{path}{_lines(path.read_text(encoding='utf-8'), key, tables)}: {error.where}"
         raise
 
