@@ -1,3 +1,3 @@
 """The version of this package: said here, so that whatever states it need not know the public interface."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
