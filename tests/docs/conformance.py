@@ -22,18 +22,17 @@ from tests.worlds.runs import Run, every_run
 PAGE = ROOT / "docs/conformance.md"
 NONE, ABSENT = "no independent reference", "-"
 HEAD = f"""\
-# Conformance: what independent references confirm
+# Conformance: numbers that independent references confirm
 
 <!-- made by `python -m tests.docs.conformance --write`: edit that, not this -->
 
-Make the comparison again: `python -m tests.docs.conformance`. Each evaluator runs by its command on a small world
-(`tests/worlds`), in every variant; a reference that was written from the specification, in plain loops, without the
-package computes the same numbers. Integers must be equal, others within 1e-11 of the larger of 1 and their size.
+`python -m tests.docs.conformance` runs each evaluator as a command on a small synthetic dataset (`tests/worlds`), in
+every variant, and compares the numbers with a reference: plain loops, written from the specification without the
+package. Integers must be equal; other numbers x may differ by 1e-11 · max(1, |x|).
 
-A cell counts the numbers on which both agree: `6` on all 6, `5 of 6` on all but one. *{NONE}*: nothing here confirms
-the number. `{ABSENT}`: the variant has no such number on this world. *Other numbers* are of single classes, thresholds
-and groups. Agreement on a few dozen images proves little: `tests/evaluation` draws many more, and checks values of the
-authors' files.
+A cell is the number of values on which both agree: `6` means all 6, `5 of 6` all but one. *{NONE}*: nothing here
+confirms the value. `{ABSENT}`: the variant has no such value on this dataset. *Other numbers* belong to single classes,
+thresholds and groups. A few dozen images prove little: `tests/evaluation` uses many more, and the authors' files.
 """
 
 
@@ -161,7 +160,7 @@ def section(protocol: str, runs: list[Run]) -> str:
     columns: dict[str, Column] = {}
     others = columns_of(runs, columns)
     lines = [f"## {protocol}", ""]
-    lines += [f"World, reference: {references(world)}." for world in dict.fromkeys(run.world for run in runs)]
+    lines += [f"Dataset, reference: {references(world)}." for world in dict.fromkeys(run.world for run in runs)]
     lines += ["", f"| measure | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
     rows: dict[tuple[str, ...], list[str]] = {}
     for measure in report_of(protocol).measures:
@@ -184,7 +183,7 @@ def page() -> str:
             if name in compared_names
         ]
     alone = ", ".join(f"`{name}`" for name in protocols() if name not in compared_names)
-    return "\n".join([HEAD, f"No measure of these has an independent reference: {alone}.", "", *tables])
+    return "\n".join([HEAD, f"These evaluators have no independent reference: {alone}.", "", *tables])
 
 
 if __name__ == "__main__":
