@@ -100,7 +100,7 @@ def measure(name: str, row: Row, folder: Path, *, cores: bool = False) -> Result
 
 def table(results: Sequence[Result]) -> str:
     """Return results as a Markdown table."""
-    lines = ["| work | beside | ratio (time) | bar | peak memory |", "|---|---|---|---|---|"]
+    lines = ["| work | compared with | ratio (time) | limit | peak memory |", "|---|---|---|---|---|"]
     for result in results:
         mark = " **missed**" if result.missed else ""
         lines.append(f"| {result.what} | {result.peer} | {result.time} | {result.bar}{mark} | {result.memory} |")
