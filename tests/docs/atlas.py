@@ -87,7 +87,7 @@ def tables() -> str:
         "",
         "## All findings",
         "",
-        f"{len(rows)} findings, each with its kind, and its command where that of the kind does not show it.",
+        f"{len(rows)} findings, each with its kind, and its command if it differs from that of the kind.",
         "",
     ]
     for benchmark, group in groupby(rows, key=lambda row: row.benchmark):
