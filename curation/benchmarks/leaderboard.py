@@ -17,7 +17,7 @@ from curation.benchmarks.registry import measures_of
 from curation.core.arguments import checked
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import LeaderboardError, UsageError
-from curation.core.pages import page, plain
+from curation.core.pages import markdown_text, page
 from curation.core.tables import Table, as_csv, html_table, latex_table, number_lines, printable
 from curation.evaluation.leaderboard_rows import LeaderboardRow, Metric, check_numbers, read_leaderboard_rows
 from curation.evaluation.measures import place_of
@@ -436,7 +436,7 @@ def leaderboard(
 
 def markdown(board: Leaderboard) -> str:
     """Return a table a group, the best of each number in bold."""
-    return "\n".join([f"# {plain(board.file)}\n", *markdown_groups(board.groups, "##")])
+    return "\n".join([f"# {markdown_text(board.file)}\n", *markdown_groups(board.groups, "##")])
 
 
 def markdown_groups(groups: Sequence[Group], level: str) -> list[str]:
@@ -445,14 +445,14 @@ def markdown_groups(groups: Sequence[Group], level: str) -> list[str]:
     for group in groups:
         best = group.best()
         rows = [
-            [f"**{cell}**" if (number, column) in best else cell for column, cell in enumerate(map(plain, row))]
+            [f"**{cell}**" if (number, column) in best else cell for column, cell in enumerate(map(markdown_text, row))]
             for number, row in enumerate(group.cells())
         ]
-        heads = list(map(plain, group.heads))
+        heads = list(map(markdown_text, group.heads))
         ruled = ["---" if name == "method" else "---:" for name in heads]
         lines = ["| " + " | ".join(row) + " |" for row in (heads, ruled, *rows)]
-        facts = [f"- {plain(fact)}" for fact in group.facts()]
-        parts.append("\n".join([f"{level} {group.number}. {plain(group.title)}", "", *facts, "", *lines, ""]))
+        facts = [f"- {markdown_text(fact)}" for fact in group.facts()]
+        parts.append("\n".join([f"{level} {group.number}. {markdown_text(group.title)}", "", *facts, "", *lines, ""]))
     return parts
 
 

@@ -57,7 +57,7 @@ def read_bytes(
     most : int, optional
         Bytes that such a file has at most; a larger one is an `error`, and not read.
     """
-    with opened(path, kind=kind) as stream:
+    with open_file(path, kind=kind) as stream:
         if most is not None and (size := os.fstat(stream.fileno()).st_size) > most:
             expected = f"at most {most} bytes"
             raise error(f"The {kind} is too large to be one", where=str(path), expected=expected, found=str(size))
@@ -65,7 +65,7 @@ def read_bytes(
 
 
 @contextmanager
-def opened(path: Path | str, *, kind: str = "file") -> Iterator[BufferedReader]:
+def open_file(path: Path | str, *, kind: str = "file") -> Iterator[BufferedReader]:
     """Yield a file, open for reading; absence or refusal is a `MissingFileError` that names the kind of file."""
     with _missing_file_errors(path, kind), open_binary(path, kind=kind) as stream:
         yield stream

@@ -55,7 +55,7 @@ def _environment(package: str) -> Environment:
     made.filters |= {
         "clean": lambda text, limit=80: Markup(clean(text, limit)),  # noqa: S704 - `clean` escapes it
         "count": count,
-        "plain": plain,
+        "plain": markdown_text,
         "code": code,
         "link": link,
         "block": block,
@@ -68,7 +68,7 @@ def clean(text: str, limit: int = 80) -> str:
     return escape(cut(printable(text), limit))
 
 
-def plain(text: object) -> str:
+def markdown_text(text: object) -> str:
     """Return a text as one line in which no character means anything to Markdown; an address may show as a link."""
     return _FIRST.sub(r"\1\\\2", _MARKS.sub(r"\\\1", _one_line(text)))
 

@@ -49,7 +49,7 @@ def require_group(pattern: str, where: str) -> str:
     return pattern
 
 
-def matches(texts: Any, pattern: str) -> npt.NDArray[np.bool_]:
+def match_mask(texts: Any, pattern: str) -> npt.NDArray[np.bool_]:
     """Return which texts of an Arrow array contain a match of a pattern, shape (n,)."""
     from pyarrow import compute
 

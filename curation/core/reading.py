@@ -20,7 +20,7 @@ import msgspec
 
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import CurationError, SourceError, UsageError
-from curation.core.files import opened, read_bytes
+from curation.core.files import open_file, read_bytes
 from curation.core.json_text import decode_json
 
 GZIP = b"\x1f\x8b"
@@ -64,7 +64,7 @@ class InputFile:
         self.path, self.name = path, path.name
         self._raw = read_bytes(path, kind=kind, most=most, error=error)
         self.size = len(self._raw)
-        self.data = plain(self._raw, str(path))
+        self.data = plain_bytes(self._raw, str(path))
 
     @cached_property
     def sha256(self) -> str:
@@ -73,13 +73,13 @@ class InputFile:
 
 
 def read_plain(path: Path, *, kind: str = "file") -> bytes:
-    """Return the content of a file, unpacked and without a byte order mark (see `plain` for the errors)."""
-    return plain(read_bytes(path, kind=kind), str(path))
+    """Return the content of a file, unpacked and without a byte order mark (see `plain_bytes` for the errors)."""
+    return plain_bytes(read_bytes(path, kind=kind), str(path))
 
 
 def beginning(path: Path, count: int, *, kind: str = "file") -> bytes:
     """Return the first bytes of a file's content without reading the rest."""
-    with opened(path, kind=kind) as stream:
+    with open_file(path, kind=kind) as stream:
         start = stream.peek(len(GZIP))[: len(GZIP)]
         pieces = unpacked(stream, str(path), _size_of(stream)) if start == GZIP else iter([stream.read(count + _HEAD)])
         content = b""
@@ -92,7 +92,7 @@ def _size_of(stream: IO[bytes]) -> int:
     return os.fstat(stream.fileno()).st_size
 
 
-def plain(data: bytes, where: str) -> bytes:
+def plain_bytes(data: bytes, where: str) -> bytes:
     """Return bytes unpacked if they are gzip, and without the byte order mark of UTF-8.
 
     Raises
@@ -133,7 +133,7 @@ def unpacked(stream: Readable, where: str, size: int) -> Iterator[bytes]:
     Raises
     ------
     SourceError
-        See `plain`.
+        See `plain_bytes`.
     """
     limit, count = min(max(MOST_TIMES * size, SMALL), MOST_BYTES), 0
     try:

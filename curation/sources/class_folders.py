@@ -110,7 +110,7 @@ def class_folders(root: Path) -> ClassFolders | None:
     return ClassFolders(["/".join(names) for names in labelled], parts, dict(+dropped))
 
 
-def offered_parts(folders: ClassFolders) -> tuple[str, ...]:
+def class_folder_parts(folders: ClassFolders) -> tuple[str, ...]:
     """Return the parts of class folders in the order train, val, test; empty if the root has no folders of parts."""
     return tuple(part for part in PARTS if part in folders.parts)
 
@@ -132,7 +132,7 @@ def read_class_folders(root: Path, folders: ClassFolders, *, dataset: str, part:
     AnnotationFormatError
         The path of a photo cannot be an image id, or the name of a folder cannot be a class name.
     """
-    offered = offered_parts(folders)
+    offered = class_folder_parts(folders)
     if part and offered and part not in offered:
         raise MissingFileError(
             f"The class folders have no part {part}", where=str(root), expected=" or ".join(offered), found=part

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from curation.core.canonical import sha256_of_lines
 from curation.core.engines.shards import Block
 from curation.core.errors import SourceError, UsageError
-from curation.core.files import files_below, opened, size_and_stamp
+from curation.core.files import files_below, open_file, size_and_stamp
 from curation.sources.photos import (
     LARGEST_FILE,
     NO_PHOTO,
@@ -128,7 +128,7 @@ class TarPhotos:
         data: list[bytes | None] = []
         errors: list[str | None] = []
         held = 0
-        with opened(self.path, kind="tar shard") as stream:
+        with open_file(self.path, kind="tar shard") as stream:
             for name, content in self._members(stream):
                 ids.append(f"{self.name}/{name}")
                 is_broken = isinstance(content, str)

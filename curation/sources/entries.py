@@ -327,12 +327,12 @@ def name_classes(texts: Sequence[str], *, hinted: str = "") -> bool:
     return digits <= few and sum("/" in text or "\\" in text for text in texts) <= few
 
 
-def encoded(cells: Any) -> TextColumn:
+def text_column(cells: Any) -> TextColumn:
     """Return the texts of an Arrow array as a column."""
-    return column_of(*coded(cells))
+    return column_of(*texts_and_codes(cells))
 
 
-def coded(cells: Any) -> tuple[list[str], Int32s]:
+def texts_and_codes(cells: Any) -> tuple[list[str], Int32s]:
     """Return the distinct texts of an Arrow array in order of appearance, and the position of each row among them."""
     cells = cells.dictionary_encode()
     return cells.dictionary.to_pylist(), values_of(cells.indices)

@@ -16,7 +16,7 @@ from curation.sources.integrity import KIND
 from curation.sources.photos import file_names
 from curation.sources.published_list import only_list, read_published
 from curation.sources.source import Source
-from curation.sources.table import SUFFIXES, rows_by_image, texts_of_part
+from curation.sources.table import SUFFIXES, image_rows, texts_of_part
 
 
 def image_paths(source: Source) -> list[str]:
@@ -78,7 +78,7 @@ def _of_table(content: InputFile, source: Source, name: str) -> tuple[list[str],
         return [], columns
     if len(table) == len(source.images):
         return table[name].to_pylist(), columns
-    rows = rows_by_image(content, source.dataset, source.part)
+    rows = image_rows(content, source.dataset, source.part)
     image_of, images = encoded(rows.natives)
     value_of, values = encoded(rows.table[name])
     # Images are in the order of their first rows.

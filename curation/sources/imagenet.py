@@ -70,7 +70,7 @@ def is_own_list(path: Path) -> bool:
     return path.is_file() and _OWN_LIST.match(beginning(path, 1 << 10)) is not None
 
 
-def offered_parts(root: Path) -> tuple[str, ...]:
+def imagenet_parts(root: Path) -> tuple[str, ...]:
     """Return the parts that a root in Kaggle's layout offers."""
     return tuple(part for part in ("train", "val") if any((root / below / part).is_dir() for below in _BELOW[1:]))
 

@@ -15,7 +15,7 @@ from typing import cast
 import numpy as np
 
 from curation.core.errors import CurationError
-from curation.core.files import opened
+from curation.core.files import open_file
 from curation.core.reading import BOM
 from curation.sources.entries import MOST_CLASS_NAMES, NO_LABEL, Form, PackedText, PublishedFile, PublishedList
 from curation.sources.published_list import MAX_BYTES, contents_of, read_published
@@ -73,7 +73,7 @@ def _read_in_blocks(path: Path) -> PublishedFile | None:
 
 def _blocks(path: Path) -> Iterator[bytes]:
     """Yield a file in blocks of whole lines. The last line may lack its line feed; a line that fills a block is cut."""
-    with opened(path, kind="list") as stream:
+    with open_file(path, kind="list") as stream:
         rest = b""
         while piece := stream.read(_BLOCK):
             block, feed, rest = (rest + piece).rpartition(b"\n")

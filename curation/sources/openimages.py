@@ -29,7 +29,7 @@ from curation.core.tables import csv_rows
 from curation.sources.integrity import KIND, check_unique, objects_at
 from curation.sources.source import Categories, FileRecord, Images, Int32s, Objects, Source
 from curation.sources.source_specs import BadBoxes
-from curation.sources.table import read_columns
+from curation.sources.table import read_csv_columns
 
 PARTS = ("train", "validation", "test")
 COORDINATES = ("XMin", "XMax", "YMin", "YMax")
@@ -79,7 +79,7 @@ def is_box_file(path: Path) -> bool:
     return len(set(REQUIRED) & set(names)) >= len(REQUIRED) - 1
 
 
-def offered_parts(root: Path) -> tuple[str, ...]:
+def openimages_parts(root: Path) -> tuple[str, ...]:
     """Return the parts with a box file below a root."""
     return tuple(part for part in PARTS if _existing_files(root, _BOXES, part))
 
@@ -102,7 +102,7 @@ def _locate(path: Path, part: str) -> tuple[str, dict[str, Path]]:
     """
     boxes, folders = path, [path.parent, path.parent.parent]
     if path.is_dir():
-        offered = offered_parts(path)
+        offered = openimages_parts(path)
         if not part and len(offered) > 1:
             raise UsageError(
                 "The root offers several parts",
@@ -179,7 +179,7 @@ def read_descriptions(content: InputFile) -> dict[str, str]:
 def _sizes(file: InputFile) -> tuple[Any, Int32s]:
     """Return the image ids of a table of sizes (``image_id`` or ``ImageID``), with their widths and heights."""
     names = {"image_id": "string", "ImageID": "string", "width": "int64", "height": "int64"}
-    table = read_columns(file, names, required=("width", "height"))
+    table = read_csv_columns(file, names, required=("width", "height"))
     column = next((table[name] for name in ("ImageID", "image_id") if name in table.column_names), None)
     if column is None:
         raise AnnotationFormatError("The table lacks a column", where=f"{file.name}: row 1", expected="image_id")
@@ -276,7 +276,7 @@ def read_openimages(path: Path, *, dataset: str, part: str, bad_boxes: BadBoxes 
     if "images" in files:
         box_ids, ids = (
             ids,
-            _unique_ids(read_columns(files["images"], {"ImageID": "string"})["ImageID"], files["images"]),
+            _unique_ids(read_csv_columns(files["images"], {"ImageID": "string"})["ImageID"], files["images"]),
         )
         image = _positions_among(box_ids, ids)[image]
     boxes = _shares(table)
@@ -327,7 +327,7 @@ def _box_table(file: InputFile) -> Any:
     words = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
     kinds = {"ImageID": words, "LabelName": words}
     kinds |= dict.fromkeys(COORDINATES, "float64") | dict.fromkeys(_FLAGS.values(), "int8")
-    return read_columns(file, kinds, required=REQUIRED).unify_dictionaries()
+    return read_csv_columns(file, kinds, required=REQUIRED).unify_dictionaries()
 
 
 def _shares(table: Any) -> Any:

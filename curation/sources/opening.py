@@ -22,22 +22,20 @@ from curation.core.files import missing_path
 from curation.core.reading import InputFile
 from curation.core.writing import add_input
 from curation.sources.bdd100k import is_frames, read_frames
-from curation.sources.class_folders import ClassFolders, class_folders, read_class_folders
-from curation.sources.class_folders import offered_parts as class_parts
+from curation.sources.class_folders import ClassFolders, class_folder_parts, class_folders, read_class_folders
 from curation.sources.coco import parse_coco
 from curation.sources.cub200 import PARTS as CUB200_PARTS
 from curation.sources.cub200 import locate_cub200, read_cub200
 from curation.sources.datasets import family, is_known, is_listed, namespace_of, users_name
 from curation.sources.fiftyone_view import FILE_NAME, coco_of_view, is_named, is_view, listed_categories, load_named
 from curation.sources.foreign_forms import refuse_foreign
-from curation.sources.imagenet import is_own_list, read_imagenet
-from curation.sources.imagenet import offered_parts as imagenet_parts
+from curation.sources.imagenet import imagenet_parts, is_own_list, read_imagenet
 from curation.sources.in_memory import coco_bytes, encoded_json
 from curation.sources.integrity import KIND
 from curation.sources.mtsd import locate_mtsd, mtsd_parts, read_mtsd
 from curation.sources.object_rows import SUFFIXES as ROW_SUFFIXES
 from curation.sources.object_rows import read_object_rows, row_files
-from curation.sources.openimages import is_box_file, offered_parts, read_openimages
+from curation.sources.openimages import is_box_file, openimages_parts, read_openimages
 from curation.sources.published_list import read_listed
 from curation.sources.source import Source
 from curation.sources.source_specs import BadBoxes, Reading, SourceSlot
@@ -181,7 +179,7 @@ def parts_at(path: Path, dataset: str) -> tuple[str, ...]:
     if family(dataset) in _PARTS_OF:
         return _PARTS_OF[family(dataset)](path)
     if folders := _class_folders(path, dataset):
-        return class_parts(folders)
+        return class_folder_parts(folders)
     if xml_folder(path) or xml_parts(path):
         return xml_parts(path)
     root = locate_voc(path, dataset)
@@ -216,7 +214,7 @@ def _class_folders(path: Path, dataset: str) -> ClassFolders | None:
 
 
 _PARTS_OF: dict[str, Callable[[Path], tuple[str, ...]]] = {
-    "openimages": offered_parts,
+    "openimages": openimages_parts,
     "cub200": lambda root: CUB200_PARTS if locate_cub200(root) else (),
     "mtsd": lambda root: mtsd_parts(locate_mtsd(root)),
     "imagenet": imagenet_parts,

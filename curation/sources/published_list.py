@@ -40,8 +40,8 @@ from curation.sources.entries import (
     OddLine,
     PublishedFile,
     PublishedList,
-    encoded,
     name_classes,
+    text_column,
 )
 from curation.sources.foreign_forms import refuse_foreign_text
 from curation.sources.integrity import check_unique
@@ -54,7 +54,7 @@ from curation.sources.text_lines import (
     are_numbers,
     box_line,
     read_entries,
-    read_files,
+    read_file_lines,
     read_names,
     require_utf8,
 )
@@ -235,7 +235,7 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
         short_lines=tuple(lines.odd(short, reason)),
     )  # fmt: skip
     if form == "imglist" and not FILE_NAME.search(entries[0].as_py()):
-        folders = encoded(entries)
+        folders = text_column(entries)
         if are_frames(folders, lines.cells):
             form, paths = "frames", text_of(lines.cells)
             listed = replace(listed, paths=paths, labels=None, by_columns=True, columns={"sequence": folders})
@@ -260,7 +260,7 @@ def _of_columns(lines: Lines, form: Form, name: str) -> dict[str, Any] | None:
     """Return the lists of lines with several words, or class names; None if each line is one entry."""
     split = lines.is_spaced if form != "id list" else lines.is_spaced | (lines.labels != NO_LABEL)
     several = split.sum() >= SHARE * (len(lines) - 1)
-    if several and (read := read_files(lines)) is not None:
+    if several and (read := read_file_lines(lines)) is not None:
         return read
     if form == "id list" and len(lines) <= MOST_CLASS_NAMES:
         names = lines.cells.to_pylist()

@@ -32,9 +32,9 @@ from curation.sources.entries import (
     OddLine,
     PublishedList,
     TextColumn,
-    coded,
     column_of,
     name_classes,
+    texts_and_codes,
 )
 from curation.sources.list_roles import read_role
 from curation.sources.object_rows import image_columns
@@ -171,7 +171,7 @@ def _keys(rows: Sequence[Any]) -> tuple[list[str], list[str], bool]:
     return list(keys), nested, any(key.lower() in _BOX for row in rows[:_SAMPLE] for key in row)
 
 
-def image_key(array: Sequence[Any]) -> str:
+def image_name_key(array: Sequence[Any]) -> str:
     """Return the key under which objects name images; an empty text for other arrays, and for scores of images."""
     rows = array[:_SAMPLE]
     if not all(isinstance(row, dict) for row in rows):
@@ -402,7 +402,7 @@ def _described(
     """Yield lists with their further columns: classes, second files, labels, parts."""
     paths = cells.pop(images[0])
     rest = values_of(cells.pop(_REST).dictionary_encode().indices) if _REST in cells else None
-    coded_columns = {name: coded(column) for name, column in cells.items()}
+    coded_columns = {name: texts_and_codes(column) for name, column in cells.items()}
     keys = {name: slug(name) if headed else "" for name in coded_columns}
 
     def column_with(known: Sequence[str]) -> str | None:
@@ -576,7 +576,7 @@ def _arrays(value_tree: Any, keys: tuple[str, ...], *, numbers: bool = True) -> 
     elif isinstance(value_tree, list) and value_tree:
         if rows := _rows_as_objects(value_tree):
             yield keys, rows
-        elif _is_array(value_tree, kinds) or _are_pairs(value_tree) or image_key(value_tree):
+        elif _is_array(value_tree, kinds) or _are_pairs(value_tree) or image_name_key(value_tree):
             yield keys, value_tree
         elif images := _images_of_records(value_tree):
             yield keys, images
@@ -616,11 +616,11 @@ def _images_of_records(records: Sequence[Any]) -> list[dict[str, Any]]:
     """
     if len(records) < _FEWEST_RECORDS or not all(isinstance(record, dict) for record in records):
         return []
-    inner = [key for key, value in records[0].items() if isinstance(value, list) and value and image_key(value)]
+    inner = [key for key, value in records[0].items() if isinstance(value, list) and value and image_name_key(value)]
     names = [key for key in records[0] if len({_text(record.get(key)) for record in records} - {""}) == len(records)]
     if len(inner) != 1 or not names or _SPLIT_NAME.search(inner[0]):
         return []
-    held, image = [record.get(inner[0]) or [] for record in records], image_key(records[0][inner[0]])
+    held, image = [record.get(inner[0]) or [] for record in records], image_name_key(records[0][inner[0]])
     if not all(isinstance(entry, dict) for entries in held for entry in entries):
         return []
     return [

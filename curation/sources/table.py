@@ -60,7 +60,7 @@ def parse_table(content: InputFile, *, dataset: str, part: str) -> Source:
     UsageError
         The table has several parts and `part` is empty or not one of them; or two columns contain the name of the part.
     """
-    rows = rows_by_image(content, dataset, part)
+    rows = image_rows(content, dataset, part)
     class_column = _column(rows.table, CLASS_COLUMNS + LIST_COLUMNS, "class", content.name)
     many = class_column in LIST_COLUMNS
     if many:
@@ -125,7 +125,7 @@ class ImageRows(NamedTuple):
         return f"{self.table_name}: row {self.numbers[row] + 2}"
 
 
-def rows_by_image(content: InputFile, dataset: str, part: str) -> ImageRows:
+def image_rows(content: InputFile, dataset: str, part: str) -> ImageRows:
     """Return the rows of a part, with the native id of the image of each."""
     table = read_texts(content)
     image_column = _column(table, IMAGE_COLUMNS, "image", content.name)
@@ -151,14 +151,14 @@ def read_texts(content: InputFile, error: type[CurationError] = AnnotationFormat
     from pyarrow import Table, compute
 
     # Cells stay texts: a reader that guesses types would turn 000012 into 12.
-    table = read_columns(content, None, error=error)
+    table = read_csv_columns(content, None, error=error)
     cells = [
         compute.utf8_trim_whitespace(column.cast("large_string").combine_chunks()) for column in table.itercolumns()
     ]
     return Table.from_arrays(cells, table.column_names)
 
 
-def read_columns(
+def read_csv_columns(
     content: InputFile,
     kinds: Mapping[str, Any] | None,
     *,

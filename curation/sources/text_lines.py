@@ -24,7 +24,7 @@ from curation.sources.entries import (
     OddLine,
     PublishedList,
     TextColumn,
-    encoded,
+    text_column,
 )
 from curation.sources.stems import (
     ANY_FILE,
@@ -188,7 +188,8 @@ def _with_labels(cells: Any, numbers: Int32s) -> Lines:
     if not several.any():
         none = np.zeros(len(cells), np.bool_)
         return Lines(cells, numbers, cells, np.full(len(cells), NO_LABEL, np.int32), none, none, none, none)
-    labels = np.where(several, _labels(encoded(parts.values.take(arrow_of(edges[1:] - 1)))), NO_LABEL).astype(np.int32)
+    last = text_column(parts.values.take(arrow_of(edges[1:] - 1)))
+    labels = np.where(several, _labels(last), NO_LABEL).astype(np.int32)
     has_label = labels != NO_LABEL
     before = compute.if_else(arrow_of(has_label), parts.values.take(arrow_of(edges[:-1])), cells)
     is_spaced = np.diff(values_of(compute.ascii_split_whitespace(before, max_splits=1).offsets)) == 2
@@ -272,9 +273,9 @@ class _Words:
         closing = self.breaks[rows]
         return cells_of(_gathered(self.buffer, (starts, ends), (closing, closing + 1)))
 
-    def encoded(self, start: str, end: str = "") -> TextColumn:
+    def text_column(self, start: str, end: str = "") -> TextColumn:
         """Return the same texts as a column."""
-        return encoded(self.texts(start, end))
+        return text_column(self.texts(start, end))
 
     def leave_out(self, rows: Bools, reason: str) -> None:
         """Leave out lines with fewer words than the others; count and report them."""
@@ -296,7 +297,7 @@ def _gathered(buffer: Any, *spans: tuple[Any, Any]) -> bytes:
     return bytes(buffer[np.repeat(np.arange(len(lengths)) % 2 == 1, lengths)])
 
 
-def read_files(lines: Lines) -> dict[str, Any] | None:
+def read_file_lines(lines: Lines) -> dict[str, Any] | None:
     """Return a list whose lines contain files and other words, or None for other lines."""
     table = _Words(lines)
     files, after, before = table.files, table.after, table.file - table.first
@@ -346,7 +347,7 @@ def _flags(table: _Words, after: Int32s) -> dict[str, Any]:
 
 def _numbered(table: _Words) -> dict[str, Any]:
     """Return files that follow a number; only the file names the image. Numbers that repeat are labels."""
-    numbers = table.encoded("first", "file-")
+    numbers = table.text_column("first", "file-")
     labels = None if len(numbers.values) == len(numbers.of) else _labels(numbers)
     return table.read("imglist", table.texts("file"), labels=labels)
 
@@ -358,14 +359,14 @@ def _labels(column: TextColumn) -> Int32s:
 
 def _classes(table: _Words, after: Int32s, *, fielded: bool, numbers: bool) -> dict[str, Any] | None:
     """Return files with a class, a field before them outside their path, and a source."""
-    label, rest = table.encoded("file+"), table.encoded("file++", "last")
+    label, rest = table.text_column("file+"), table.text_column("file++", "last")
     columns = _fields(table, label) if fielded else {}
     if numbers and not columns:
         return None
     if len(rest.values) and (columns or _are_apart(label, rest)):
         columns["source"] = rest
     elif len(rest.values):
-        label = table.encoded("file+", "last")
+        label = table.text_column("file+", "last")
     table.leave_out(table.rows & (after == 0), "it has no label")
     last_label = label.of[-1]
     if (
@@ -388,7 +389,7 @@ def _classes(table: _Words, after: Int32s, *, fielded: bool, numbers: bool) -> d
 def _fields(table: _Words, label: TextColumn) -> dict[str, TextColumn]:
     """Return the text before the files if it is a column rather than part of a path with blanks."""
     cells, files = table.texts("first", "file-"), len(table.texts("file").unique())
-    before = encoded(cells)
+    before = text_column(cells)
     if len(before.values) < 2 or match_pattern(cells, _SLASHES).any():
         return {}
     if files < len(before.of) and files < len(table.texts("first", "file").unique()):
@@ -425,7 +426,7 @@ def read_names(lines: Lines) -> dict[str, Any] | None:
         table.rows = numbered & (count == width)
         if table.rows.sum() < SHARE * len(count):
             continue
-        folders, last = table.encoded("first"), table.encoded("last")
+        folders, last = table.text_column("first"), table.text_column("last")
         columns = {"sequence": folders} | ({"side": last} if width == 3 else {})
         are_sides = {value.lower() for value in last.values} <= _SIDES
         cells = table.texts("first", "last")

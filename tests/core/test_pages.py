@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
 from curation.core import pages
-from curation.core.pages import block, code, link, page, plain
+from curation.core.pages import block, code, link, markdown_text, page
 
 TEMPLATES = Path(pages.__file__).parent / "templates"
 HOSTILE = "a|b\n# [x](javascript:1) <script>`*_~$\x1b[2J\x00"
 
 
 def test_a_text_stays_in_its_cell() -> None:
-    row = f"| {plain(HOSTILE)} | {code(HOSTILE)} |"
+    row = f"| {markdown_text(HOSTILE)} | {code(HOSTILE)} |"
     assert row.count("|") - row.count("\\|") == 3
     assert row.isprintable()
     for sign in "<[`":
@@ -36,7 +36,7 @@ def test_a_text_stays_in_its_cell() -> None:
     ],
 )
 def test_a_text_begins_no_list_and_holds_no_entity(text: str, shown: str) -> None:
-    assert plain(text) == shown
+    assert markdown_text(text) == shown
 
 
 def test_an_address_of_our_own_stays_whole() -> None:

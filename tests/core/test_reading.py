@@ -15,7 +15,7 @@ from curation.core import reading
 from curation.core.errors import MissingFileError, PathEscapeError, SourceError
 from curation.core.files import inside, missing_path, read_bytes
 from curation.core.json_text import is_json_lines, json_rows
-from curation.core.reading import InputFile, beginning, plain, read_plain
+from curation.core.reading import InputFile, beginning, plain_bytes, read_plain
 
 TEXT = b'{"images": [], "annotations": []}' * 50
 
@@ -69,9 +69,9 @@ def test_a_damaged_file_is_refused(place: int) -> None:
     data = bytearray(gzip.compress(TEXT))
     data[place] ^= 0xFF
     with pytest.raises(SourceError, match=r"damaged|cut short"):
-        plain(bytes(data), "x")
+        plain_bytes(bytes(data), "x")
     with pytest.raises(SourceError, match="damaged"):
-        plain(gzip.compress(TEXT) + b"more", "x")
+        plain_bytes(gzip.compress(TEXT) + b"more", "x")
 
 
 def test_a_bomb_is_refused_before_it_fills_the_memory() -> None:

@@ -32,7 +32,7 @@ from curation.benchmarks.rules.starting import StartOptions, beginning, namespac
 from curation.core.arguments import checked
 from curation.core.columns import distinct, encoded, text_array
 from curation.core.errors import CurationError, CurationWarning, MissingFileError, ProtocolError, UsageError
-from curation.core.patterns import captured, matches, require_group
+from curation.core.patterns import captured, match_mask, require_group
 from curation.core.wording import counted, examples, slug
 from curation.manifest.header import NAME, ClassEntry, LabelView, PartName, PartRole
 from curation.manifest.locate import load_manifest
@@ -498,7 +498,7 @@ def _groups_in(source: Source, group: str) -> list[str] | None:
         groups = image_column(source, group.removeprefix("column="))
     else:
         pattern, paths = require_group(group, where), text_array(image_paths(source))
-        fits = matches(paths, pattern)
+        fits = match_mask(paths, pattern)
         groups = [
             text if fit else "" for text, fit in zip(captured(paths, pattern).to_pylist(), fits.tolist(), strict=True)
         ]

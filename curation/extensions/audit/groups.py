@@ -15,7 +15,7 @@ import numpy as np
 
 from curation.core.columns import distinct
 from curation.core.errors import UsageError
-from curation.core.patterns import captured, matches, require_group
+from curation.core.patterns import captured, match_mask, require_group
 from curation.extensions.audit.identity import IMAGE_SUFFIX, Images
 from curation.sources.entries import NO_LABEL
 from curation.sources.source import Int32s, Int64s
@@ -302,14 +302,14 @@ class Groups:
             codes, names = np.full(len(self.images.members[at]), -1, np.int32), _texts(())
             # A sample of lines rejects patterns that do not fit; patterns of the user are applied to all lines.
             few = rows if pattern in self.own else rows[:: max(len(rows) // _SAMPLE, 1)]
-            hits, whole = matches(self._paths(few), pattern.regex), False
+            hits, whole = match_mask(self._paths(few), pattern.regex), False
             if pattern in self.own and self.images.root:
-                whole_hits = matches(self._paths(few, whole=True), pattern.regex)
+                whole_hits = match_mask(self._paths(few, whole=True), pattern.regex)
                 whole = whole_hits.sum() > hits.sum()
                 hits = whole_hits if whole else hits
             if len(rows) and 2 * hits.sum() >= len(few) * (pattern not in self.own) and hits.any():
                 texts = self._paths(rows, whole=whole)
-                fits = matches(texts, pattern.regex)
+                fits = match_mask(texts, pattern.regex)
                 texts = texts.filter(fits)
                 if pattern.in_folders:
                     texts = compute.replace_substring_regex(texts, _ROLE_FOLDER, r"\1")
@@ -350,7 +350,7 @@ class Groups:
 
     @cached_property
     def _has_copies(self) -> bool:
-        return bool(matches(self.images.texts, _COPY).any())
+        return bool(match_mask(self.images.texts, _COPY).any())
 
     def _copies(self, a: int, b: int) -> GroupResult | None:
         """Return the images that are made from one photo, by their names, where both lists hold such; else None."""
@@ -421,7 +421,7 @@ class Groups:
         from pyarrow import compute
 
         last = compute.replace_substring_regex(sides.names, "^.*/", "")
-        return 2 * int(matches(last, _CLASS_FOLDER).sum()) > len(last)
+        return 2 * int(match_mask(last, _CLASS_FOLDER).sum()) > len(last)
 
     @cached_property
     def _numbers(self) -> Int64s:

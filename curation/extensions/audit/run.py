@@ -40,7 +40,7 @@ from curation.manifest.header import LabelView
 from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import HEADER_FILE, Manifest
 from curation.review.decisions.pairs import read_pairs
-from curation.sources.class_folders import class_folders, offered_parts, part_of_images, read_class_folders
+from curation.sources.class_folders import class_folder_parts, class_folders, part_of_images, read_class_folders
 from curation.sources.datasets import is_known
 from curation.sources.opening import open_slots
 from curation.sources.photos import CLASS_FOLDERS, MOST_PHOTOS
@@ -255,7 +255,7 @@ def _folders_as_parts(root: Path) -> Manifest | None:
         return None
     with suppress(CurationError):
         folders = class_folders(root)
-        if folders is None or len(offered_parts(folders)) < 2:
+        if folders is None or len(class_folder_parts(folders)) < 2:
             return None
         source = read_class_folders(root, folders, dataset="photos", part="")
         own = part_of_images(source)

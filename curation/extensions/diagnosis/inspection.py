@@ -16,7 +16,7 @@ from curation.core.errors import AnnotationFormatError, DamagedFileError
 from curation.core.reading import InputFile
 from curation.core.tables import Table, table_lines
 from curation.core.wording import examples, short_repr
-from curation.sources.class_folders import ClassFolders, offered_parts, read_class_folders
+from curation.sources.class_folders import ClassFolders, class_folder_parts, read_class_folders
 from curation.sources.source import Source
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def inspect_class_folders(path: Path, folders: ClassFolders, part: str, notes: S
     """Return the inspection of class folders or one of their parts: photos, and files that are left out."""
     source = read_class_folders(path, folders, dataset="custom", part=part)
     inspection = inspect_source(str(path), source, notes=notes)
-    parts = {} if part else {f"images_of_{name}": folders.parts.count(name) for name in offered_parts(folders)}
+    parts = {} if part else {f"images_of_{name}": folders.parts.count(name) for name in class_folder_parts(folders)}
     first = {"images": len(source.images), **parts}
     return replace(inspection, counts=first | inspection.counts)
 
