@@ -175,7 +175,7 @@ def tick_labels(axis: Axes) -> Iterator[list[Text]]:
 def lines_of(figure: Figure, label: str) -> list[tuple[str, int]]:
     """Return colour and number of points of each line of a figure by its label."""
     lines = [line for axis in panels(figure) for line in axis.lines if line.get_label() == label]
-    return [(str(line.get_color()), len(line.get_xydata())) for line in lines]
+    return [(str(line.get_color()), len(np.asarray(line.get_xdata()))) for line in lines]
 
 
 def test_a_classifier_has_one_colour_under_every_variant(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_a_classifier_has_one_colour_under_every_variant(tmp_path: Path) -> None
 
 def test_no_line_goes_on_where_no_class_is_left(tmp_path: Path) -> None:
     [task] = tasks(1).values()
-    impact = {
+    impact: dict[str, dict[str, Any]] = {
         "t1": {"classes": [0] * 100, "classes_reaching": [0] * 100, "never_reached_by": [""] * 100},
         "t2": {"classes": [2] * 100, "classes_reaching": [2] * 50 + [0] * 50, "never_reached_by": ["cat, dog"] * 100},
         "t3": {"classes": [2] * 100, "classes_reaching": [2] * 100, "never_reached_by": [""] * 100},
