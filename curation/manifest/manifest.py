@@ -563,7 +563,7 @@ def _stored(data: bytes, where: str) -> StoredHeader:
         raise ManifestError("The manifest is not readable JSON", where=where, found=str(error)[:300]) from None
     version = fields.get("schema_version", b"none")
     if bytes(version) != b"%d" % SCHEMA_VERSION:
-        message, hint = ("Unsupported schema version of the manifest", "pip install --upgrade curation")
+        message, hint = "Unsupported schema version of the manifest", "install a newer curation"
         raise ManifestError(
             message, where=where, expected=str(SCHEMA_VERSION), found=bytes(version)[:20].decode(), hint=hint
         )
