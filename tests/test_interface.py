@@ -20,6 +20,7 @@ from curation.cli.signature import parameter_texts
 from curation.core.arguments import checked
 from curation.core.errors import UsageError
 from curation.evaluation.inputs import Reading
+from curation.evaluation.result import Result
 from tests.small_world import write_small_world
 
 FUNCTIONS = [name for name in curation.__all__ if name[0].islower() and name not in ("evaluate", "methods")]
@@ -75,6 +76,24 @@ def test_the_example_of_every_function_runs(name: str) -> None:
     assert found.examples or name == "pull"
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     assert runner.run(found).failed == 0
+
+
+@pytest.mark.parametrize("kind", [curation.CurationError, curation.Manifest, Result])
+def test_the_examples_of_a_class_and_of_its_methods_run(kind: type) -> None:
+    """The examples of methods continue that of their class; one needs a database."""
+    finder = doctest.DocTestFinder(recurse=False)
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    methods = {
+        name: member
+        for name, member in vars(kind).items()
+        if callable(member) and (name[0] != "_" or name == "__getitem__") and name != "to_fiftyone"
+    }
+    names: dict[str, Any] = {}
+    for name, documented in {kind.__name__: kind, **methods}.items():
+        (example,) = finder.find(documented, name, globs=names)
+        assert example.examples, name
+        assert runner.run(example, clear_globs=False).failed == 0
+        names = example.globs
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

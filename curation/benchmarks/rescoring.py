@@ -145,7 +145,8 @@ def _files_of(call: Mapping[str, Any]) -> list[str]:
 def _option_and_name(parameter: str, name: str) -> tuple[str, str]:
     """Return option and name by which the command line takes a file of a parameter."""
     known = name_of("evaluate", parameter)
-    return (parameter, name) if known is None else (known.option, name or known.key)
+    # A file that has a key and a name, such as the validation scores of a classifier, has no option of its own.
+    return (parameter, name) if known is None or (known.key and name) else (known.option, name or known.key)
 
 
 def _option(option: str, name: str) -> str:

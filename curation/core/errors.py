@@ -25,6 +25,19 @@ class CurationError(Exception):
         The correct value, and the actual one.
     hint : str, optional
         The next thing to try, preferably a command.
+
+    Examples
+    --------
+    >>> import curation
+    >>> try:
+    ...     curation.load("elephant/val2017").ids("test")
+    ... except curation.CurationError as caught:
+    ...     error = caught
+    >>> print(error)
+    The manifest has no such part
+      where: elephant/val2017 1.0.0
+      expected: closed, wilderness, wr0.1-hash
+      found: 'test'
     """
 
     exit_code = 2
@@ -46,7 +59,13 @@ class CurationError(Exception):
         return "\n".join([self.what, *(f"  {label}: {text}" for label, text in details.items() if text)])
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the error as plain data for ``--json``: class name, what, where, expected, found, hint."""
+        """Return the error as plain data, which ``--json`` prints: class name, what, where, expected, found, hint.
+
+        Examples
+        --------
+        >>> error.as_dict()["error"], error.as_dict()["found"]
+        ('ManifestError', "'test'")
+        """
         fields = ("what", "where", "expected", "found", "hint")
         return {"error": type(self).__name__, **{name: getattr(self, name) for name in fields}}
 

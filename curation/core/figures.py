@@ -235,8 +235,14 @@ def set_title(figure: Figure, title: str, note: str = "") -> None:
     noted = f"({plain(note, 160)})" if note else ""
     text = f"{title}  {noted}".rstrip()
     if len(text) > room:
-        text = "\n".join(line for part in (title, noted) for line in textwrap.wrap(part, room))
+        text = "\n".join(line for part in (title, noted) for line in _equal_lines(part, room))
     figure.suptitle(text, color=INK)
+
+
+def _equal_lines(text: str, room: int) -> list[str]:
+    """Return a text wrapped to at most `room` characters: the fewest lines, of about equal length."""
+    fits = (textwrap.wrap(text, width) for width in range(room // 2, room + 1))
+    return min(fits, key=lambda lines: (len(lines), max(map(len, lines), default=0)))
 
 
 def add_key(figure: Figure, axes: Sequence[Axes]) -> None:

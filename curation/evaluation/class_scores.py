@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from curation.sources.source import Source
 
 NEGATIVE, UNKNOWN = -1, -2
-"""Labels of samples of no known class: seen as negatives in training, or never seen."""
+"""Labels of samples without a known class: seen as negatives in training, or never seen."""
 
 GROUPS: dict[str, int] = {"negative": NEGATIVE, "unknown": UNKNOWN}
 
@@ -32,13 +32,13 @@ KINDS: dict[str, str] = {
     "real": "any real scores (maximum logit, OpenMax, ...), scored as they are; confidence is undefined",
 }
 Background = Literal["none", "last", "removed"]
-"""Whether the last column is the background class, or one existed and was taken away after softmax."""
+"""Whether the last column is the background class, or was removed after softmax."""
 
 ROW_SUM_TOLERANCE = 0.01
 _ROWS = 4096
-"""A chunk, which bounds the memory of a float64 copy."""
+"""Rows of a chunk, which limits the memory of a float64 copy."""
 _FEWEST = 10
-"""Samples, and samples of an answer, that tell how classes are numbered."""
+"""Fewest samples, in all and for an answer, from which the numbering of classes is guessed."""
 _FLOATS = (np.float16, np.float32, np.float64)
 
 Table = npt.NDArray[np.floating[Any]]
@@ -137,7 +137,7 @@ def class_scores(
             where=where,
             expected=f"{len(table)} labels, {n_columns}" + (" and the background" if background == "last" else ""),
             found=f"labels of shape {label_array.shape}, {table.shape[1]} columns",
-            hint="--background says that the last column is the background class"
+            hint="--background=last: the last column is the background class"
             if classes and table.shape[1] == len(classes) + 1
             else "keep a column for each known class, in the order of the labels",
         )
@@ -204,7 +204,7 @@ def _checked_labels(labels: npt.NDArray[Any], n_classes: int, background: Backgr
         row = int(np.argmax(wrong))
         hint = "no label is 0: they seem to count from 1"
         if (numbers == 0).any():
-            hint = "--background says that the last column, and label, is the background class"
+            hint = "--background=last: the last column, and the last label, is the background class"
         raise PredictionError(
             "Label out of range",
             where=f"{where}: row {row}",
@@ -218,7 +218,7 @@ def _checked_labels(labels: npt.NDArray[Any], n_classes: int, background: Backgr
 def _faults(
     table: Table, columns: dict[str, Floats], kind: Kind, background: Background
 ) -> Iterator[tuple[str, Bools, str, Any, str | None]]:
-    """Yield each possible problem of scores, its rows, the expected and actual values, and a hint."""
+    """Yield the message of each possible problem of scores, its rows, the expected and actual values, and a hint."""
     highest = columns["highest"]
     last = columns.get("background", highest)
     # argmax stops at the first NaN of a row: the highest score is NaN wherever the row holds one.
@@ -227,10 +227,10 @@ def _faults(
     yield "The highest score of a sample is infinite", endless, "a finite number", highest, None
     if kind == "real":
         beyond = np.any([(np.abs(column) > LARGEST_SCORE) & (column != -np.inf) for column in columns.values()], axis=0)
-        hint = "minus infinity says that a class is out of the question"
+        hint = "minus infinity excludes a class"
         yield "A score is too large", beyond, f"-{LARGEST_SCORE:g} to {LARGEST_SCORE:g}", highest, hint
     if kind == "probabilities":
-        hint = "--kind logits applies softmax; --kind real takes any scores, without confidence"
+        hint = "--kind=logits applies softmax; --kind=real takes any scores, without confidence"
         lowest = table.min(axis=1)
         outside = (highest > 1 + 1e-6) | (last > 1 + 1e-6) | (lowest < 0)
         yield "A probability lies outside [0, 1]", outside, "0 to 1", np.where(lowest < 0, lowest, highest), hint
@@ -238,7 +238,7 @@ def _faults(
         wrong = totals > 1 + ROW_SUM_TOLERANCE
         if background != "removed":
             wrong |= totals < 1 - ROW_SUM_TOLERANCE
-            hint += "; --background removed says that a background column was taken away after softmax"
+            hint += "; --background=removed: a background column was removed after softmax"
         limit = "at most 1" if background == "removed" else "1"
         yield "The probabilities of a sample do not sum to 1", wrong, f"sums of {limit}", totals, hint
 
@@ -282,7 +282,7 @@ class PartSamples:
         Ids without namespace.
     classes : ProtocolClasses
     labels : ndarray of int64, shape (N,), or None
-        Where the class of each image is known: by its name, or by the truth.
+        None if neither the names of images nor the truth have the classes.
     """
 
     name: str
@@ -292,7 +292,7 @@ class PartSamples:
 
 
 def protocol_classes(manifest: Manifest) -> ProtocolClasses:
-    """Return the classes of a manifest with roles known, negative and unknown; others are a `UsageError`."""
+    """Return the classes of a manifest of open-set classification; other roles of classes are a `UsageError`."""
     entries = manifest.header.classes
     others = [entry for entry in entries if entry.role not in ("known", *GROUPS)]
     known = sorted((entry for entry in entries if entry.role == "known"), key=lambda entry: entry.index)
@@ -317,21 +317,21 @@ def part_samples(manifest: Manifest, part: str, truth: Path | None = None) -> Pa
     ----------
     truth : Path, optional
         A dataset root or a file with the class of each image (see `curation.sources.opening.open_path`); not needed
-        where all images have names such as ``n02088632_3640``, which tell their classes, or where the manifest
-        remembers its sources.
+        if all images have names such as ``n02088632_3640``, which contain their class, or if the manifest remembers its
+        sources.
 
     Raises
     ------
     ManifestError, MissingListError, SourceError
         See `curation.manifest.views.locate_images` and `curation.sources.opening.open_path`.
     UsageError
-        The manifest is of another kind of protocol.
+        The manifest is not one of open-set classification.
     PredictionError
-        An image of the part is of no class of the manifest.
+        The class of an image is not in the manifest.
     """
     classes = protocol_classes(manifest)
     images = tuple(image.partition(":")[2] for image in manifest.ids(part))
-    # Training images are named after their class: the truth of another part is not needed for them.
+    # Training images are named after their class.
     names = _classes_by_name(images)
     if names is None:
         names = _classes_by_truth(manifest, part, truth) if truth is not None else _classes_remembered(manifest, part)
@@ -341,7 +341,7 @@ def part_samples(manifest: Manifest, part: str, truth: Path | None = None) -> Pa
 
 
 def labels_of_names(names: Sequence[str], classes: ProtocolClasses, where: str) -> Int64s:
-    """Return the label of the class that each sample's class name has."""
+    """Return the label of each sample from the name of its class."""
     for row, name in enumerate(names):
         if name not in classes.labels:
             raise PredictionError(
@@ -361,12 +361,12 @@ def rows_of_part(
     Parameters
     ----------
     images : sequence of str, length n, or None
-        Ids, file names or paths; without them rows are taken in the part's order.
+        Ids, file names or paths; without them, the rows have the part's order.
 
     Raises
     ------
     PredictionError
-        See `rows_by_name`; without names: there are more or fewer rows than images.
+        See `rows_by_name`; or, without names, the number of rows is not that of the images.
     """
     if images is None:
         if n != len(part.images):
@@ -380,7 +380,7 @@ def rows_of_part(
         return np.arange(n), 0
     names = [native_name(text) for text in images]
     if any("/" in image for image in part.images):
-        # Ids that are paths: the shorter path is the end of the longer one.
+        # If ids are paths, the shorter path is the end of the longer one.
         paths = [re.sub(r"^[a-z][a-z0-9_]+:", "", text) for text in images]
         positions = ImageIndex(part.images, part.images).resolve(names=paths).position.tolist()
         names = [part.images[row] if row >= 0 else path for row, path in zip(positions, paths, strict=True)]
@@ -400,7 +400,7 @@ def rows_by_name(
     Raises
     ------
     PredictionError
-        The file has a listed name twice, or lacks one; or (unless `stray` drops it) it has a name that is not listed.
+        The file has a listed name twice or lacks it; or it has another name, unless `stray` drops it.
     """
     matched = set(list_names)
     row_of: dict[str, int] = {}
@@ -424,8 +424,8 @@ def rows_by_name(
             "Images are not in the list",
             where=f"{where}: row {strangers[0]}, {file_names[strangers[0]][:120]}",
             expected=expected,
-            found=f"images that it lacks: {len(strangers):,}",
-            hint="--on-error stray=drop leaves them out and reports how many",
+            found=f"{len(strangers):,} other images",
+            hint="--on-error stray=drop leaves them out and reports their number",
         )
     return rows, len(strangers)
 
@@ -433,7 +433,7 @@ def rows_by_name(
 def require_same_labels(
     file_labels: npt.NDArray[Any], list_labels: Int64s, images: Sequence[str], where: str, n_known: int | None = None
 ) -> None:
-    """Raise `PredictionError` if labels of a file differ from those of its images; the number of classes means -1."""
+    """Raise `PredictionError` if labels of a file differ from those of the list; the number of classes is -1."""
     wrong: Bools = np.asarray((file_labels != list_labels) & ~((file_labels == n_known) & (list_labels == NEGATIVE)))
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -442,14 +442,14 @@ def require_same_labels(
             where=f"{where}: image {images[row]}"[:200],
             expected=str(int(list_labels[row])),
             found=f"{file_labels[row]}; such rows: {int(wrong.sum())}"[:80],
-            hint="the file numbers the classes differently: leave its labels out, those of the list are taken"
+            hint="the file numbers the classes differently: leave its labels out, and those of the list are used"
             if wrong[list_labels >= 0].all()
             else "rows without image names must be in the order of the list",
         )
 
 
 def numbering_doubt(answers: Int64s, labels: Int64s) -> str:
-    """Return a warning where the data suggest that answers and labels number the classes differently, else "".
+    """Return a warning if the data suggest that answers and labels number the classes differently, else "".
 
     >>> numbering_doubt(np.arange(20), np.arange(20) + 1)[:34]
     '20 of 20 labels are the answer +1,'
@@ -460,7 +460,7 @@ def numbering_doubt(answers: Int64s, labels: Int64s) -> str:
     base = int(labels.max()) + 1
     pairs, counts = np.unique(answers * base + labels, return_counts=True)
     answer, label = np.divmod(pairs, base)
-    # The commonest label of each answer; a dominant one, or few answers, tell nothing.
+    # The most frequent label of each answer. A dominant label or few answers prove nothing.
     order = np.lexsort((counts, answer))
     best = order[np.append(np.diff(answer[order]) > 0, True)]
     if len(best) <= 2 or len(np.unique(label[best])) < len(best):
@@ -492,13 +492,13 @@ def _classes_by_name(images: Sequence[str]) -> list[str] | None:
 
 
 def _classes_by_truth(manifest: Manifest, part: str, truth: Path) -> list[str]:
-    """Return the class of each image: that of its name (``n02088632_3640``) if it has one, else that of the truth."""
+    """Return the class of each image: from its name (``n02088632_3640``), else from the truth."""
     from curation.sources.opening import open_path
 
     by_name = {entry.name: entry for entry in manifest.header.sources if entry.name in manifest.part(part).sources}
     ids = manifest.ids(part)
     names = [image.partition(":")[2].partition("_")[0] for image in ids]
-    # Training images of ImageNet are named after their class: no list of others has them.
+    # Training images of ImageNet are named after their class; lists of other parts do not contain them.
     others = [name for name, entry in by_name.items() if (entry.dataset, entry.part) != ("imagenet", "train")]
     sources = {name: open_path(truth, dataset=by_name[name].dataset, part=by_name[name].part) for name in others}
     if len(others) < len(by_name):
@@ -512,7 +512,7 @@ def _classes_by_truth(manifest: Manifest, part: str, truth: Path) -> list[str]:
 
 
 def _classes_remembered(manifest: Manifest, part: str) -> list[str] | None:
-    """Return the class of each image in the sources that the build remembers; None where they are not there."""
+    """Return the class of each image in the remembered sources of the build; None if these do not exist."""
     names, stored = manifest.part(part).sources, manifest.built_from
     if stored is None or not all(name in stored.sources and Path(stored.sources[name]).exists() for name in names):
         return None
@@ -522,7 +522,7 @@ def _classes_remembered(manifest: Manifest, part: str) -> list[str] | None:
 
 
 def _classes_in(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> list[str]:
-    """Return the class of each image of a part as its sources have it, by the name that it has in the manifest."""
+    """Return the class of each image of a part in its sources, by its name in the manifest."""
     from curation.manifest.views import class_positions, locate_images
 
     located, entries = locate_images(manifest, part, sources), manifest.header.classes

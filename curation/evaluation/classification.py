@@ -505,11 +505,11 @@ def _drawings(result: Result) -> Iterator[Figure]:
     if not drawable:
         yield Figure("oscr", None, "no curves: they need known and other samples")
     for variant in result.data["variants"] if drawable else ():
-        curves = {scored.method: scores[scored.method] for scored in result.scored if scored.variant == variant}
-        # Of scores that are all equal the variants of the two codes hold no threshold.
-        has_points = any(curve_of(data, group, variant) for data in curves.values() for group in GROUPS)
-        missing = f"no curve on the variant {variant}: it holds no threshold" if curves and not has_points else ""
-        yield Figure(f"oscr_{variant}", partial(oscr_figure, curves, variant=variant) if has_points else None, missing)
+        # The variants of the two codes have no threshold if all scores are equal.
+        has_points = any(curve_of(data, group, variant) for data in scores.values() for group in GROUPS)
+        is_scored = any(scored.variant == variant for scored in result.scored)
+        missing = f"no curve of variant {variant}: it has no threshold" if is_scored and not has_points else ""
+        yield Figure(f"oscr_{variant}", partial(oscr_figure, scores, variant=variant) if has_points else None, missing)
     yield Figure("scores", partial(score_histograms, scores))
 
 

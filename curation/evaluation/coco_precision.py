@@ -1,9 +1,9 @@
-"""COCO's precision and recall by hotcoco, or by pycocotools where hotcoco is not installed.
+"""COCO's precision and recall by hotcoco, or by pycocotools if hotcoco is not installed.
 
-hotcoco gives the numbers of pycocotools to the last bit in a small part of its time and memory (``python -m
-tests.benchmarks coco-small``). It has wheels for fewer machines (none for musl), so it stays an extra.
-ultrafast-pycocotools 0.1.14 is as exact, and tests compare with it; but it has no wheel for musl either, one for each
-Python, and takes the truth by dicts or a path alone.
+hotcoco returns exactly the numbers of pycocotools in a small part of its time and memory (``python -m
+tests.benchmarks coco-small``). It has wheels for fewer platforms (none for musl), so it is an extra.
+ultrafast-pycocotools 0.1.14 is as exact, and tests compare with it; but it has no wheel for musl either, needs a wheel
+for each Python version, and takes the truth only as dicts or as a path.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from curation.sources.integrity import MAX_COORDINATE
 from curation.sources.source import FEDERATED
 
 _BYTES_OF_A_CLASS = 260_000
-"""Measured, in address space: 10 IoUs, 101 recalls and 4 ranges of area, of precision and of score, and copies."""
+"""Measured address space: 10 IoUs, 101 recalls and 4 ranges of area, of precision and of score, and copies."""
 _EVERYWHERE = 2.0 * MAX_COORDINATE
 _LARGEST_LIMIT = slice(-1, None)
 
@@ -35,8 +35,8 @@ def library() -> str:
 def coco_precision(truth: GroundTruth, detections: Detections) -> dict[int, Floats]:
     """Return the interpolated precision at 10 IoUs (0.50 to 0.95) and 101 recalls, shape (10, 101), by class.
 
-    All areas, at most 100 detections a class and image. Classes go by their position in `truth`; one without objects,
-    crowd aside, is not there.
+    All areas, at most 100 detections for each class and image. Keys are positions of classes in `truth`; a class whose
+    only objects are crowd, or that has none, is left out.
     """
     truth, detections, labels = with_classes_in_use(*labelled(truth, detections))
     precision, _ = CocoEvaluation(truth, detections).curves(ranges=1)
@@ -47,12 +47,12 @@ def coco_precision(truth: GroundTruth, detections: Detections) -> dict[int, Floa
 def with_classes_in_use(
     truth: GroundTruth, detections: Detections, *, at_once: int | None = None
 ) -> tuple[GroundTruth, Detections, list[int]]:
-    """Return objects and detections of the classes that have any, and the labels of these classes in `truth`.
+    """Return the objects and detections of the classes that have any, and the labels of these classes in `truth`.
 
     Parameters
     ----------
     at_once : int, optional
-        How many classes the library gets at a time; all by default.
+        Number of classes that the library gets at a time; all by default.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def with_classes_in_use(
         There is not enough memory for so many classes.
     """
     used = classes_in_use(truth, detections)
-    # Two at least, where there are two: NumPy adds the numbers of a single column in another order.
+    # At least two classes, if there are two: NumPy adds the numbers of a single column in another order.
     used = np.union1d(used, np.arange(min(2, len(truth.classes)))) if len(used) < 2 else used
     require_memory(
         min(len(used), at_once or len(used)) * _BYTES_OF_A_CLASS,
@@ -75,9 +75,9 @@ def with_classes_in_use(
 def labelled(truth: GroundTruth, detections: Detections) -> tuple[GroundTruth, Detections]:
     """Return the objects and detections that count; a ground truth that is not federated is returned unchanged.
 
-    As LVIS has it, a detection counts where its image shows an object of its class, or was seen to show none; where
-    not all objects of the class are boxed, what finds none is neither right nor wrong: it is ignored as in a crowd
-    region, which is therefore laid over the image.
+    The rule is that of LVIS: a detection counts if its image shows an object of its class, or is known to show none. If
+    not all objects of the class have boxes, a detection without an object is neither right nor wrong: an added crowd
+    region, which covers the image, makes the library ignore it.
     """
     if truth.federated is None:
         return truth, detections
@@ -89,7 +89,7 @@ def labelled(truth: GroundTruth, detections: Detections) -> tuple[GroundTruth, D
     cells += np.concatenate([label, truth.label[known]])
     cell = detections.image.astype(np.int64) * n_classes + detections.label
     empty = (detections.boxes[:, 2:] <= 0).any(axis=1)
-    # No region covers what has no size.
+    # A crowd region does not cover an empty box.
     counted = np.isin(cell, cells) & ~(empty & np.isin(cell, cells[: len(image)][partly]))
     n = int(partly.sum())
     order = np.argsort(np.concatenate([truth.image, image[partly]]), kind="stable")
@@ -108,7 +108,7 @@ def labelled(truth: GroundTruth, detections: Detections) -> tuple[GroundTruth, D
 
 
 class CocoEvaluation:
-    """Detections matched to objects by a library, from which precision and recall are read.
+    """Detections matched to objects by a library, with their precision and recall.
 
     Parameters
     ----------
@@ -129,16 +129,16 @@ class CocoEvaluation:
         self._ranges, self._limits = self._evaluation.params.areaRng, self._evaluation.params.maxDets
 
     def curves(self, *, ranges: int = 4, limits: slice = _LARGEST_LIMIT) -> tuple[Floats, Floats]:
-        """Return precision by IoU, recall, class, range of areas and limit, and recall by all but recall.
+        """Return precision by IoU, recall, class, range of areas and limit; and recall by IoU, class, range and limit.
 
         Parameters
         ----------
         ranges : int
-            How many of all, small, medium and large. A library finds what it matched by the position of the range, so
-            ranges are cut from the end alone.
+            How many of all, small, medium and large. A library finds its matches by the position of the range, so only
+            the last ranges can be left out.
         limits : slice
-            Of the limits, by default the largest. All pairs of range and limit would take twice the memory of those
-            that COCO's summary needs.
+            Limits to include, by default the largest. All pairs of range and limit would take twice the memory of the
+            pairs in COCO's summary.
         """
         parameters = self._evaluation.params
         parameters.areaRng, parameters.maxDets = self._ranges[:ranges], self._limits[limits]
@@ -149,7 +149,7 @@ class CocoEvaluation:
 
 
 def _in_hotcoco(truth: GroundTruth, detections: Detections) -> Any:
-    """Return hotcoco's evaluator, made from columns without a record for each object."""
+    """Return hotcoco's evaluator, built from columns instead of a record for each object."""
     import hotcoco
 
     known = np.flatnonzero(truth.label >= 0)
@@ -191,11 +191,11 @@ def _in_pycocotools(truth: GroundTruth, detections: Detections) -> Any:
 
 
 def _loaded(truth: GroundTruth, **columns: Any) -> Any:
-    """Return a `COCO` object that answers only for all images and classes together: no index of records is needed."""
+    """Return a `COCO` object that supports only queries of all images and classes, and so needs no index."""
     from pycocotools.coco import COCO
 
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
-    # Ids start at 1: pycocotools takes a match with annotation 0 for no match.
+    # Ids start at 1, because pycocotools treats a match with annotation 0 as no match.
     annotations = [{"id": number, **dict(zip(columns, row, strict=True))} for number, row in enumerate(rows, 1)]
     dataset = COCO()
     dataset.dataset = {
@@ -210,6 +210,6 @@ def _loaded(truth: GroundTruth, **columns: Any) -> Any:
 
 
 def _sizes(truth: GroundTruth, rows: Int64s) -> Floats:
-    """Return the area of each object: the stated one, else that of its box."""
+    """Return the area of each object in the file, else the area of its box."""
     areas = truth.areas[rows]
     return np.where(np.isfinite(areas), areas, truth.boxes[rows, 2] * truth.boxes[rows, 3])

@@ -1,4 +1,4 @@
-"""Precision, recall and average precision in its flavours, from one sort of a class's detections; and ROC areas."""
+"""Precision, recall and average precision in its flavours, from the detections of a class, sorted once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Ties = Literal["grouped", "input_order"]
 class Curve:
     """Precision-recall points of a class at L levels: counts at the D ranks of true positives.
 
-    At other ranks, precision falls and recall is constant, so they affect neither the envelope nor the area.
+    At other ranks precision falls and recall is constant: they affect neither the envelope nor the area.
 
     Attributes
     ----------
@@ -49,10 +49,10 @@ class Ranking:
     scores : ndarray of float64, shape (d,)
         Detections that count (true or false positives), in input order.
     correct : ndarray of bool, shape (d,)
-        Which are true positives.
+        Which of them are true positives.
     n_positive : float
     level : ndarray of int64, shape (d,), optional
-        The first level whose images hold the detection; `n_levels` or more: none. All 0 by default.
+        The first level that contains the image of the detection; `n_levels` or more if none does. All 0 by default.
     n_levels : int
     """
 
@@ -89,7 +89,7 @@ def _cumulated(row: Int64s, column: Int64s, shape: tuple[int, int]) -> Int64s:
 
 
 def precision_at_recall(curve: Curve, tenths: int) -> Floats:
-    """Return the highest precision at recall >= ``tenths / 10`` at each level, shape (L,); 0 where never reached."""
+    """Return the highest precision at recall >= ``tenths / 10`` at each level, shape (L,); 0 if never reached."""
     if not curve.tp.shape[1] or not curve.n_positive:
         return np.zeros(len(curve.tp))
     return _highest(curve, curve.tp * 10 >= tenths * curve.n_positive)
@@ -103,8 +103,8 @@ def eleven_point(curve: Curve) -> Floats:
 def eleven_point_in_floats(curve: Curve) -> Floats:
     """Return the 11-point AP at each level, shape (L,), with the recalls of ``numpy.arange(0, 1.1, 0.1)`` in doubles.
 
-    As the ``voc_ap`` that OW-DETR and PROB use: the fourth, seventh and eighth point, ``k * 0.1``, lie a hair above
-    0.3, 0.6 and 0.7, so that exactly three of ten objects do not reach the fourth one.
+    This is the ``voc_ap`` of OW-DETR and PROB: the fourth, seventh and eighth point, ``k * 0.1``, are slightly above
+    0.3, 0.6 and 0.7, so that exactly three of ten objects do not reach the fourth point.
     """
     total = np.zeros(len(curve.tp))
     if curve.tp.shape[1] and curve.n_positive:
@@ -115,7 +115,7 @@ def eleven_point_in_floats(curve: Curve) -> Floats:
 
 
 def _highest(curve: Curve, reached: Bools) -> Floats:
-    """Return the highest precision from the first point of each level that reaches a recall; 0 where none does."""
+    """Return the highest precision from the first point of each level that reaches a recall; 0 if none does."""
     first = reached.argmax(axis=1)
     rows = np.arange(len(first))
     highest: Floats = np.where(reached[rows, first], curve.envelope[rows, first], 0.0)
@@ -170,7 +170,7 @@ def precision_recall(
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The detections of a closed part and of a wilderness as one: every one on a wilderness image is wrong.
+    """The detections of a closed part and of a wilderness together; every detection on a wilderness image is wrong.
 
     Attributes
     ----------
@@ -196,7 +196,7 @@ class Pool:
         Parameters
         ----------
         level : ndarray of int64, shape (d,)
-            The first level whose images hold each detection.
+            The first level that contains the image of each detection.
         empty : bool
             Whether classes without detections are yielded.
         """
@@ -211,15 +211,15 @@ def average_precision_by_level(
 ) -> dict[str, Any]:
     """Return AP of each class and its mean at each level, 11-point and area.
 
-    Ignored detections take no part; every detection on a wilderness image is a false positive. The mean is over the
-    classes with ground truth; one that has no detections counts as 0.
+    Ignored detections do not count; every detection on a wilderness image is a false positive. The mean is over the
+    classes with ground truth; a class without detections counts as 0.
 
     Returns
     -------
     dict
         ``mAP11``, ``mAP_area``, ``mAP11_ties_in_input_order``: lists over levels, None if no class has ground
-        truth. ``AP11``, ``AP_area``: ``[level][class]``, None for a class without ground truth. Of these
-        ``mAP11_ties_in_input_order`` alone depends on the order of the file.
+        truth. ``AP11``, ``AP_area``: ``[level][class]``, None for a class without ground truth. Only
+        ``mAP11_ties_in_input_order`` depends on the order of the file.
     """
     level = np.append(np.zeros(len(closed), np.int64), levels.first_level(wilderness.image))
     pool = Pool.from_parts(closed, matches, wilderness)

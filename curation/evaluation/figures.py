@@ -46,7 +46,8 @@ def precision_recall_curves(
     curves : mapping of detector name to mapping of class name to curve
         Each curve: ``recall``, ``precision``, ``score`` (equally long, by falling score).
     thresholds : mapping of detector name to rows, optional
-        Operating points to be marked: ``recall``, ``class``, ``threshold``, ``TP``, ``FP`` and the recall ``reached``.
+        Operating points that are marked: ``recall``, ``class``, ``threshold``, ``TP``, ``FP`` and the recall
+        ``reached``.
     """
     require_content(curves, stem, "curves")
     classes = list(dict.fromkeys(name for by_class in curves.values() for name in by_class))
@@ -65,7 +66,9 @@ def precision_recall_curves(
                 # An absent curve keeps its place in the key.
                 curve = by_class.get(name, {"recall": (), "precision": ()})
                 colour, label = SERIES[number % len(SERIES)], plain(detector)
-                axis.plot(curve["recall"], curve["precision"], color=colour, linewidth=1.4, label=label)
+                # A single point is no line.
+                point = "." if len(curve["recall"]) == 1 else ""
+                axis.plot(curve["recall"], curve["precision"], point + "-", color=colour, linewidth=1.4, label=label)
                 _mark_thresholds(axis, (thresholds or {}).get(detector, ()), name, number)
             axis.set(xlim=(0, 1.02), ylim=(0, 1.04), title=plain(name, 17))
             axis.set_xticks((0, 0.5, 1), ("0", "0.5", "1"))
@@ -100,19 +103,21 @@ def _mark_thresholds(axis: Axes, points: Sequence[Result], name: str, number: in
 
 Curve = Mapping[str, Sequence[Any]]
 _CURVES = {"UR": "-", "UDR": "--", "UDP": ":"}
-"""How the line of each rate looks: its colour is that of the task."""
+"""Line style of each rate; the colour is that of the task."""
 _CHARACTERS_AN_INCH, _LINE_HEIGHT = 15, 0.13
-"""Of a note below the panels, in inches."""
+"""Sizes of the note below the panels."""
 
 
 def impact_figure(tasks: Mapping[str, Measured], variant: str, stem: Path) -> list[Path]:
-    """Draw wilderness impact against recall, and below how many classes reach each recall.
+    """Draw wilderness impact against recall, and below it the number of classes that reach each recall.
+
+    A line ends at the highest recall that a class of its task reaches.
 
     Parameters
     ----------
     tasks : mapping of str to Measured
-        By name of the task, as `curation.evaluation.open_world.evaluate_task` returns them. A task without unknown
-        objects has no line.
+        By name of the task, as `curation.evaluation.open_world.evaluate_task` returns them. A task has no line if it
+        has no unknown objects, or no class that has detections and objects.
     variant : str
     stem : Path
         Path without suffix.
@@ -122,8 +127,8 @@ def impact_figure(tasks: Mapping[str, Measured], variant: str, stem: Path) -> li
     list of Path
         PNG, SVG, CSV.
     """
-    _require_unknown(tasks, stem)
-    curves = {task: measured.tables["impact"] for task, measured in tasks.items()}
+    numbers = _numbers_of_drawn(tasks, stem)
+    curves: dict[str, Curve] = {task: tasks[task].tables["impact"] for task in numbers}
     names = [name for name in next(iter(curves.values())) if name != "never_reached_by"]
     rows = [
         (task, *row) for task, curve in curves.items() for row in zip(*(curve[name] for name in names), strict=True)
@@ -131,8 +136,8 @@ def impact_figure(tasks: Mapping[str, Measured], variant: str, stem: Path) -> li
 
     def draw() -> Figure:
         figure, (above, below) = small_multiples(2, most=1, height=1.9, sharex=True)
-        for number, (task, curve) in enumerate(curves.items()):
-            _draw_impact(above, below, curve, number, plain(task))
+        for task, curve in curves.items():
+            _draw_impact(above, below, curve, numbers[task], plain(task))
         above.plot([], [], color=MUTED, linestyle="--", linewidth=1.1, label="closed-set denominator")
         for axis in (above, below):
             axis.axvline(0.8, color=MUTED, linewidth=0.9, linestyle=":", label="recall 0.8")
@@ -145,7 +150,7 @@ def impact_figure(tasks: Mapping[str, Measured], variant: str, stem: Path) -> li
         add_key(figure, [above])
         # A longer line would make the panels narrower.
         room = int(_CHARACTERS_AN_INCH * figure.get_figwidth())
-        lines = [line for task, measured in tasks.items() for line in textwrap.wrap(_unreached(task, measured), room)]
+        lines = [line for task, curve in curves.items() for line in textwrap.wrap(_reaching(task, curve), room)]
         below.annotate(
             "\n".join(lines), (0, 0), (0, -30), xycoords="axes fraction", textcoords="offset points", va="top",
             fontsize=SMALL, color=MUTED,
@@ -162,15 +167,15 @@ def unknown_figure(tasks: Mapping[str, Measured], variant: str, stem: Path) -> l
 
     The mark is the operating point: all detections that the file holds (see `impact_figure` for the parameters).
     """
-    _require_unknown(tasks, stem)
-    curves = {task: measured.tables["unknown_curve"] for task, measured in tasks.items()}
+    numbers = _numbers_of_drawn(tasks, stem)
+    curves: dict[str, Curve] = {task: tasks[task].tables["unknown_curve"] for task in numbers}
     rows = [(task, *row) for task, curve in curves.items() for row in zip(*curve.values(), strict=True)]
 
     def draw() -> Figure:
-        figure, axes = small_multiples(1 + len(tasks), height=2.4)
-        for number, (task, measured) in enumerate(tasks.items()):
-            _draw_precision(axes[0], measured, number, plain(task))
-            _draw_rates(axes[1 + number], measured, number, plain(task))
+        figure, axes = small_multiples(1 + len(numbers), height=2.4)
+        for axis, (task, number) in zip(axes[1:], numbers.items(), strict=True):
+            _draw_precision(axes[0], tasks[task], number, plain(task))
+            _draw_rates(axis, tasks[task], number, plain(task))
         axes[0].set(
             xlabel="unknown recall UR (%)", ylabel="unknown precision (%)", ylim=(0, 104), title="all score thresholds"
         )
@@ -182,31 +187,34 @@ def unknown_figure(tasks: Mapping[str, Measured], variant: str, stem: Path) -> l
     return save_figure(draw, stem, ("task", *next(iter(curves.values()))), rows)
 
 
-def _require_unknown(tasks: Mapping[str, Measured], stem: Path) -> None:
-    if not any(measured.value("num_unknown_gt") for measured in tasks.values()):
+def _numbers_of_drawn(tasks: Mapping[str, Measured], stem: Path) -> dict[str, int]:
+    """Return the tasks that have unknown objects with their number among all tasks, which sets their colour."""
+    numbers = {task: number for number, task in enumerate(tasks) if tasks[task].value("num_unknown_gt")}
+    if not numbers:
         raise EvaluationError("A figure needs tasks with unknown objects", where=str(stem), found=", ".join(tasks))
+    return numbers
 
 
 def _draw_impact(above: Axes, below: Axes, curve: Curve, number: int, task: str) -> None:
     colour = SERIES[number % len(SERIES)]
-    recall = [float(text) for text in curve["recall"]]
-    # What holds at a recall holds from the one before it on: the threshold that reaches it is the same.
+    n = sum(map(bool, curve["classes_reaching"]))
+    recall = [float(text) for text in curve["recall"][:n]]
+    # The value at a recall also holds between the previous recall and it: one threshold reaches both.
     steps: dict[str, Any] = {"where": "pre", "color": colour}
-    above.step(recall, _gaps(curve["WI"]), label=f"task {task}", **steps)
-    above.step(recall, _gaps(curve["WI_closed_set_denominator"]), linestyle="--", linewidth=1.1, **steps)
-    below.step(recall, curve["classes_reaching"], **steps)
+    above.step(recall, _gaps(curve["WI"][:n]), label=f"task {task}" if n else None, **steps)
+    above.step(recall, _gaps(curve["WI_closed_set_denominator"][:n]), linestyle="--", linewidth=1.1, **steps)
+    below.step(recall, curve["classes_reaching"][:n], **steps)
 
 
-def _unreached(task: str, measured: Measured) -> str:
-    """Return how many classes do not reach recall 0.8, with the names of three."""
-    impact = measured.tables["impact"]
-    n, reaching, names = (impact[name][79] for name in ("classes", "classes_reaching", "never_reached_by"))
+def _reaching(task: str, curve: Curve) -> str:
+    """Return how many classes of a task reach recall 0.8, with the names of three others."""
+    n, reaching, names = (curve[name][79] for name in ("classes", "classes_reaching", "never_reached_by"))
     if reaching == n:
-        return f"{plain(task)}: " + (
-            f"all {n} classes reach recall 0.8" if n else "no class has detections and objects"
-        )
-    listed = examples([plain(name, 24) for name in names.split(", ")], 3)
-    return f"{plain(task)}: {n - reaching} of {n} classes do not reach recall 0.8: {listed}"
+        text = f"all {n} classes reach recall 0.8" if n else "no class has detections and objects"
+    else:
+        listed = examples([plain(name, 24) for name in names.split(", ")], 3)
+        text = f"recall 0.8 is reached by {reaching or 'none'} of {n} classes, and not by {listed}"
+    return f"{plain(task)}: {text}"
 
 
 def _draw_precision(axis: Axes, measured: Measured, number: int, task: str) -> None:
@@ -225,7 +233,7 @@ def _draw_precision(axis: Axes, measured: Measured, number: int, task: str) -> N
 def _draw_rates(axis: Axes, measured: Measured, number: int, task: str) -> None:
     curve, colour = measured.tables["unknown_curve"], SERIES[number % len(SERIES)]
     score = curve["score"]
-    # Of equal scores only the last is a threshold; below the lowest score everything stays.
+    # Only the last of equal scores is a threshold; below the lowest score, all detections are kept.
     last = [rank for rank in range(len(score)) if score[rank + 1 : rank + 2] != score[rank : rank + 1]]
     margin = 0.04 * (score[0] - score[-1] or 1.0) if score else 0.0
     thresholds = [*(score[rank] for rank in last), *(lowest - margin for lowest in score[-1:])]
@@ -233,7 +241,7 @@ def _draw_rates(axis: Axes, measured: Measured, number: int, task: str) -> None:
         value = measured.value(name)
         label = name if value is None else f"{name} {value:.1f}"
         rates = _gaps([curve[name][rank] for rank in last])
-        # By falling score, a rate holds down to the next threshold.
+        # A rate holds from its threshold down to the next one.
         axis.plot(thresholds, rates + rates[-1:], style, color=colour, drawstyle="steps-post", label=label)
         if value is not None and score:
             axis.plot(thresholds[-1], value, "o", color=colour, markersize=5, zorder=5, clip_on=False)

@@ -34,9 +34,9 @@ from curation.sources.yolo import yolo_file
 
 Given = TypeVar("Given")
 Truth = Path | Source
-"""A COCO JSON file, a dataset root, or a source that is open already."""
+"""A COCO JSON file, a dataset root, or an open source."""
 _OWN_VOC = "annotations"
-"""Name of a truth in VOC's layout with other classes."""
+"""Dataset name of a truth in VOC's layout with other classes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,18 +84,18 @@ class Reading:
             return source
 
     def opener(self) -> Callable[[Truth], Source]:
-        """Return a function that opens the ground truth of several tasks or cases, and each truth once."""
+        """Return a function that opens the ground truth of several tasks or cases, each file only once."""
         once = cache(self.open)
         return lambda truth: truth if isinstance(truth, Source) else once(truth)
 
 
 def remembered_truth(manifest: Manifest | None, parts: Sequence[str], source: str = "") -> Source:
-    """Return the source of some parts that the build of a manifest remembers, as their ground truth.
+    """Return the source of some parts that a manifest remembers from its build, as their ground truth.
 
     Parameters
     ----------
     source : str
-        The one of several sources that is meant.
+        Name of the source, if the parts have several.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def remembered_truth(manifest: Manifest | None, parts: Sequence[str], source: st
         opened = manifest.open_sources({}, slots=[slot for slot in manifest.slots if slot.name in names])
         if len(names) == len(opened) == 1:
             return opened.popitem()[1]
-    hint = "without it, a manifest that remembers the source of its test images is needed"
+    hint = "only a manifest that remembers the source of its test images is scored without it"
     if manifest is not None and any(len(manifest.part(part).sources) > 1 for part in parts):
         hint = "images of several sources are scored on one file, which `curation export MANIFEST --part "
         hint += f"{parts[0]} --format coco --out FILE` writes"
@@ -141,11 +141,11 @@ class Listed:
         Raises
         ------
         UsageError
-            A part without a manifest, or none where the manifest has several.
+            There is a part without a manifest, or no part and the manifest has several.
         """
         if self.manifest is None:
             if self.part is not None:
-                raise UsageError("--part chooses a list of a manifest", expected="--manifest MANIFEST beside it")
+                raise UsageError("--part chooses a list of a manifest", expected="--manifest MANIFEST too")
             return None, ""
         opened = load_manifest(self.manifest) if isinstance(self.manifest, str) else self.manifest
         if self.part is None and len(opened.lists) != 1:
@@ -179,7 +179,7 @@ def by_name(
     Parameters
     ----------
     given : mapping of str to value, or value
-        A value without a name, alone or under ``""``, belongs to the only possible name, else to `unnamed`.
+        A value without a name, alone or with the name ``""``, gets the only possible name, else `unnamed`.
     group : str
         Kind of the names, such as ``task``, for messages.
     names : sequence of str
@@ -189,9 +189,9 @@ def by_name(
     unnamed : str or callable
         Name of a value without a name, or a function that returns it for a value.
     shared : bool
-        Whether a value without a name applies to all requested names without a value.
+        Whether a value without a name is that of all requested names without a value.
     hint : str, optional
-        For a value whose name is missing.
+        Hint of the error about a value without a name.
 
     Raises
     ------
@@ -235,12 +235,12 @@ def known_classes(
     Parameters
     ----------
     part : str
-        Part of the manifest whose known classes are meant: with tasks, those introduced in its task and before it.
+        Part of the manifest whose known classes are returned: with tasks, those of its task and of earlier tasks.
 
     Raises
     ------
     UsageError
-        `category_ids` chooses where nothing but the truth numbers the classes.
+        `category_ids` is given, and only the truth numbers the classes.
     """
     require_manifest_for_ids(category_ids, manifest=manifest, classes=classes)
     if classes is not None:
@@ -251,11 +251,11 @@ def known_classes(
 
 
 def require_manifest_for_ids(category_ids: CategoryIds | None, *, manifest: object, classes: object) -> None:
-    """Refuse a choice of category ids where nothing but the truth numbers the classes."""
+    """Raise an error if `category_ids` is given and only the truth numbers the classes."""
     if category_ids and (not manifest or classes):
         raise UsageError(
             "--category-ids chooses between the ids of a manifest and of the truth",
-            expected="--manifest MANIFEST, without --classes, beside it",
+            expected="--manifest MANIFEST too, and no --classes",
         )
 
 
@@ -285,7 +285,7 @@ class OnePart:
     read : ReadDetections
     about : dict
     frequencies : dict of str to str
-        How often training images show each class, where the truth states it.
+        How often training images show each class, if the truth states it.
     """
 
     part: Part
@@ -364,7 +364,7 @@ def about(
 
 
 def manifest_record(manifest: Manifest | None, **more: Any) -> dict[str, Any] | None:
-    """Return name, version and digest of a manifest, and which of its content was used."""
+    """Return name, version and digest of a manifest, and `more` facts about its use; None without a manifest."""
     if manifest is None:
         return None
     header = manifest.header

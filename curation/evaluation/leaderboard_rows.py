@@ -1,4 +1,4 @@
-"""Rows of a leaderboard: one method on one part under one variant, made of a result, checked, kept as JSON Lines."""
+"""Rows of a leaderboard: a method on a part under a variant, made from a result, checked, stored as JSON Lines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_TEXT = 200
 MAX_ENTRIES = 64
 MAX_COUNT = 2**63 - 1
 _ROUNDING = 1e-9
-"""Of the last digits, by which a mean may pass the end of a range."""
+"""Rounding error by which a mean may exceed the end of a range."""
 Count = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
 Digest = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}\Z")]
 Texts = Annotated[dict[str, str], Meta(max_length=MAX_ENTRIES)]
@@ -67,16 +67,16 @@ class LeaderboardRow(_Record, frozen=True):
     name : str
         Name of the method.
     score : str
-        Which of its scores, ``""`` where there is but one.
+        Which of its scores; ``""`` if there is only one.
     manifest : ManifestName or None
     part : str
-        ``""`` where no part of a manifest was named.
+        ``""`` if no part of a manifest was scored.
     variant : str
         Variant of the metrics.
     truth : str
-        Digest of what names the ground truth.
+        Digest of what identifies the ground truth.
     pinned : bool
-        Whether manifest and part alone say which images were scored; else `truth` tells rows apart.
+        Whether manifest and part identify the scored images; else `truth` does.
     settings : dict of str to str
         Choices that change the numbers.
     operating_point : dict of str to str
@@ -166,19 +166,19 @@ def _row(result: Any, scored: Scored, name: str | None) -> dict[str, Any]:
 
 
 def require_name(name: str) -> None:
-    """Raise `UsageError` unless a table can show the name of a method."""
+    """Raise `UsageError` if the name of a method is empty, too long or not printable."""
     if not name.strip() or len(name) > MAX_TEXT or not name.isprintable():
         raise UsageError(
             "Invalid method name",
             where="--name",
             expected=f"1 to {MAX_TEXT} printable characters",
             found=repr(_plain(name)),
-            hint="--name NAME says how the leaderboard calls it",
+            hint="--name NAME sets the name in the leaderboard",
         )
 
 
 def _plain(text: str) -> str:
-    """Return the beginning of a text, without characters that could steer a terminal."""
+    """Return the beginning of a text, without control characters of a terminal."""
     return printable(text, "?")[:MAX_TEXT]
 
 
@@ -216,10 +216,10 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def check_numbers(row: LeaderboardRow, measures: Sequence[Measure], where: str) -> None:
-    """Raise `LeaderboardError` for a number that its measure, where it is known, or its unit cannot have."""
+    """Raise `LeaderboardError` for a number outside the range of its measure, if it is known, or of its unit."""
     for name, metric in row.metrics.items():
         known = measure_of(measures, name)
-        # A row that calls a high error good would come first, and so would a share that is written in percent.
+        # A row in which a high error is good, or a share in percent, would be ranked first.
         least, most = range_of(metric.unit, known)
         value = metric.value
         if value is not None and not (least - _ROUNDING <= value <= most * (1 + _ROUNDING) and math.isfinite(value)):
@@ -240,7 +240,7 @@ def check_numbers(row: LeaderboardRow, measures: Sequence[Measure], where: str) 
 
 @dataclass(frozen=True, slots=True)
 class ReadRows:
-    """The rows of a file with their line numbers, its bytes, and the beginning of a last line that is cut off."""
+    """The rows of a file with their line numbers, its bytes, and the start of a last line that was cut off."""
 
     rows: tuple[tuple[int, LeaderboardRow], ...]
     data: bytes
@@ -248,7 +248,7 @@ class ReadRows:
 
 
 def append_rows(path: Path, rows: Sequence[LeaderboardRow]) -> int:
-    """Add rows to a file with one write under its lock (see `curation.core.append_log`); return the lines it mended.
+    """Append rows in one write under a lock (see `curation.core.append_log`); return the number of repaired lines.
 
     Raises
     ------
@@ -263,14 +263,14 @@ def append_rows(path: Path, rows: Sequence[LeaderboardRow]) -> int:
 
 
 def check_appendable(path: Path) -> None:
-    """Raise `LeaderboardError` if rows could not be appended to a file: another suffix, or it holds something else."""
+    """Raise `LeaderboardError` if rows cannot be appended to a file: it has another suffix or other content."""
     require_json_lines(path, LeaderboardError, "leaderboard file")
     if path.exists():
         read_leaderboard_rows(path)
 
 
 def read_leaderboard_rows(path: Path) -> ReadRows:
-    """Return the rows of a file; blank lines are passed over, and a last line that a kill cut off is left out.
+    """Return the rows of a file; blank lines, and a last line that was cut off, are left out.
 
     Raises
     ------
@@ -295,6 +295,6 @@ def _parsed(text: bytes, where: str) -> LeaderboardRow:
             where=where,
             expected=str(SCHEMA_VERSION),
             found=str(version)[:40],
-            hint="pip install --upgrade curation" if version > SCHEMA_VERSION else "evaluate again with --append",
+            hint="install a newer curation" if version > SCHEMA_VERSION else "evaluate again with --append FILE",
         )
     return _checked(fields, where)

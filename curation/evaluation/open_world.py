@@ -498,15 +498,16 @@ def _drawings(result: Result) -> Iterator[Figure]:
         tasks = {
             scored.task: scored.found
             for scored in result.scored
-            if scored.variant == variant and scored.found.value("num_unknown_gt") and "impact" in scored.found.tables
+            if scored.variant == variant and "impact" in scored.found.tables
         }
-        missing = "" if tasks else f"no figures for variant {variant}: no task has unknown objects"
-        # One figure tells what is missing for both.
+        is_drawn = any(measured.value("num_unknown_gt") for measured in tasks.values())
+        missing = "" if is_drawn else f"no figures for variant {variant}: no task has unknown objects"
+        # The first figure gives the reason for both.
         for name, figure, why in (
             ("wilderness_impact", impact_figure, missing),
             ("unknown_recall_precision", unknown_figure, ""),
         ):
-            yield Figure(f"{name}_{variant}", partial(figure, tasks, variant) if tasks else None, why)
+            yield Figure(f"{name}_{variant}", partial(figure, tasks, variant) if is_drawn else None, why)
 
 
 def report_as(benchmark: str, *, more: tuple[Measure, ...] = (), algorithm: int = 1) -> Report:

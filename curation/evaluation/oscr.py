@@ -407,7 +407,7 @@ _KINDS = {"known": SERIES[0], "negative": SERIES[2], "unknown": SERIES[1]}
 def oscr_figure(
     classifiers: Mapping[str, ClassScores], stem: Path, *, variant: Variant = "exact", note: str = ""
 ) -> list[Path]:
-    """Draw OSCR curves of all classifiers, one line of panels a group, false positive rate logarithmic and linear.
+    """Draw the OSCR curves of classifiers, a row of panels for each group, false positive rates logarithmic and linear.
 
     The exact curve is a step: between two rates that occur, the lower one's CCR holds. The CSV has every point of every
     curve, a row a threshold of the variant, by falling threshold: both rates rise. The last threshold of the exact
@@ -416,6 +416,7 @@ def oscr_figure(
     Parameters
     ----------
     classifiers : mapping of name to ClassScores
+        The order sets the colours. Under ``table2`` only classifiers with a background column have a curve.
     stem : Path
         Path without suffix.
     variant : {"exact", "paper", "comparison", "table2"}
@@ -555,14 +556,17 @@ def score_histograms(classifiers: Mapping[str, ClassScores], stem: Path, *, note
             for axis in axes:
                 axis.set_ylim(0, 1.5 * axis.get_ylim()[1])
                 axis.legend(loc="upper left", fontsize=SMALL)
-        set_title(figure, "Scores: own class of known samples, highest of the others", note)
+        meaning = "known: score of the true class; others: highest"
+        set_title(figure, "Scores of known and other samples", "; ".join(filter(None, (meaning, note))))
         return figure
 
     return save_figure(draw, stem, ("classifier", "samples", "from", "to", "count"), rows)
 
 
 def curve_of(data: ClassScores, group: str, variant: Variant) -> OscrCurve | None:
-    """Return the curve of a classifier on a variant; None where a group is empty or the variant holds no threshold."""
+    """Return a classifier's curve; None if a group is empty, or the variant has no threshold or does not score it."""
+    if variant == "table2" and data.background is None:
+        return None
     return oscr_curve(margins_of(data, group, with_background=variant == "table2"), variant)
 
 

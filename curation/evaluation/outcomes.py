@@ -1,7 +1,7 @@
-"""Outcomes of all detections and objects, as the evaluator matched them, for inspection.
+"""Outcomes of all detections and objects in the matching of an evaluation, for inspection.
 
-An evaluator passes its matching to `Outcomes.from_matches`; nothing is matched again. Sums over detections and objects
-are therefore the numbers of the result.
+An evaluator passes its matching to `Outcomes.from_matches`, which does not match again. Sums over detections and
+objects equal the numbers of the result.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ KINDS: dict[str, str] = {
 FOUND, CALLED_KNOWN, MISSED, UNCOUNTED = "found", "called known", "missed", "ignored"
 STATES: dict[str, str] = {
     FOUND: "a true positive found it",
-    CALLED_KNOWN: "an unknown object that nothing found, with a detection of a known class on it (FN_u*)",
-    MISSED: "nothing found it",
-    UNCOUNTED: "it need not be found: difficult or crowd",
+    CALLED_KNOWN: "an unknown object that no detection found, with a detection of a known class on it (FN_u*)",
+    MISSED: "no detection found it",
+    UNCOUNTED: "it does not count: difficult or crowd",
 }
 """Outcomes of an object: each object has exactly one."""
 NO_OBJECT = "no object"
-"""State in the row of an image that has none."""
+"""State in the row of an image without objects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class Outcomes:
     Attributes
     ----------
     part : str
-        ``""`` where there is one alone.
+        ``""`` if there is only one.
     truth : GroundTruth
     detections : Detections
         The scored detections in input order, with unrounded boxes.
@@ -70,7 +70,7 @@ class Outcomes:
     iou : ndarray of float64, shape (d,)
         IoU with that object, else the highest with any object; boxes are rounded if the variant rounds them.
     on_unknown : ndarray of bool, shape (d,)
-        Detections of known classes that lie on an unknown object, whatever else they are: A-OSE counts these.
+        Detections of known classes that lie on an unknown object, whatever their outcome; A-OSE counts them.
     state : ndarray of int8, shape (m,)
         Position in `STATES`.
     kept_at : mapping of str to ndarray of bool, shape (d,)
@@ -111,13 +111,13 @@ class Outcomes:
         Parameters
         ----------
         outcome, taken : ndarray, shape (d,)
-            1, 0 or -1, and the object of each true positive, as `curation.evaluation.matching.Matches` has them.
+            1, 0 or -1, and the object of each true positive, as in `curation.evaluation.matching.Matches`.
         pairs : OverlappingPairs
-            Detections of known classes with the unknown objects that they lie on, as the open-set errors are counted.
+            Detections of known classes with the unknown objects that they lie on: the open-set errors.
         unknown, counted : ndarray of bool, shape (m,)
             Which objects are unknown, and which have to be found.
         compared : (GroundTruth, Detections), optional
-            Both with the boxes that were compared, where the variant rounds them.
+            Both with the compared boxes, if the variant rounds boxes.
         """
         objects, boxes = compared or (truth, detections)
         matched, iou = best_overlap(objects, boxes, same_class=False, dtype=rules.dtype)
@@ -172,7 +172,7 @@ class Outcomes:
         return original or (self.truth.classes[label] if label >= 0 else UNKNOWN)
 
     def frame(self) -> pd.DataFrame:
-        """Return a row a detection: image, class, score, box, kind, IoU, and the class of the object it belongs to."""
+        """Return a row for each detection: image, class, score, box, kind, IoU, and the class of its object."""
         import pandas as pd
 
         names, classes = list(KINDS), self.truth.classes
@@ -191,7 +191,7 @@ class Outcomes:
         return pd.DataFrame(columns | {f"kept_at_{recall}": mask for recall, mask in self.kept_at.items()})
 
     def objects(self) -> pd.DataFrame:
-        """Return a row an object, by image: class, box, whether it is unknown, state; one of an image without any."""
+        """Return a row for each object, by image: class, box, whether it is unknown, state; one for an empty image."""
         import pandas as pd
 
         truth, states = self.truth, list(STATES)
@@ -212,14 +212,14 @@ class Outcomes:
 
 
 def outcomes_by_class(truth: GroundTruth, detections: Detections, rules: Rules, **more: Any) -> Outcomes:
-    """Return outcomes of detections of known classes, where unknown objects have the label -1.
+    """Return the outcomes of detections of known classes; unknown objects have the label -1.
 
     Parameters
     ----------
     rules : Rules
         Rules of the matching, and of the overlap that makes an open-set error.
     **more
-        Arguments of `Outcomes.from_matches`; ``strict`` for open-set errors of an IoU above 0.5.
+        Arguments of `Outcomes.from_matches`; ``strict``: open-set errors need an IoU above 0.5.
     """
     matches = assign(truth, detections, rules)
     unknown = truth.label < 0

@@ -35,7 +35,7 @@ Bools = npt.NDArray[np.bool_]
 Stray = Literal["error", "drop"]
 """What to do with predictions on other images: reject them, or leave them out and count them."""
 LARGEST_SCORE = 1e100
-"""Of a score or logit: beyond any network, and small enough that no sum of squares overflows."""
+"""Largest score or logit: beyond those of any network, and small enough that no sum of squares overflows."""
 _SHOWN = 300
 
 
@@ -104,7 +104,7 @@ class GroundTruth:
 
     @property
     def has_no_category_ids(self) -> bool:
-        """Whether the truth has classes, and detections can name none of them by a number."""
+        """Whether the truth has classes, and none of them has a category id."""
         known = [number for name, number in zip(self.classes, self.class_numbers, strict=True) if name != UNKNOWN]
         return bool(known) and not any(number is not None for number in known)
 
@@ -123,12 +123,12 @@ class GroundTruth:
 
     @classmethod
     def joined(cls, parts: Sequence[GroundTruth], rank: Int64s) -> GroundTruth:
-        """Return the ground truth of several parts of the same classes, whose detections are read already.
+        """Return one ground truth of several parts with the same classes; references can no longer be resolved.
 
         Parameters
         ----------
         rank : ndarray of int64, shape (n,)
-            New position of each image, of all parts one after the other.
+            New position of each image; the images of all parts are numbered one part after the other.
         """
         first = np.cumsum([0, *(part.n_images for part in parts)])
         image = rank[np.concatenate([part.image + start for part, start in zip(parts, first, strict=False)])]
@@ -227,13 +227,13 @@ NO_DETECTIONS = Detections(np.empty(0, np.int32), np.empty(0, np.int32), np.empt
 
 
 class Scene(NamedTuple):
-    """What one detector is scored on where a closed part is compared with a wilderness: truth and detections of both.
+    """Truth and detections of a closed part and of a wilderness, which one detector is scored on.
 
     Attributes
     ----------
     closed, wilderness : GroundTruth
     inside, outside : Detections
-        On the closed and on the wilderness images.
+        Detections on the closed and on the wilderness images.
     """
 
     closed: GroundTruth
@@ -248,7 +248,7 @@ class Scene(NamedTuple):
 
 
 def of_classes(truth: GroundTruth, detections: Detections, classes: Int64s) -> tuple[GroundTruth, Detections]:
-    """Return ground truth and detections restricted to some classes; every label is one of them, or -1.
+    """Return ground truth and detections restricted to some classes; a label of another class becomes -1.
 
     Parameters
     ----------
@@ -295,7 +295,7 @@ class KnownClasses:
     aliases : mapping of str to str
         Other names of known classes in annotation files (``airplane`` of ``aeroplane``).
     origin : str
-        Where this was said: a file, a manifest, or the categories of the closed truth.
+        Source of the list: a file, a manifest, or the categories of the closed truth.
     unknown_numbers : tuple of int
         Category ids that detections may use for ``unknown``.
     ids_from : {"truth", "manifest"}
@@ -316,7 +316,7 @@ CLASS_EXAMPLE = '{"known": ["cat", "dog"], "unknown": ["elephant"]}'
 
 
 def read_class_file(path: Path, form: type[Form], example: str, *, subject: str = "class file") -> Form:
-    """Return the content of a JSON file of classes; a file of another form is an `EvaluationError` with an example."""
+    """Return the content of a JSON file of classes; an `EvaluationError` about another form contains an example."""
     data = read_plain(path, kind="class file")
     return decode_json(data, form, EvaluationError, f"The {subject} cannot be read", where=str(path), expected=example)
 
@@ -337,7 +337,7 @@ def class_file(path: Path) -> ClassFile:
     MissingFileError
         No such file.
     EvaluationError
-        It is not such a file, it knows no class, or lists a class twice.
+        It is not such a file, has no known class, or lists a class twice.
     """
     listed = read_class_file(path, ClassFile, CLASS_EXAMPLE)
     if twice := repeated((*listed.known, *listed.unknown)):
@@ -372,14 +372,14 @@ def _unknown_numbers(source: Source) -> tuple[int, ...]:
 
 
 def _own_numbers(source: Source, known: Names, aliases: Mapping[str, str], hint: str) -> tuple[int | None, ...]:
-    """Return the category id that a truth has for each known class; a class that it lacks is an `EvaluationError`."""
+    """Return the category id of each known class in a truth; a missing class is an `EvaluationError`."""
     spelled = (aliases.get(name, name) for name in source.categories.names)
     numbers = dict(zip(spelled, source.categories.category_ids, strict=True))
     if missing := [name for name in known if name not in numbers]:
         raise EvaluationError(
-            f"The truth has no category of {len(missing)} known classes",
+            f"The truth lacks the categories of {len(missing)} known classes",
             where=files_of(source),
-            expected="classes among: " + ", ".join(source.categories.names)[:_SHOWN],
+            expected="some of: " + ", ".join(source.categories.names)[:_SHOWN],
             found=", ".join(missing)[:_SHOWN],
             hint=hint,
         )
@@ -410,17 +410,18 @@ def classes_of_manifest(
     Parameters
     ----------
     source : Source, optional
-        The closed truth. Where its file numbers its classes, those ids count: a detector was given that file, or the
-        one that it was made from.
+        The closed truth. If its file has category ids, detections use them: the detector was given that file, or the
+        file that it was made from.
     ids : {"truth", "manifest"}, optional
-        To choose the one or the other.
+        Overrides this rule.
     part : str
-        The part that is meant, where classes have other roles in each: those of its task and of earlier ones are known.
+        Part whose known classes are returned, if the roles of classes differ between parts: those of its task and of
+        earlier tasks.
 
     Raises
     ------
     EvaluationError
-        The truth's ids were asked for or count, and its file has no category of a known class, or no ids at all.
+        Detections use the ids of the truth, and its file lacks the category of a known class, or has no ids.
     """
     header = manifest.header
     classes, roles = header.classes, ["known"]
@@ -440,12 +441,12 @@ def classes_of_manifest(
 
 
 def counts_truth_ids(source: Source, ids: CategoryIds | None) -> bool:
-    """Return whether the category ids of a ground truth are those of its detections: where its file has such ids.
+    """Return whether detections use the category ids of a ground truth: by default, if its file has ids.
 
     Raises
     ------
     EvaluationError
-        They were asked for, and the file has none.
+        `ids` is ``"truth"``, and the file has none.
     """
     if ids == "truth" and not source.has_category_ids:
         raise EvaluationError(
@@ -479,7 +480,7 @@ class ClassRoles:
     aliases : mapping of str to str
         Other names of classes in annotation files and detections (``aeroplane`` of ``airplane``).
     origin : str
-        Where this was said.
+        Source of the lists: a file, a manifest, or the truth.
     taxonomy : str
         Relation of a known class to an unknown one; ``""`` if it is not declared.
     """
@@ -506,7 +507,7 @@ class ClassRoles:
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Names of the unknown classes; none where every other class of the ground truth is one."""
+        """Names of the unknown classes; empty if every other class of the ground truth is unknown."""
         return self.rest or ()
 
 
@@ -524,15 +525,15 @@ class _TaskFile(msgspec.Struct):
 def tasks_of_file(path: Path) -> tuple[ClassRoles, ...]:
     """Return the tasks of a JSON file ``{"tasks": [{"name", "prev", "cur", "rest"}]}``, in file order.
 
-    ``rest`` may be absent: then every class that is neither in ``prev`` nor in ``cur`` is unknown.
+    ``rest`` is optional: without it, every class that is neither in ``prev`` nor in ``cur`` is unknown.
 
     Raises
     ------
     MissingFileError
         No such file.
     EvaluationError
-        It is not such a file, two tasks share a name, a class is listed twice in one task (case aside) or is called
-        ``unknown``, or a task knows no class.
+        It is not such a file, two tasks have the same name, a class is listed twice in one task (in any case), a class
+        is called ``unknown``, or a task has no known class.
     """
     if path.suffix.lower() == ".toml":
         hint = f"curation build {path} … --out DIR, then curation evaluate DIR"
@@ -542,7 +543,7 @@ def tasks_of_file(path: Path) -> tuple[ClassRoles, ...]:
         raise EvaluationError("Two tasks share a name", where=str(path), found=twice[0][:80])
     for record in listed:
         names = (*record.prev, *record.cur, *(record.rest or ()))
-        # Names that differ in case alone are one class spelled twice (specs: BipolarForcepsDown, BipolarForcepsDOwn).
+        # Names that differ only in case are one class spelled twice (BipolarForcepsDown, BipolarForcepsDOwn).
         twice = repeated(name.casefold() for name in names)
         if twice or UNKNOWN in names or not record.prev + record.cur:
             raise EvaluationError(
@@ -559,7 +560,7 @@ def tasks_of_file(path: Path) -> tuple[ClassRoles, ...]:
 
 
 def tasks_of_manifest(manifest: Manifest) -> tuple[ClassRoles, ...]:
-    """Return the tasks of a manifest with its category ids and aliases; ``unknown`` is the number of its classes.
+    """Return the tasks of a manifest with its category ids and aliases; the id of ``unknown`` follows its classes.
 
     Raises
     ------
@@ -601,23 +602,21 @@ def tasks_of_manifest(manifest: Manifest) -> tuple[ClassRoles, ...]:
 def numbered(task: ClassRoles, source: Source, ids: CategoryIds | None = None) -> ClassRoles:
     """Return a manifest's task with the category ids that its detections use.
 
-    These are the ids of the ground truth where its file numbers its classes: a detector was given that file, or the
-    one that it was made from. Otherwise, or if `ids` requires it, they are the indices of the manifest's classes.
+    These are the ids of the ground truth if its file has ids: the detector was given that file, or the file that it
+    was made from. Otherwise, or if `ids` says so, they are the indices of the manifest's classes.
 
     Raises
     ------
     EvaluationError
-        The truth's ids were asked for, and its file has none.
+        `ids` is ``"truth"``, and the file has none.
     """
-    if task.numbers is None:
-        return task
-    if not counts_truth_ids(source, ids):
+    if task.numbers is None or not counts_truth_ids(source, ids):
         return task
     return replace(task, numbers=None, unknown_numbers=(UNKNOWN_NUMBER,))
 
 
 def task_of_truth(source: Source, name: str = "test") -> ClassRoles:
-    """Return the task of an exported test view: each category but ``unknown`` is known, counted as introduced by it.
+    """Return the task of an exported test view: it introduces every category but ``unknown``.
 
     Raises
     ------
@@ -637,12 +636,12 @@ def task_of_truth(source: Source, name: str = "test") -> ClassRoles:
 
 
 def known_classes_of_task(task: ClassRoles, source: Source) -> KnownClasses:
-    """Return the known classes of a task as `curation.evaluation.truth.ground_truth` wants them.
+    """Return the known classes of a task, as input of `curation.evaluation.truth.ground_truth`.
 
     Raises
     ------
     EvaluationError
-        The truth has no category of a known class, or objects of a class that the task does not name.
+        The truth lacks the category of a known class, or has objects of a class that the task does not name.
     """
     numbers = _own_numbers(
         source, task.known, task.aliases, f"is this the test view of another {'case' if task.taxonomy else 'task'}?"
@@ -654,7 +653,7 @@ def known_classes_of_task(task: ClassRoles, source: Source) -> KnownClasses:
         unnamed = [name for number, name in names if number in used and task.aliases.get(name, name) not in expected]
         if unnamed:
             raise EvaluationError(
-                f"The truth shows objects of classes that task {task.name} does not name",
+                f"The truth has objects of classes that task {task.name} does not name",
                 where=files_of(source),
                 expected="every class in prev, cur or rest (without rest: all others are unknown)",
                 found=", ".join(unnamed)[:_SHOWN],
@@ -688,7 +687,7 @@ def choose_tasks(tasks: tuple[ClassRoles, ...], requested: Iterable[str]) -> tup
 
 
 def _did_you_mean(name: str, names: Sequence[str]) -> str | None:
-    """Return a hint on the task that a name stands for: ``2`` and ``t2_test`` for ``t2``."""
+    """Return a hint that names the intended task: ``t2`` for ``2`` and for ``t2_test``."""
     near = [task for task in names if task.lstrip("task_-") == name or re.split(r"[_-]", name)[0] == task]
     near = near or get_close_matches(name, names, 1)
     return f"did you mean --task {near[0]}?" if near else None

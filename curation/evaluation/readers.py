@@ -1,4 +1,4 @@
-"""Detections from files of any form, with one policy for detections that do not belong to the part."""
+"""Detections from files of any form, with one policy for detections outside the part."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _COCO_IDS = [number for number, *_ in COCO_CATEGORIES]
 _COCO_NAMES = [name for _, name, _ in COCO_CATEGORIES]
 _SHOWN = 80
 _UNKNOWN = -1
-SWAPPED = "all of them are in the other part: are the closed and the wilderness file swapped?"
+SWAPPED = "all these images are in the other part: are the closed and the wilderness file swapped?"
 NO_SCORES = (
     "--variant score-free of `curation evaluate coco` and `owod` reads detections without scores: AP needs scores, and "
     "giving every box the same one picks one AP of many by the order of the file"
@@ -46,7 +46,7 @@ CALLED_UNKNOWN = "left out: detections called unknown, which no measure of known
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """What to do about detections that do not belong.
+    """What to do with detections that the ground truth does not allow.
 
     Attributes
     ----------
@@ -69,16 +69,16 @@ class Policy:
 
 
 class Accepted(NamedTuple):
-    """What a variant reads that all others refuse.
+    """What a variant accepts that all others refuse.
 
     Attributes
     ----------
     scoreless : bool
-        Detections without scores: theirs are NaN.
+        Detections without scores; their scores are NaN.
     other_classes : bool
-        Detections of classes that a federated truth lacks, each such class with its own negative label.
+        Detections of classes that a federated truth lacks; each such class gets its own negative label.
     folded : bool
-        Class names that differ in case and surrounding blanks alone, and any other class: it has a negative label.
+        Class names that differ only in case and surrounding blanks; and any other class, with a negative label.
     """
 
     scoreless: bool = False
@@ -158,32 +158,31 @@ def read_detections(
 ) -> ReadDetections:
     """Return the detections of a COCO results file: records of ``image_id``, class, ``bbox`` and ``score``.
 
-    Or of a file in another form (`curation.evaluation.detection_files.open_detections`). A ``file_name`` may replace or
-    accompany the id (see `curation.sources.identity`). Records form a list, or have a line each (JSON lines); the file
-    may be compressed by gzip. The class is ``category_id`` as in the truth, or ``category``, a name. Detections called
-    ``unknown`` are left out and counted: the measures are about known classes, for which these detections are neither
-    right nor wrong.
+    The file may have another form (`curation.evaluation.detection_files.open_detections`). A ``file_name`` may replace
+    or accompany the id (see `curation.sources.identity`). Records form a list, or JSON lines; gzip is supported. The
+    class is ``category_id`` as in the truth, or ``category``, a name. Detections of class ``unknown`` are
+    left out and counted: for the measures of known classes they are neither right nor wrong.
 
     Parameters
     ----------
     truth : GroundTruth
-        The part they belong to. Boxes are ``x, y, w, h``; an optional ``background_score`` is kept; other fields are
-        passed over.
+        The part of the detections. Boxes are ``x, y, w, h``; an optional ``background_score`` is read; other fields
+        are ignored.
     policy : Policy, optional
     others : GroundTruth, optional
         The other part, to recognise swapped files.
     accepted : Accepted
     columns : OpenedColumns, optional
-        The columns of the file, where they are read already.
+        The columns of the file, if they have been read.
 
     Raises
     ------
     MissingFileError
         No such file.
     PredictionError
-        The file is not a list of such records, or a record has a category that is neither known nor unknown, a box not
-        finite, of negative size or beyond any image, a score that is not finite or outside [0, 1], or (unless dropped)
-        an image that is not in the ground truth. The message names the record.
+        The file is not a list of such records, or a record has a category that is neither known nor unknown, a box that
+        is not finite, of negative size or beyond any image, a score that is not finite or outside [0, 1], or (unless
+        dropped) an image that is not in the ground truth. The message names the record.
     """
     return _read(
         path,
@@ -207,7 +206,7 @@ def _read(
     accepted: Accepted = ACCEPTED,
     opened_columns: OpenedColumns | None = None,
 ) -> ReadDetections:
-    """Return the detections of files; those whose label is `_UNKNOWN` are left out and counted."""
+    """Return the detections in files; those with the label `_UNKNOWN` are left out and counted."""
     opened, records, at = opened_columns or read_files(path, truth)
     if opened.form == "voc" and policy.stray == "drop":
         policy = replace(policy, other_classes="drop")
@@ -221,7 +220,7 @@ def _read(
     columns = RawColumns(records.boxes, records.scores, at, records.background)
     label = labels_of(records, columns, policy)
     negative = check_values(columns, policy, scoreless=accepted.scoreless)
-    # A detector may have run on all images of the file; but a file of another part alone is the wrong one.
+    # A detector may have run on all images of the truth's file, but not only on images outside the part.
     outside &= is_known.any()
     if not (is_known | outside).all() and policy.stray == "error":
         references = records.references
@@ -246,10 +245,10 @@ def _read(
 def _labels(records: Records, columns: RawColumns, truth: GroundTruth, accepted: Accepted, policy: Policy) -> Int32s:
     """Return the position of each detection's class.
 
-    It is `_UNKNOWN` where the class is called unknown, and `STRANGE` where the truth lacks it and such are dropped.
+    It is `_UNKNOWN` for class ``unknown``, and `STRANGE` for a class that the truth lacks, if the policy drops those.
     """
     table: dict[int | str | None, int] = dict.fromkeys((*truth.unknown_numbers, UNKNOWN), _UNKNOWN)
-    # Of a million classes few are detected.
+    # Few of a million classes are detected.
     names, used = set(records.categories), records.used_ids
     table |= {name: position for position, name in enumerate(truth.classes) if name in names}
     table |= {number: position for position, number in enumerate(truth.class_numbers) if number in used}
@@ -289,9 +288,9 @@ def _require_classes(
     of_unknown: str = "",
     names: Mapping[int, str] | None = None,
 ) -> None:
-    """Raise if a detection has a label below `least`: its class is unknown here, or unknown in the task.
+    """Raise an error if a detection has a label below `least`: its class is not known, or unknown in the task.
 
-    Left-out detections of classes that the truth lacks raise no error, unless all detections are of such classes.
+    Under ``other_classes="drop"``, classes that the truth lacks are an error only if all detections have such classes.
     """
     refused, strange = (labels < least) & (labels >= DISAGREEING), labels == STRANGE
     if strange.any() and truth.has_no_category_ids:
@@ -323,7 +322,7 @@ def _require_classes(
 
 
 def _refuse_numbers(records: Records, columns: RawColumns, truth: GroundTruth) -> None:
-    """Refuse detections that name classes by number where the truth names them by name alone."""
+    """Raise an error if detections name classes by number, and the truth has only names."""
     numbered = [number is not None and number not in truth.unknown_numbers for number in records.category_ids]
     if True in numbered:
         row = numbered.index(True)
@@ -332,7 +331,7 @@ def _refuse_numbers(records: Records, columns: RawColumns, truth: GroundTruth) -
             where=columns.at(row),
             expected="names of classes, " + _list(truth),
             found=f"{records.class_text(row)}; such detections: {numbered.count(True)}",
-            hint="write names into the detections (category, labels), or the ids of the detector into the truth: "
+            hint="write class names into the detections (category, labels), or the detector's ids into the truth: "
             "category_id of each row, dataset.info['categories'] of FiftyOne, a COCO JSON file",
         )
 
@@ -357,7 +356,7 @@ def check_values(columns: RawColumns, policy: Policy, *, scoreless: bool = False
             where=columns.at(row),
             expected=f"finite x, y, w, h with w and h not negative, at most {MAX_COORDINATE:g} pixels",
             found=str(boxes[row].tolist()),
-            hint="--on-error sizes=empty takes boxes of negative size as empty, and reports how many"
+            hint="--on-error sizes=empty makes boxes of negative size empty, and reports their number"
             if negative[row]
             else None,
         )
@@ -385,12 +384,12 @@ def check_values(columns: RawColumns, policy: Policy, *, scoreless: bool = False
 
 
 def stray_error(columns: RawColumns, listed: Bools, image: str, truth: GroundTruth, hint: str = "") -> PredictionError:
-    """Return the error about the first detection on no image of the truth; `image` names its image.
+    """Return the error about the first detection whose image is not in the truth; `image` names this image.
 
-    Its `hint` is made by `curation.extensions.diagnosis.diagnosis.stray_hint`.
+    `hint` comes from `curation.extensions.diagnosis.diagnosis.stray_hint`.
     """
     return PredictionError(
-        "A detection lies on an image that is not in the ground truth",
+        "A detection is on an image that is not in the ground truth",
         where=columns.at(int(np.argmin(listed))),
         expected=f"one of its {truth.n_images} images",
         found=f"{image}; {int((~listed).sum())} such detections of {len(listed)}",
@@ -433,12 +432,12 @@ class Located(NamedTuple):
     Attributes
     ----------
     position : ndarray of int32, shape (n,)
-        Position of the image in the ground truth; 0 where it is not there.
+        Position of the image in the ground truth; 0 if it is not there.
     there : ndarray of bool, shape (n,)
     outside : ndarray of bool, shape (n,)
-        Whether the image is one of the truth's file that the part leaves out.
+        Whether the image is in the truth's file, but not in the part.
     disagreeing : int
-        References whose id is that of another image than their name, which decides.
+        References whose id and name are of different images; the name decides.
     """
 
     position: Int32s
@@ -463,7 +462,7 @@ def locate(
     Raises
     ------
     PredictionError
-        A reference may mean two images; or it is a number, and the truth has texts for ids.
+        A reference fits two images; or it is a number, and the ids of the truth are texts.
     """
     index = truth.image_index
     resolved = index.resolve(ids, names)
@@ -473,7 +472,7 @@ def locate(
         row, pair = next(iter(resolved.candidates.items()))
         reference = names[row] if names is not None and names[row] else ids[row] if ids is not None else ""
         raise PredictionError(
-            "A detection names an image by a name that two images of the ground truth have",
+            "Two images of the ground truth have the name in a detection",
             where=at(row),
             expected="file_name with the folders of the truth, and the truth's image_id beside it",
             found=f"{reference!r:.80}: {index.describe(pair)}",
@@ -484,7 +483,7 @@ def locate(
         if numbered:
             values: Any = ids.tolist() if isinstance(ids, np.ndarray) else ids
             raise PredictionError(
-                "A detection names its image by a number, the ground truth by a text",
+                "Image ids of the detections are numbers, those of the ground truth are texts",
                 where=at(numbered[0]),
                 expected=f"an image_id such as {index.ids[0]!r:.80}, or the file_name beside it",
                 found=str(ids[numbered[0]]),
@@ -514,18 +513,18 @@ def _list(truth: GroundTruth) -> str:
 def read_task_detections(
     path: Path, truth: TaskTruth, source: Source, policy: Policy | None = None, *, accepted: Accepted = ACCEPTED
 ) -> ReadDetections:
-    """Return the detections of a task, each image's as often as its list names it.
+    """Return the detections of a task, repeated for images that the list repeats, if repeats count.
 
     Parameters
     ----------
     path : Path
-        A JSON list (or JSON lines, compressed by gzip or not) of ``image_id, bbox, score`` and ``category_id`` or
-        ``category`` (a class name or ``unknown``), or a folder of VOC results with a file of class ``unknown``.
+        COCO results, with ``category_id`` or ``category`` (a class name or ``unknown``), or another form of
+        `read_detections`, such as a folder of VOC results with a file of class ``unknown``.
     source : Source
         The ground truth's source, for the category ids of classes that are unknown in the task.
     policy : Policy, optional
-        ``other_classes="drop"`` and ``stray="drop"`` also leave out detections of classes that are unknown in the
-        task, and count them.
+        ``other_classes="drop"`` and ``stray="drop"`` also leave out and count detections of classes that are unknown
+        in the task.
     accepted : Accepted
         Exceptions for COCO results.
 
@@ -554,7 +553,7 @@ def read_task_detections(
 
 
 def _task_labels(records: Records, columns: RawColumns, truth: TaskTruth, source: Source, policy: Policy) -> Int32s:
-    """Return the label of each detection, `_UNKNOWN` where its class is unknown in the task and such are dropped."""
+    """Return the label of each detection, `_UNKNOWN` if its class is unknown in the task and the policy drops those."""
     task = truth.task
     numbers = _own_numbers(source) if task.numbers is None else task.numbers
     table = _label_table(truth, source, numbers)
@@ -603,10 +602,10 @@ def _label_table(truth: TaskTruth, source: Source, numbers: Mapping[str, int]) -
 
 
 def _once_a_line(read: ReadDetections, truth: TaskTruth) -> ReadDetections:
-    """Return the detections of each image as often as its list names it under ``keep``, else once.
+    """Return the detections of each image once for each line of the list under ``keep``, else once.
 
-    A detector that ran over the list, line by line, has written the detections of a repeated image once a line; one
-    that ran over the images has not. The file itself tells: no detector writes equal rows for one image.
+    A detector that ran over the list line by line wrote the detections of a repeated image once for each line; a
+    detector that ran over the images did not. Equal rows tell the two apart: no detector writes them for one image.
     """
     if not truth.repeated_lines:
         return read
@@ -634,7 +633,7 @@ def _once_a_line(read: ReadDetections, truth: TaskTruth) -> ReadDetections:
 
 
 def _copies(detections: Detections) -> tuple[Int64s, Int64s]:
-    """Return for each detection the group of rows equal to it, and its place in that group, in input order."""
+    """Return the group of equal rows of each detection, and its place in that group, in input order."""
     columns = [*detections.boxes.T, detections.scores, detections.label, detections.image]
     order = np.lexsort(columns)
     changes = np.zeros(len(order), bool)
@@ -649,7 +648,7 @@ def _copies(detections: Detections) -> tuple[Int64s, Int64s]:
 
 
 def ids_from_zero(records: Records, position: Int32s, truth: GroundTruth) -> tuple[Records, str]:
-    """Return records with category ids as in the truth's ``data.yaml``, and a note about them (see `numbering_of`).
+    """Return records with the category ids of the truth's ``data.yaml``, and a note on them (see `numbering_of`).
 
     Parameters
     ----------
@@ -678,23 +677,23 @@ def numbering_of(
     classes: Sequence[str],
     fit: Callable[[Mapping[int, int]], int],
 ) -> tuple[dict[int, int], str]:
-    """Return the class, counted from 0, of each category id of Ultralytics, and a sentence; nothing for other files.
+    """Return the class, counted from 0, of each category id of Ultralytics, and a note; nothing for other files.
 
-    Ultralytics writes ids from 1 to the number of classes, or COCO's ids where it validates on COCO's val2017. A file
-    is such a ``predictions.json`` if no id is 0 and either an id is one that counting from 0 cannot reach, or each
-    record names its photo as Ultralytics does: ``file_name``, with ``image_id`` its stem.
+    Ultralytics writes ids from 1 to the number of classes, or COCO's ids if it validates on COCO's val2017. A file is
+    such a ``predictions.json`` if no id is 0 and either an id is larger than counting from 0 allows, or each record
+    names its photo as Ultralytics does: ``file_name``, with its stem as ``image_id``.
 
     Parameters
     ----------
     used : collection of int
         The category ids in the file; -1, which is unknown, may be among them.
     photos : iterable of tuple
-        ``image_id`` and ``file_name`` of each record; empty where none states both.
+        ``image_id`` and ``file_name`` of each record; empty if no record has both.
     classes : sequence of str
         Names in the ``data.yaml`` of the truth.
     fit : callable
-        Returns how many detections lie on objects of their class under a numbering. It decides for ids that both of
-        Ultralytics' numberings have: COCO's ids 12 to 80 mean other classes than positions from 1.
+        Returns how many detections lie on objects of their class under a numbering. It decides if the ids fit both
+        numberings of Ultralytics: COCO's ids 12 to 80 are other classes than positions counted from 1.
 
     References
     ----------
@@ -719,7 +718,7 @@ def numbering_of(
 
 
 def _names_photos(photos: Iterable[tuple[object, str | None]]) -> bool:
-    """Return whether each record has a ``file_name``, and for ``image_id`` its stem, as a number where it is one."""
+    """Return whether each record has a ``file_name``, and its stem as ``image_id``, a number if it has only digits."""
     pairs = [(image, PurePosixPath(name or "").stem) for image, name in photos]
     return bool(pairs) and all(
         stem and image == (int(stem) if stem.isascii() and stem.isdigit() else stem) for image, stem in pairs

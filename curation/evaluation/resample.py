@@ -1,7 +1,8 @@
-"""Bootstrap confidence intervals over images of every measure that has them.
+"""Bootstrap confidence intervals of measures over images.
 
-Draws come from a counter: replicate i of a seed is the same on every machine, for every number of replicates or threads
-and every NumPy version. Each measure is derived again from weights, how often each image was drawn.
+Draws come from a counter-based generator: replicate i of a seed is the same on every machine, for every number of
+replicates or threads and every NumPy version. Each measure is computed again from weights: how often each image was
+drawn.
 """
 
 from __future__ import annotations
@@ -53,14 +54,14 @@ def resample(
     seed: int,
     label: str = "bootstrap",
 ) -> Resampled:
-    """Return the statistics of the data and of replicates that draw as many units of each set as there are.
+    """Return the statistics of the data and of replicates, which draw as many units from each set as it has.
 
     Parameters
     ----------
     statistics : callable
-        From the positions drawn of each set.
+        Returns statistics from the drawn positions of each set.
     sizes : sequence of int
-        Units of each set; sets are drawn apart.
+        Number of units of each set; sets are drawn independently.
     replicates : int
         At least 1.
     seed : int
@@ -77,7 +78,7 @@ def resample(
 
 
 def draws(sizes: Sequence[int], replicates: int, seed: int) -> Iterator[list[Int64s]]:
-    """Yield the positions drawn of each set, with replacement, for each replicate."""
+    """Yield for each replicate the positions drawn from each set, with replacement."""
     for replicate in range(replicates):
         bits = np.random.Philox(key=np.array([seed, replicate], np.uint64))
         yield [draw_units(size, size, np.atleast_1d(bits.random_raw(size))) for size in sizes]
@@ -85,7 +86,7 @@ def draws(sizes: Sequence[int], replicates: int, seed: int) -> Iterator[list[Int
 
 def draw_units(n: int, count: int, words: UInt64s) -> Int64s:
     """Return `count` positions below `n` from the first `count` random 64-bit words."""
-    # Not Generator.integers: NumPy promises the words of a bit generator for ever, but not what is made of them.
+    # Not Generator.integers: NumPy guarantees the words of a bit generator for all versions, but not its methods.
     scaled = (words[:count] >> np.uint64(32)) * np.uint64(n) >> np.uint64(32)
     return scaled.astype(np.int64)
 
@@ -108,7 +109,7 @@ def interval(estimate: float, values: Floats, tail: float) -> dict[str, Any]:
 
 
 def tail_of(confidence: str) -> float:
-    """Return the share of replicates beyond each end of an interval; a confidence out of range is a `UsageError`."""
+    """Return the share of replicates outside each end of an interval; an invalid confidence is a `UsageError`."""
     try:
         value = Fraction(confidence) if len(confidence) <= 12 and "e" not in confidence.lower() else Fraction(0)
     except (ValueError, ZeroDivisionError):

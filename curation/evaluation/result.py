@@ -2,16 +2,16 @@
 
 How to declare the results of a protocol
 ----------------------------------------
-A protocol has one `Report`, which says everything once:
+A protocol has one `Report`:
 
 * ``measures``: a tuple of `curation.evaluation.measures.Measure`;
-* ``tidy``: further tables of what was scored, by columns;
-* ``tables``: a function of a `Result` that yields `Table` records in the order in which a terminal shows them, where
-  those that follow from ``measures`` and ``tidy`` do not do;
+* ``tidy``: further tables of each scored entry, by columns;
+* ``tables``: a function of a `Result` that yields `Table` records in the order of a terminal, if the tables that follow
+  from ``measures`` and ``tidy`` are not enough;
 * ``drawings``: a function of a `Result` that yields `Figure` records;
-* ``files`` and ``figures``: the names that `Result.save` may write, known before anything is computed.
+* ``files`` and ``figures``: the names that `Result.save` may write, known before the evaluation.
 
-A table is declared with raw values, never with texts::
+A table is declared with numbers, not with formatted texts::
 
     Table(
         "classes",
@@ -21,13 +21,13 @@ A table is declared with raw values, never with texts::
         file=True,  # Result.save writes classes.csv
     )
 
-Text, CSV, DataFrame, LaTeX and HTML follow: a `Column` says its unit (which formats it, unless ``show`` has another
-format), its head in a terminal, and whether a terminal has it. ``printed`` gives a terminal other rows (some of them,
-or a mean below). Tables with the same name form a single `Result.table`.
+Text, CSV, DataFrame, LaTeX and HTML follow: a `Column` states its unit (which sets its format, unless ``show`` has
+another one), its head in a terminal, and whether a terminal shows it. ``printed`` are other rows for a terminal (some
+of them, or a mean below). Tables with the same name form a single `Result.table`.
 
-An ``evaluate`` function returns ``Result(REPORT, about, scored=...)``: a `Scored` a method, part and variant, with its
-numbers as rows and what a leaderboard must know (digests of truth and predictions, settings). `columns` is what is too
-long for JSON, and only tables and figures need. `curation.evaluation.inputs` reads what such a function is given. See
+An ``evaluate`` function returns ``Result(REPORT, about, scored=...)``: a `Scored` for each method, part and variant,
+with its numbers as rows and the facts of a leaderboard row (digests of truth and predictions, settings). `columns` are
+data that are too long for JSON and that only tables and figures use. `curation.evaluation.inputs` reads the inputs. See
 `curation.extensions.detection_ap.voc` for a small example.
 """
 
@@ -68,32 +68,32 @@ if TYPE_CHECKING:
 Given = ParamSpec("Given")
 Evaluated = TypeVar("Evaluated", bound="Result")
 SCHEMA: dict[str, Any] = {"name": "curation.result", "version": 2}
-"""Of the JSON: `schema_text` has it in full."""
+"""Name and version of the JSON schema, which `schema_text` returns."""
 PLACES = ("part", "task", "split", "case", "method", "score", "variant")
 RECORDED = (*PLACES, "truth", "predictions", "settings", "operating_point", "pinned", "manifest", "of_several")
 """Fields in the JSON of each scored entry, besides its numbers."""
 FIELDS_GROUP = "curation.result_fields"
-"""The group of entry points of a function that writes outcomes into fields of a FiftyOne dataset."""
+"""The entry-point group of the function that writes outcomes into fields of a FiftyOne dataset."""
 _SIGNS = {"share": "0 to 1"}
 _NO_OUTCOMES, _MATCHES = "No per-detection outcomes", "an evaluation that matches boxes"
 _MEASURES = "Measures"
 _MOST_LABELS = 60
-"""Characters of labels that fit into a line beside the names of measures and what they mean."""
+"""Characters of labels that fit into a line, beside the names and meanings of measures."""
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_]")
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure that a result has.
+    """A figure of a result.
 
     Attributes
     ----------
     name : str
         Stem of its files.
     draw : callable or None
-        Takes the path of the stem, writes PNG, SVG and CSV, and returns their paths; None for nothing to draw.
+        Takes a path without suffix, writes PNG, SVG and CSV, and returns their paths; None if nothing can be drawn.
     missing : str
-        Why there is nothing to draw.
+        Why nothing can be drawn.
     """
 
     name: str
@@ -109,15 +109,15 @@ class Report:
     ----------
     protocol : str
     measures : tuple of Measure
-        The first ranked one that some row of a leaderboard holds is the one that its rows are ranked by.
+        A leaderboard is ranked by the first ranked measure that one of its rows has.
     tables, drawings
-        See the module.
+        See the docstring of the module.
     algorithm : int
         Version of the evaluator: raised when a number of the same inputs may change.
     files, figures : tuple of str
         Names of CSV files and of figures, without suffix, that `Result.save` may write; may be patterns.
     tidy : tuple of Tidy
-        Further tables of each thing scored.
+        Further tables of each scored entry.
     places : tuple of str
         Columns that identify the scored entries in those tables, a subset of `PLACES`.
     """
@@ -143,31 +143,39 @@ class Result:
         Facts about the inputs: digests, rules, records left out.
     scored : sequence of Scored
         The scored entries, with their numbers as rows.
-    columns : mapping, or a function that makes it
+    columns : mapping, or a function that returns it
         Curves and scores, an entry for each detection, for tables and figures.
     notes : sequence of str
         Sentences for the reader of the result.
     outcomes : function, optional
-        Makes the outcomes of all detections, one a part, by what was scored (``t1/clean``).
+        Returns the outcomes of all detections, one for each part, by the label of the entry (``t1/clean``).
 
     Attributes
     ----------
     data : dict
-        Protocol, version of the program and `about`: what ``results.json`` says beside the numbers.
+        Protocol, version of the program and `about`: the content of ``results.json`` without the numbers.
     notes : tuple of str
         Sentences for the reader of the result, doubts about files first.
     warnings : tuple of str
         Every warning of the evaluation (see `with_warnings`): those of its inputs, then the notes.
     call : dict
-        Arguments of the evaluation other than defaults (see `stated_call`), by which `curation.verify` scores again.
+        Arguments of the evaluation other than defaults (see `stated_call`), with which `curation.verify` scores again.
 
     Examples
     --------
-    >>> result = Result(Report("none", (), lambda result: ()), {})
+    The examples of the methods continue this one.
+
+    >>> import curation
+    >>> boxes = [{"image_id": 1, "bbox": [0, 0, 20, 20]}, {"image_id": 1, "bbox": [30, 30, 20, 20]}]
+    >>> objects = [{"id": n, "category_id": n, "area": 400, "iscrowd": 0, **box} for n, box in enumerate(boxes, 1)]
+    >>> truth = {"images": [{"id": 1, "width": 50, "height": 50, "file_name": "1.jpg"}], "annotations": objects,
+    ...          "categories": [{"id": 1, "name": "owl"}, {"id": 2, "name": "unknown"}]}
+    >>> detections = [{"category_id": n, "score": 0.9, **box} for n, box in enumerate(boxes, 1)]
+    >>> result = curation.evaluate.owod(truth=truth, detections=detections)
     >>> result
-    <Result of none: 0 numbers>
-    >>> result.numbers()
-    {}
+    <Result of owod (test/clean): 28 numbers>
+    >>> result["UR"], result["WI"]
+    (100.0, 0.0)
     """
 
     def __init__(
@@ -193,17 +201,17 @@ class Result:
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """Return the settings and inputs of the evaluation, and its data."""
+        """Return protocol, version of the program, and facts about the inputs."""
         return {"protocol": self.report.protocol, "curation": __version__, **self.about}
 
     @cached_property
     def columns(self) -> Data:
-        """Return the columns that are too long for JSON."""
+        """Return the data that are too long for JSON."""
         return (self._columns() if callable(self._columns) else self._columns) or {}
 
     @checked
     def outcomes(self, scored: str | None = None) -> tuple[Outcomes, ...]:
-        """Return the outcomes of detections and objects under a variant, a record a part.
+        """Return the outcomes of detections and objects of a scored entry, a record for each part.
 
         Parameters
         ----------
@@ -213,7 +221,13 @@ class Result:
         Raises
         ------
         UsageError
-            The evaluation matches no boxes; or several things were scored, or not this one.
+            The evaluation matches no boxes; or the label is missing or wrong.
+
+        Examples
+        --------
+        >>> [outcomes] = result.outcomes()
+        >>> outcomes.detections.scores.tolist(), outcomes.matched.tolist()
+        ([0.9, 0.9], [0, 1])
         """
         return self._scored_outcomes(scored)[1]
 
@@ -222,7 +236,7 @@ class Result:
         name = next(iter(outcomes)) if scored is None and len(outcomes) == 1 else scored
         if name is None or name not in outcomes:
             raise UsageError(
-                "Several things were scored" if outcomes else _NO_OUTCOMES,
+                "Several entries were scored" if outcomes else _NO_OUTCOMES,
                 where=self.report.protocol if scored is None else scored[:80],
                 expected="scored=" + " or ".join(outcomes) if outcomes else _MATCHES,
             )
@@ -247,31 +261,31 @@ class Result:
         Parameters
         ----------
         dataset : fiftyone.Dataset
-            It holds the images that were scored; truth and predictions need not be in it.
+            A dataset with the scored images; it needs neither truth nor predictions.
         scored : str, optional
             Label of an entry, such as ``t1/clean``; required if there are several.
         key : str, optional
-            Name of the field; by default protocol and variant. The field of an earlier call is replaced, a field
-            of the user never.
+            Name of the field; by default protocol and variant. The field of an earlier call is replaced; a field of
+            the user is not.
         id_field : str
-            Field that names the images (see `curation.sources.fiftyone_view.sample_ids`).
+            Field with the image ids (see `curation.sources.fiftyone_view.sample_ids`).
         missing : {"error", "skip"}
-            Scored images that the dataset lacks.
+            What to do if the dataset lacks scored images.
 
         Returns
         -------
         dict of str to int
-            What was written, summed over the samples: as the result has it, where no image is missing.
+            Counts of written outcomes over all samples; those of the result if no image is missing.
 
         Raises
         ------
         UsageError
-            The evaluation matches no boxes; the dataset lacks images, or has a field or saved view of such a name.
+            The evaluation matches no boxes; the dataset lacks images, or has another field or saved view of this name.
         """
         points = entry_points(FIELDS_GROUP)
         if not points:
-            missing_extension = "This installation has no extension that writes outcomes to FiftyOne"
-            raise UsageError(missing_extension, hint="reinstall curation; result.outcomes() has the same records")
+            lacking = "This installation has no extension that writes outcomes to FiftyOne"
+            raise UsageError(lacking, hint="reinstall curation; result.outcomes() has the same records")
         write_fields = loaded(points[0], "The extension that writes outcomes to FiftyOne")
         name, parts = self._scored_outcomes(scored)
         field = key or _legal(f"{self.report.protocol}_{name}".replace("/", "_")).lower()
@@ -282,7 +296,7 @@ class Result:
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:
-        """Return every table, in the order in which a terminal shows them; the table of measures last."""
+        """Return every table in the order of a terminal; the table of measures is the last."""
         return (*(self.report.tables or tidy_tables)(self), self._measures)
 
     @cached_property
@@ -299,7 +313,7 @@ class Result:
 
     @property
     def measures(self) -> pd.DataFrame:
-        """Return every declared number, a row each, with what was scored, unit, n, and why it is undefined."""
+        """Return every declared number as a row: scored entry, measure, value, unit, n, and why it is undefined."""
         return self._measures.frame()
 
     def _numbers(self) -> Iterator[tuple[str, str, Number | None]]:
@@ -309,11 +323,24 @@ class Result:
                 yield scored.label, measure.key_of(row.parameters), row.value
 
     def numbers(self) -> dict[str, Number | None]:
-        """Return every declared number by its full key, such as ``t1/clean/UR``; None if it is undefined."""
+        """Return every declared number by its full key, such as ``t1/clean/UR``; None if it is undefined.
+
+        Examples
+        --------
+        >>> result.numbers()["test/clean/UR"]
+        100.0
+        """
         return {f"{label}/{key}".lstrip("/"): value for label, key, value in self._numbers()}
 
     def settings(self) -> dict[str, str]:
-        """Return digests, versions and settings as texts, by names that loggers accept."""
+        """Return digests, versions and settings as texts, by names that experiment loggers accept.
+
+        Examples
+        --------
+        >>> settings = result.settings()
+        >>> settings["protocol"], settings["test_clean_iou"]
+        ('owod', '>= 0.5')
+        """
         settings = {"protocol": self.report.protocol, "curation": __version__, "algorithm": str(self.report.algorithm)}
         if isinstance(manifest := self.data.get("manifest"), Mapping):
             settings |= {f"manifest_{key}": str(manifest[key]) for key in ("name", "version", "digest")}
@@ -325,7 +352,18 @@ class Result:
 
     @checked
     def __getitem__(self, key: str) -> Any:
-        """Return a number by its key, ``UR`` or ``AWI@0.3``; a dict by what was scored where that is several things."""
+        """Return a number by its key, ``UR`` or ``AWI@0.3``; a dict by label if several entries have it.
+
+        Raises
+        ------
+        UsageError
+            No such number; the message lists the keys.
+
+        Examples
+        --------
+        >>> result["mAP_both"], result["test/clean/WI_at_recall@0.5"]
+        (100.0, 0.0)
+        """
         values = {label: value for label, name, value in self._numbers() if key in (name, f"{label}/{name}")}
         if not values:
             keys = ", ".join(dict.fromkeys(name for _, name, _ in self._numbers()))
@@ -339,7 +377,14 @@ class Result:
         Raises
         ------
         UsageError
-            No such table.
+            No such table; the message lists the names.
+
+        Examples
+        --------
+        >>> result.table("classes")[["class", "n", "AP"]]
+             class  n     AP
+        0      owl  1  100.0
+        1  unknown  1  100.0
         """
         import pandas as pd
 
@@ -348,13 +393,26 @@ class Result:
 
     @checked
     def latex(self, name: str | None = None) -> str:
-        """Return a table in LaTeX, ruled by booktabs; without a name, the ranked measures of all that was scored."""
+        r"""Return a table in LaTeX with the rules of booktabs; without a name, the ranked measures of every entry.
+
+        Examples
+        --------
+        >>> print(result.latex("unknown_classes").splitlines()[0])
+        \begin{tabular}{lllrrrrrrrr}
+        """
         if name is None:
             return self.summary().latex()
         return "\n".join(table.latex() for table in self._tables_by_name(name))
 
     def summary(self) -> Table:
-        """Return the ranked measures, a row each thing that was scored."""
+        """Return the table of ranked measures, a row for each scored entry.
+
+        Examples
+        --------
+        >>> result.summary().frame()[["scored", "UR", "WI"]]
+               scored     UR   WI
+        0  test/clean  100.0  0.0
+        """
         chosen = ranked(self.report.measures)
         rows_by_label: dict[str, dict[str, Number | None]] = {scored.label: {} for scored in self.scored}
         for scored in self.scored:
@@ -382,7 +440,13 @@ class Result:
         )
 
     def lines(self, width: int | None = None, *, with_tables: bool = True) -> list[str]:
-        """Return the lines for a terminal: all tables, or only the ranked measures if `with_tables` is false."""
+        """Return the lines for a terminal: all tables, or only the ranked measures if `with_tables` is false.
+
+        Examples
+        --------
+        >>> result.lines(width=90, with_tables=False)[2]
+        '  mAP_both      %      100.00      mean average precision, known classes ↑'
+        """
         chosen, is_wide = ranked(self.report.measures), _is_wide(self)
         if with_tables or not chosen or self.report.tables is not None:
             every = (*self.tables, *_undefined_table(self, self.report.measures))
@@ -401,7 +465,13 @@ class Result:
         return [*left_out, *lines, *undefined, more]
 
     def json_data(self) -> dict[str, Any]:
-        """Return the content of ``results.json``: the data, its schema name, and every declared number in one list."""
+        """Return the content of ``results.json``: the data, its schema name, and every declared number in one list.
+
+        Examples
+        --------
+        >>> result.json_data()["measures"][0]["measure"]
+        'mAP_both'
+        """
         data = {**self.data, "scored": [_record(scored) for scored in self.scored]}
         for table in self._tidy(lambda tidy: tidy.json):
             data[table.name] = table.records()
@@ -423,7 +493,12 @@ class Result:
         Raises
         ------
         UsageError
-            No such figure, or nothing to draw.
+            No such figure, or nothing to draw; the message lists the figures.
+
+        Examples
+        --------
+        >>> result.figure("wilderness_impact_clean")
+        <Picture wilderness_impact_clean>
         """
         from curation.core.figures import in_memory
 
@@ -437,19 +512,31 @@ class Result:
 
     @checked
     def rows(self, name: str | None = None) -> list[LeaderboardRow]:
-        """Return the rows of a leaderboard; `name` is the method's, by default the name of its predictions' file."""
+        """Return the leaderboard rows of the result; a method is called `name`, by default after its predictions file.
+
+        Examples
+        --------
+        >>> [row] = result.rows("mine")
+        >>> row.metrics["UR"]
+        Metric(value=100.0, unit='%', better='higher')
+        """
         from curation.evaluation.leaderboard_rows import rows_of
 
         return rows_of(self, name)
 
     @checked
     def append(self, file: Path | str, name: str | None = None) -> None:
-        """Append the rows of a leaderboard to a ``.jsonl`` file, which is created if necessary (see `rows`).
+        """Append the leaderboard rows of the result (see `rows`) to a ``.jsonl`` file, which is created if necessary.
 
         Raises
         ------
         LeaderboardError
-            The suffix is another, or the file holds something else.
+            The file has another suffix, or other content.
+
+        Examples
+        --------
+        >>> from tempfile import mkdtemp
+        >>> result.append(f"{mkdtemp()}/rows.jsonl", "mine")
         """
         from curation.evaluation.leaderboard_rows import append_rows, check_appendable
 
@@ -460,15 +547,24 @@ class Result:
     def save(self, folder: Path | str, *, figures: bool = False) -> list[Path]:
         """Write the tables, including those of figures, and ``results.json`` (see `curation.core.writing`).
 
-        With `figures` these are drawn too, as PNG and SVG.
+        Existing files are replaced only with ``--force``; files that an earlier ``results.json`` in the folder lists
+        are then removed if this result has no such file.
 
-        Files that exist are replaced by ``--force`` alone; those that an earlier ``results.json`` there calls its own
-        are then removed where this result has no such file.
+        Parameters
+        ----------
+        folder : Path
+        figures : bool
+            Also draw the figures, as PNG and SVG.
 
         Returns
         -------
         list of Path
             All files written, ``results.json`` last.
+
+        Examples
+        --------
+        >>> [path.name for path in result.save(mkdtemp())][-2:]
+        ['measures.csv', 'results.json']
         """
         from curation.core.figures import tables_alone
         from curation.core.writing import publishing_files, write_text
@@ -512,12 +608,12 @@ class Result:
 
 
 def with_warnings(evaluate: Callable[Given, Evaluated], *, states_call: bool = False) -> Callable[Given, Evaluated]:
-    """Return an evaluation whose result holds each of its warnings, and that raises each as a Python warning, once.
+    """Return an evaluation that raises each of its warnings once, and stores them in its result.
 
     Parameters
     ----------
     states_call : bool
-        Whether the result states how it was called (see `stated_call`).
+        Whether the result stores the arguments of the call (see `stated_call`).
     """
     signature = inspect.signature(evaluate)
 
@@ -548,7 +644,7 @@ def with_warnings(evaluate: Callable[Given, Evaluated], *, states_call: bool = F
 
 
 def stated_call(signature: inspect.Signature, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments of an evaluation as JSON states them, without defaults: of a file its name alone.
+    """Return the arguments of an evaluation as plain data, without defaults; a file is represented by its name.
 
     Examples
     --------
@@ -567,7 +663,7 @@ def stated_call(signature: inspect.Signature, arguments: Mapping[str, Any]) -> d
 
 
 def _plain(value: Any) -> Any:
-    """Return an argument as recorded in JSON; an object in memory is recorded by its class."""
+    """Return an argument as plain data; an object in memory is represented by the name of its class."""
     if isinstance(value, Path):
         return {"file": value.name}
     if isinstance(value, Mapping):
@@ -585,7 +681,7 @@ def _plain(value: Any) -> Any:
 
 
 def is_options(kind: Any) -> bool:
-    """Return whether a class is a record of options: a dataclass of keywords alone."""
+    """Return whether a class is a record of options: a dataclass with only keyword fields."""
     return is_dataclass(kind) and all(field.kw_only for field in fields(kind))
 
 
@@ -608,7 +704,7 @@ def _record(scored: Scored) -> dict[str, Any]:
 
 
 def tidy_tables(result: Result) -> Iterator[Table]:
-    """Yield the tables of a result: inputs, every number, then the tables that its report declares."""
+    """Yield the tables of a result: inputs, every number, then the tables declared in its report."""
     yield inputs_table(result.data)
     yield _measures_table(result, result.report.measures)
     yield from result._tidy(lambda _: True)
@@ -683,7 +779,7 @@ def _method_lines(result: Result, measures: Sequence[Measure], width: int | None
 
 
 def _undefined_table(result: Result, measures: Sequence[Measure]) -> Iterator[Table]:
-    """Yield why numbers are undefined, a row a reason, where some are."""
+    """Yield a table of the reasons why numbers are undefined, if any is."""
     reasons: dict[str, dict[str, None]] = {}
     for scored in result.scored:
         for measure, row in declared_values(scored, measures):
@@ -708,7 +804,7 @@ def input_rows(inputs: Data, manifest: Data | None) -> Iterator[tuple[str, ...]]
 
 
 def inputs_table(data: Data, title: str | None = None, part: str = "part") -> Table:
-    """Return a row a file that the numbers rest on."""
+    """Return the table of input files, a row for each."""
     columns = (Column(part), Column("kind", head=""), Column("file"), Column("digest", "digest"), Column("reported"))
     rows = list(input_rows(data["inputs"], data["manifest"]))
     title = f"Inputs; known classes from {data['known_classes_from']}" if title is None else title
@@ -716,7 +812,7 @@ def inputs_table(data: Data, title: str | None = None, part: str = "part") -> Ta
 
 
 def truth_digests(data: Data, *parts: str, options: Sequence[str] = ("classes", "images")) -> dict[str, Any]:
-    """Return the identity of the truth of some parts: digests of its files, and the numbers of records left out."""
+    """Return what identifies the truth of some parts: digests of its files, and the numbers of records left out."""
     inputs = data["inputs"]
     return {
         "files": {
@@ -731,12 +827,12 @@ def truth_digests(data: Data, *parts: str, options: Sequence[str] = ("classes", 
 
 
 def stem_of(file: Data) -> str:
-    """Return how a method is called by the file of its predictions."""
+    """Return the default name of a method: the stem of its predictions file."""
     return Path(file["name"]).stem
 
 
 def _legal(name: str) -> str:
-    """Return a name with nothing but ASCII letters, digits and underscores, no digit first."""
+    """Return a name of ASCII letters, digits and underscores only, which does not start with a digit."""
     legal = _ILLEGAL.sub("_", name.replace("@", "_at_"))
     return f"_{legal}" if legal[:1].isdigit() else legal
 

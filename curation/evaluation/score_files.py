@@ -1,4 +1,4 @@
-"""Files of scores: ``.npz``, ``.npy`` with labels beside it, CSV or Parquet, read as arrays or columns by name.
+"""Files of scores: ``.npz``, ``.npy`` with a separate file of labels, CSV or Parquet, read as arrays or columns.
 
 Files may be hostile: pickles are rejected, and sizes are checked before reading.
 """
@@ -48,15 +48,15 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 LARGEST = 16 << 30
-"""Bytes that an array or table unpacks to: those of 1,281,167 samples of 1,000 scores as doubles, and room."""
+"""Most bytes of an unpacked array or table: more than 1,281,167 samples of 1,000 scores as doubles need."""
 _LARGEST_TEXTS = 2 << 30
-"""Bytes of the texts of a table: names of images."""
+"""Most bytes of the texts of a table: names of images."""
 _LARGE, _HIGHEST_RATIO = 256 << 20, 100
-"""Beyond so many bytes, an array of an archive may be so many times its packed size."""
+"""An array of an archive with more bytes than the first may be the second times its packed size at most."""
 _LONGEST_HEADER, _LONGEST_ARRAY_HEADER = 1 << 22, 10_000
 _DOUBLE = np.dtype(np.float64)
-# OSError: a directory that lies about where its members begin. MemoryError: a header too deep to parse. Arrow raises
-# these too, and some others.
+# OSError: the directory of an archive has wrong offsets. MemoryError: a header is nested too deeply. Arrow raises these
+# too, and some others.
 _DAMAGE = (
     zipfile.BadZipFile, zlib.error, ValueError, TypeError, EOFError, RuntimeError, OverflowError, SyntaxError, OSError,
     tokenize.TokenError, MemoryError, LookupError, csv.Error,
@@ -64,7 +64,7 @@ _DAMAGE = (
 
 
 class Keys(NamedTuple):
-    """Names of columns or arrays that the user gave; None for the usual ones."""
+    """Names of columns or arrays given by the user; None for the usual names."""
 
     scores: str | None = None
     labels: str | None = None
@@ -79,16 +79,17 @@ IMAGES = ("image", "images", "image_id", "image_ids", "path", "paths", "file_nam
 
 
 class ScoreColumns(NamedTuple):
-    """What a file of scores holds, by name; nothing but names is read yet.
+    """Names of the columns or arrays of a file of scores, and a function that reads them.
 
     Attributes
     ----------
     names : tuple of str
         Names of arrays or columns.
     kind : {"table", "arrays", "alone"}
-        CSV or Parquet; named arrays; one array that has no name, and is called ``scores``.
+        CSV or Parquet; named arrays; one array without a name, which is called ``scores``.
     read : callable
-        Names of numbers and of texts, to an array each, numbers of a table as doubles, and texts as they are stored.
+        Takes names of numbers and names of texts, and returns an array for each: numbers of a table as doubles, texts
+        as they are stored.
     """
 
     names: tuple[str, ...]
@@ -106,7 +107,7 @@ def open_columns(path: Path, suffixes: Sequence[str]) -> ScoreColumns:
     Parameters
     ----------
     suffixes : sequence of str
-        Kinds of files that are read, of ``.npz``, ``.npy``, ``.csv``, ``.parquet``.
+        Accepted suffixes among ``.npz``, ``.npy``, ``.csv``, ``.parquet``.
 
     Raises
     ------
@@ -136,7 +137,7 @@ def open_columns(path: Path, suffixes: Sequence[str]) -> ScoreColumns:
 
 @contextmanager
 def readable(path: Path | str) -> Iterator[None]:
-    """Raise damage that a library meets in a scores file as a `PredictionError`."""
+    """Turn the errors of libraries about a damaged scores file into a `PredictionError`."""
     try:
         yield
     except CurationError:
@@ -211,10 +212,10 @@ def _require_distinct(names: Sequence[str], path: Path) -> None:
 
 def _too_large(size: int, where: str, texts: int = 0) -> PredictionError:
     return PredictionError(
-        "The file unpacks to far more than scores and names of images would",
+        "The file unpacks to far more bytes than scores and names of images need",
         where=where,
-        expected=f"at most {LARGEST:,} bytes, {_LARGEST_TEXTS:,} bytes of texts, and of an array in an archive "
-        f"{_HIGHEST_RATIO} times its packed size",
+        expected=f"at most {LARGEST:,} bytes, {_LARGEST_TEXTS:,} bytes of texts, and {_HIGHEST_RATIO} times the "
+        "packed size of an array",
         found=f"{texts:,} bytes of texts" if texts else f"{size:,} bytes",
     )
 
@@ -266,8 +267,8 @@ def read_npz(path: Path, names: Iterable[str]) -> dict[str, Array]:
     MissingFileError
         No such file.
     PredictionError
-        It is not an archive of arrays, or one of the arrays wanted is not as in `read_npy`, is encrypted, is there
-        twice, or unpacks to a hundred times its packed size.
+        It is not an archive of arrays, or a requested array is invalid (see `read_npy`), is encrypted, occurs twice,
+        or unpacks to more than a hundred times its packed size.
     """
     with _opened(path) as stream, readable(path), zipfile.ZipFile(stream) as archive:
         members: dict[str, zipfile.ZipInfo] = {}
@@ -295,10 +296,10 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> Array:
-    # LZMA may ask for gibibytes before it gives out a byte.
+    # LZMA may allocate gibibytes before it returns a byte.
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise PredictionError(
-            "An array is packed in a way that numpy.savez does not use",
+            "An array is compressed by a method that numpy.savez does not use",
             where=where,
             expected="stored or deflated",
             found=f"method {info.compress_type}",
@@ -330,12 +331,12 @@ def _array(stream: IO[bytes], where: str) -> Array:
 
 
 def unlike_precision(stored: Mapping[str, tuple[str, Floats]]) -> str:
-    """Return a note about compared scores that are stored with different numbers of digits, or "".
+    """Return a note on compared scores that are stored with different numbers of digits, or "".
 
     Parameters
     ----------
     stored : mapping of str to (str, ndarray of float64)
-        By name, the type that a file holds them in, and the scores. Text counts as ``float64``.
+        By name, the type in the file, and the scores. Text counts as ``float64``.
     """
     rounded = {name: np.dtype(kind) for name, (kind, _) in stored.items() if np.dtype(kind).kind == "f"}
     fewest = min(rounded.values(), key=lambda dtype: dtype.itemsize, default=_DOUBLE)
@@ -349,8 +350,8 @@ def unlike_precision(stored: Mapping[str, tuple[str, Floats]]) -> str:
         return ""
     few = ", ".join(name for name, kind in rounded.items() if kind == fewest)
     return (
-        f"scores of {few} are stored as {fewest}, those of {', '.join(others)} with more digits: what was equal before "
-        "it was rounded differs here, and AUROC, AUPR and FPR95 with it; store all in one type"
+        f"scores of {few} are stored as {fewest}, those of {', '.join(others)} with more digits: scores that were "
+        "equal before rounding differ here, which changes AUROC, AUPR and FPR95; store all in one type"
     )
 
 
@@ -362,7 +363,7 @@ _KINDS |= dict.fromkeys(("probabilities", "probability_"), "probabilities")
 
 @dataclass(frozen=True, slots=True)
 class ScoreTable:
-    """What a file holds, unchecked.
+    """Unchecked content of a file of scores.
 
     Attributes
     ----------
@@ -373,9 +374,9 @@ class ScoreTable:
     name : str
         Name of the array or score columns, which indicates their kind: ``logits``, ``score_``, a class.
     has_background : bool
-        Whether a table has such a column.
+        Whether a table has a column ``background``.
     unused : tuple of str
-        Columns of a table that play no part.
+        Columns of a table that are not used.
     """
 
     scores: Array
@@ -389,9 +390,9 @@ class ScoreTable:
 def read_score_table(path: Path, keys: Keys, classes: Sequence[str] | None = None) -> ScoreTable:
     """Return the scores of a ``.npz``, ``.npy``, ``.csv`` or ``.parquet`` file.
 
-    Of arrays, the scores are the one called ``scores``, ``logits`` or ``probabilities``. Of a table they are the
-    columns called like the `classes`, else numbered ones, ``score_0``, ``logit_0``, ``probability_0`` or ``0`` and so
-    on without a gap; and a column ``background``.
+    The scores are the array called ``scores``, ``logits`` or ``probabilities``. In a table they are the columns named
+    after the `classes`, else columns that are numbered without a gap (``score_0``, ``logit_0``, ``probability_0`` or
+    ``0``, …), and a column ``background``.
 
     Raises
     ------
@@ -491,28 +492,28 @@ def read_scores(
         ``.npz`` with arrays ``gt`` and ``scores`` or ``logits``, as openset-imagenet writes them; ``.npy``; ``.csv`` or
         ``.parquet`` (see `curation.evaluation.score_files.read_score_table`).
     kind : {"auto", "logits", "probabilities", "real"}
-        ``auto``: what the array's or column's name says (``logits``, ``logit_0``, ``probabilities``); probabilities
-        where every row lies in [0, 1] and sums to 1; else an error that asks.
+        ``auto``: by the name of the array or column (``logits``, ``logit_0``, ``probabilities``); else probabilities
+        if every row lies in [0, 1] and sums to 1; else an error.
     background : {"none", "last", "removed"}
-        A table's column called ``background`` says ``last`` by itself.
+        A table with a column ``background`` is read as ``last``.
     keys : Keys
-        Names of arrays or columns, where they are not the usual ones.
+        Names of arrays or columns, if they are not the usual ones.
     stray : {"error", "drop"}
-        For images that the part does not list.
+        What to do with images that the part does not list.
     labels : Path, optional
         ``.npy`` of labels, in place of those in the file.
     classes : ProtocolClasses, optional
-        Classes of a manifest: labels may then be class names, and columns too.
+        Classes of a manifest: labels and columns may then be class names.
     part : PartSamples, optional
-        The samples that there must be, no more and no less. Rows with image names are sorted into its order, others
-        must already have it. Its labels are used; labels in the file must agree.
+        Exactly the samples that the file must have. Rows with image names are sorted into its order; rows without names
+        must have its order. Its labels are used; labels in the file must agree.
 
     Raises
     ------
     MissingFileError
         No such file.
     PredictionError
-        The file is not what it should be, or does not fit to labels, classes or part.
+        The file is invalid, or does not fit labels, classes or part.
     UsageError
         Labels are missing.
     """
@@ -525,7 +526,7 @@ def read_scores(
     n = len(raw.scores)
     for subject, column in {"labels": raw.labels, "image names": raw.images}.items():
         if column is not None and np.shape(column) != (n,):
-            message = f"There are not as many {subject} as rows of scores"
+            message = f"The numbers of {subject} and of rows of scores differ"
             raise PredictionError(message, where=where, expected=f"shape ({n},)", found=f"shape {np.shape(column)}")
     rows, unmatched = (np.arange(n), 0)
     if part is not None:
@@ -551,7 +552,7 @@ def read_scores(
         "rows": n,
         "kind": scores.kind,
         "labels_from": labels_from if labels is None or labels_from != "file" else labels.name,
-        # Of the labels in the order of the samples: without a manifest, the only name that the test set has.
+        # Labels in the order of the samples: without a manifest, they alone identify the test set.
         "labels_sha256": sha256_of_bytes(scores.labels.astype("<i8").tobytes()),
         "reported": {reason: count for reason, count in reported.items() if count},
     }
@@ -571,7 +572,7 @@ def _labels(
         return part.labels, f"part {part.name}"
     if numbers is None:
         raise UsageError(
-            "No labels given",
+            "The file has no labels",
             where=where,
             expected="a column or array of labels, or a part of a manifest with known classes",
             hint="--labels FILE.npy; or "
@@ -582,7 +583,7 @@ def _labels(
 
 
 def _parsed_labels(labels: Array, classes: ProtocolClasses | None, where: str) -> Array:
-    """Return the labels that a file states, as numbers or as class names."""
+    """Return the labels of a file as numbers; they may be class names."""
     if labels.dtype.kind != "U":
         return labels
     texts = [str(text).strip() for text in labels.tolist()]
@@ -601,7 +602,7 @@ def _parsed_labels(labels: Array, classes: ProtocolClasses | None, where: str) -
                 where=f"{where}: row {row}",
                 expected="0, 1, ... for a known class, -1 (negative) or -2 (unknown)",
                 found=repr(text[:80]),
-                hint="--manifest MANIFEST says which label each class name has",
+                hint="--manifest MANIFEST gives each class name its label",
             ) from None
     return numbers
 
@@ -618,7 +619,7 @@ def _kind(requested: Kind | Literal["auto"], raw: ScoreTable, where: str) -> Kin
     raise PredictionError(
         "The file does not say what kind of scores it holds, and they are not probabilities that sum to 1",
         where=where,
-        expected="--kind logits, --kind probabilities or --kind real",
-        hint="--kind logits applies softmax; with the background column taken away: --kind probabilities "
-        "--background removed",
+        expected="--kind=logits, --kind=probabilities or --kind=real",
+        hint="--kind=logits applies softmax; --kind=probabilities with --background=removed is for probabilities "
+        "without their background column",
     )

@@ -47,7 +47,7 @@ class RankedScores:
 
     @cached_property
     def _steps(self) -> tuple[Int64s, Int64s, Int64s]:
-        """Of each distinct ID score, ascending: its first position, the OOD scores below it, and up to it."""
+        """First position of each distinct ID score, ascending, and the OOD scores below it and up to it."""
         distinct, first = np.unique(self.ids, return_index=True)
         return first, self.oods.searchsorted(distinct), self.oods.searchsorted(distinct, side="right")
 
@@ -80,9 +80,9 @@ def _from_above(n: int, below: Int64s) -> Int64s:
 
 @dataclass(frozen=True)
 class ScoreSteps:
-    """Counts at every distinct score of ID and OOD together, from the highest down: a point of a curve each.
+    """Counts at every distinct score, ID or OOD, from the highest down: the points of a curve.
 
-    Beside what `RankedScores` has, the points where no ID score lies.
+    `RankedScores` has only the points at ID scores.
 
     Attributes
     ----------
@@ -115,14 +115,14 @@ class ScoreSteps:
 
     @cached_property
     def mirrored(self) -> ScoreSteps:
-        """The steps of negated scores with ID and OOD exchanged: so OOD is the positive class."""
+        """The steps of negated scores with ID and OOD exchanged, so that OOD is the positive class."""
         below = self.n_ood - self.ood_above, self.n_id - np.append(0, self.id_at_least[:-1])
         # Numbers from views that run backwards take twice the time.
         return ScoreSteps(np.ascontiguousarray(below[0][::-1]), np.ascontiguousarray(below[1][::-1]))
 
     @classmethod
     def from_scores(cls, id_scores: Floats, ood_scores: Floats) -> ScoreSteps:
-        """Return the steps of scores in any order; both must be there."""
+        """Return the steps of scores in any order; both arrays must have scores."""
         # Two ascending runs are merged in one pass.
         scores = np.concatenate([np.sort(id_scores), np.sort(ood_scores)])
         order = np.argsort(scores, kind="stable")[::-1]
@@ -135,9 +135,9 @@ class ScoreSteps:
 def auroc(ranked: RankedScores | ScoreSteps) -> float:
     """Return the area under the ROC curve, in [0, 1]: exact pair counts, ties one half, ID positive.
 
-    Both classes must have scores (`separability` gives None where one has none).
+    Both classes must have scores (`separability` returns None otherwise).
     """
-    # In whole numbers: no sum of rounded areas.
+    # Integers avoid a sum of rounded areas.
     pairs = 2 * ranked.n_id * ranked.n_ood
     return (pairs - ranked.twice_lost) / pairs
 
@@ -148,8 +148,8 @@ def sign_doubt(areas: Mapping[str, float | None]) -> tuple[str, ...]:
     if not known or max(known) >= 0.45:
         return ()
     return (
-        f"AUROC is far below 0.5 on {', '.join(areas)}: OOD scores are the higher ones; if a high score means OOD in "
-        "the file, negate the scores",
+        f"AUROC is far below 0.5 on {', '.join(areas)}: OOD scores are higher; if a high score means OOD in the file, "
+        "negate the scores",
     )
 
 
@@ -159,7 +159,7 @@ def aupr_trapezoid(ranked: RankedScores | ScoreSteps, *, start: float = 1.0) -> 
     Parameters
     ----------
     start : float
-        The precision where nothing is found yet.
+        The precision above the highest score.
     """
     tp = ranked.id_at_least
     before = np.concatenate([[0], tp[:-1]])
@@ -187,8 +187,8 @@ def fpr95_first(ranked: RankedScores | ScoreSteps) -> float:
 def fpr95_nearest(ranked: RankedScores) -> float:
     """Return the FPR where TPR is nearest to 0.95, as VOS's ``fpr_and_fdr_at_recall``; ID positive.
 
-    Of equally near TPRs (in float64, as there) the higher is taken, and of points of equal TPR below 1 the one of the
-    lowest threshold, just above the next ID score.
+    The higher of two equally near TPRs (in float64, as there) is used, and among points of equal TPR below 1 the one
+    with the lowest threshold, just above the next ID score.
     """
     recall = ranked.id_at_least / len(ranked.ids)
     step = len(recall) - 1 - int(np.argmin(np.abs(recall[::-1] - 0.95)))
@@ -207,9 +207,9 @@ def fpr95_ood_positive(ranked: RankedScores) -> float:
 def fpr95_at_vertices(steps: ScoreSteps) -> float:
     """Return the share of ID scores at the first vertex of scikit-learn's ROC that finds 95 % of the OOD scores.
 
-    OOD positive, as `fpr95_ood_positive`; but scikit-learn leaves out a point whose steps before and after are equal in
-    both counts. Where equal scores of ID and OOD make such steps, the first point that reaches 95 % may be missing, and
-    a later one of more ID scores stands for it (OpenOOD 1.5, ``openood/evaluators/metrics.py``).
+    OOD positive, as in `fpr95_ood_positive`; but scikit-learn leaves out a point whose steps before and after are equal
+    in both counts. If equal scores of ID and OOD make such steps, the first point that reaches 95 % may be missing, and
+    a later point with more ID scores is used (OpenOOD 1.5, ``openood/evaluators/metrics.py``).
     """
     ood, ids = steps.mirrored.id_at_least, steps.mirrored.ood_at_least
     step = int(np.argmax(20 * ood >= 19 * ood[-1]))
@@ -223,9 +223,9 @@ def fpr95_at_vertices(steps: ScoreSteps) -> float:
 def fpr95_quantile(id_scores: Floats, ood_scores: Floats) -> float:
     """Return the share of OOD scores at or above the 0.05 quantile of the ID scores, interpolated; ID positive (NINCO).
 
-    As ``numpy.quantile`` has it at the authors' ``1 - 0.95``, which is 0.050000000000000044 in doubles: of 21 ID scores
-    the threshold lies a hair above the second, which an equal OOD score does not reach. With a NaN among the ID scores
-    no OOD score reaches it.
+    The quantile is ``numpy.quantile`` at the authors' ``1 - 0.95``, which is 0.050000000000000044 in doubles: for 21 ID
+    scores the threshold is slightly above the second one, and an OOD score equal to that one is below it. If an ID
+    score is NaN, no OOD score reaches the threshold.
     """
     with np.errstate(invalid="ignore", over="ignore"):
         return float(np.mean(ood_scores >= np.quantile(id_scores, 1 - 0.95)))

@@ -25,15 +25,15 @@ class Column:
     Attributes
     ----------
     name : str
-        In files and DataFrames.
+        Name in files and DataFrames.
     unit : str
-        ``""`` for text, ``digest``, ``mean``, or a unit of a measure; it formats the cells for the eye.
+        ``""`` for text, ``digest``, ``mean``, or a unit of a measure; it sets the format of the printed cells.
     head : str, optional
-        In a terminal; by default the name.
+        Head in a terminal; by default the name.
     show : str
         Another format, as `format` takes it; ``+.2f`` shows the sign.
     text : bool
-        Whether a terminal has it; files have every column.
+        Whether a terminal shows it; files have every column.
     """
 
     name: str
@@ -50,11 +50,11 @@ class Table:
     Attributes
     ----------
     name : str
-        Stem of its file, and what `Result.table` calls it; ``""`` for a table that is for the eye alone.
+        Stem of its file, and its name in `Result.table`; ``""`` for a table that is only printed.
     columns : sequence of Column or str
-        A text is the name of a column that is nothing else.
-    rows : sequence of rows, or a function that makes them
-        Texts, numbers, and None for what is undefined.
+        A text is the name of a plain column.
+    rows : sequence of rows, or a function that returns them
+        Texts, numbers, and None for undefined values.
     title : str
         Heading in a terminal; ``""`` for a table that is not printed.
     printed : sequence of rows, optional
@@ -71,7 +71,7 @@ class Table:
     file: bool = False
 
     def __post_init__(self) -> None:
-        """Make columns of names."""
+        """Convert names to columns."""
         columns = tuple(Column(column) if isinstance(column, str) else column for column in self.columns)
         object.__setattr__(self, "columns", columns)
 
@@ -80,14 +80,14 @@ class Table:
         return self.rows() if callable(self.rows) else self.rows
 
     def cells(self) -> list[tuple[str, ...]]:
-        """Return the rows for the eye, as texts."""
+        """Return the printed rows as texts."""
         columns = [(number, column) for number, column in enumerate(self.columns) if column.text]
         rows = self.all_rows() if self.printed is None else self.printed
         return [tuple(formatted(row[number], column.unit, column.show) for number, column in columns) for row in rows]
 
     @property
     def heads(self) -> tuple[str, ...]:
-        """Return the heads of the columns for the eye."""
+        """Return the heads of the printed columns."""
         return tuple(column.name if column.head is None else column.head for column in self.columns if column.text)
 
     def lines(self, width: int | None = None) -> list[str]:
@@ -99,7 +99,7 @@ class Table:
         return as_csv([column.name for column in self.columns], self.all_rows())
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the rows by the names of the columns, as JSON holds them."""
+        """Return the rows as dicts by column name, as in JSON."""
         names = [column.name for column in self.columns]
         return [dict(zip(names, row, strict=True)) for row in self.all_rows()]
 
@@ -121,19 +121,19 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Tidy:
-    """A table of which each thing scored has some rows (`curation.evaluation.measures.Measured.tables`).
+    """A table to which each scored entry adds rows (`curation.evaluation.measures.Measured.tables`).
 
     Attributes
     ----------
     name : str
     columns : tuple of Column
-        Besides those that say what was scored.
+        Columns besides those that identify the scored entry.
     title : str
         Heading in a terminal; ``""`` for a table that is not printed.
     json : bool
-        Whether JSON holds it: not where it has a row a detection.
+        Whether JSON contains it; false if it has a row for each detection.
     printed : callable, optional
-        Which rows a terminal shows.
+        Returns whether a terminal shows a row.
     """
 
     name: str
@@ -161,7 +161,7 @@ class Tidy:
 
 
 def formatted(value: Any, unit: str = "", show: str = "") -> str:
-    """Return a value for the eye: ``-`` for None, a number with the decimals of its unit."""
+    """Return a value as printed: ``-`` for None, a number with the decimals of its unit."""
     if value is None:
         return "-"
     if isinstance(value, str):
@@ -171,7 +171,7 @@ def formatted(value: Any, unit: str = "", show: str = "") -> str:
 
 
 def shown_unit(unit: str, units: Iterable[str]) -> str:
-    """Return the unit in which a table shows a measure: shares are percentages where others of the table are."""
+    """Return the unit in which a table shows a measure: shares become percentages beside other percentages."""
     return "%" if unit == "share" and "%" in units else unit
 
 
@@ -185,7 +185,7 @@ def in_unit(value: Any, unit: str, shown_in: str) -> Any:
 
 
 def sign_of(better: str | None, unit: str) -> str:
-    """Return the second line of a measure's head: an arrow in the direction of better, and the sign of percent.
+    """Return the second line of a measure's head: an arrow in the better direction, and ``%`` for percentages.
 
     >>> sign_of("lower", "%")
     '↓ %'

@@ -46,7 +46,7 @@ DOUBTS = "curation.doubts"
 
 @cache
 def diagnosis() -> Any:
-    """Return the module that looks for mistakes in truth and detections: the entry point of `DOUBTS`."""
+    """Return the module that looks for mistakes in truth and detections: the entry point of the group `DOUBTS`."""
     points = [point for point in entry_points(DOUBTS) if point.name == "detections"]
     try:
         return loaded(points[0], "The check of detections for mistakes") if points else None
@@ -79,7 +79,7 @@ def truth_doubt(
     image : ndarray of int32, shape (m,)
         Position of each box's image.
     is_json : bool
-        Whether the truth is one file of COCO JSON, which ``curation inspect`` mends.
+        Whether the truth is one file of COCO JSON, which ``curation inspect`` can correct.
     """
     extension = diagnosis()
     if extension is None:
@@ -98,7 +98,7 @@ class Part:
     dropped : dict of str to int
         Records that the reader left out, by reason.
     images_in_files : int
-        How many images the files hold; more than `truth` where a manifest chose among them.
+        Number of images in the files; larger than that of `truth` if a manifest selects some of them.
     doubt : str
         Why the files may be mistaken (see `truth_doubt`), or ``""``.
     """
@@ -136,22 +136,22 @@ def ground_truth(
     ids : sequence of str, optional
         Namespaced ids of the images that belong to the part (a manifest's list); all images by default.
     has_doubt : bool
-        Whether mistakes in the files are looked for (see `truth_doubt`).
+        Whether to look for mistakes in the files (see `truth_doubt`).
 
     Raises
     ------
     PresenceOnlyError
         The source has no boxes.
     EvaluationError
-        It lacks an image of `ids`.
+        The source lacks an image of `ids`.
     """
     return _part(source, known, ids, has_doubt=has_doubt)[0]
 
 
 def viewed(source: Source, manifest: Manifest, part: str, ids: Sequence[str]) -> Source:
-    """Return a source whose objects on the images of a part are as the part's label view leaves them.
+    """Return a source whose objects on the images of a part have passed the label view of the part.
 
-    What the view ignores is crowd, which is neither right nor wrong in any measure of known classes; nothing else is.
+    Objects that the view ignores become the only crowd: neither right nor wrong in any measure of known classes.
 
     Raises
     ------
@@ -165,7 +165,7 @@ def viewed(source: Source, manifest: Manifest, part: str, ids: Sequence[str]) ->
     entry, chosen = manifest.part(part), _chosen(source, ids).astype(np.int32)
     classes = classes_in(manifest.header, entry)
     if UNKNOWN not in (name for listed in classes for name in (listed.name, *listed.aliases)):
-        # A truth that was exported under this view has renamed its unknown objects already.
+        # In a truth that was exported under this view, unknown objects are renamed already.
         classes = (*classes, ClassEntry(name=UNKNOWN, role="unknown", index=UNKNOWN_NUMBER))
     selected = select_objects(classes, entry.view, PartImages((source,), np.zeros_like(chosen), chosen))
     objects = objects_at(source.require_objects("A label view"), selected.index)
@@ -238,7 +238,7 @@ def _part(
 
 
 def _warn_of_names(source: Source, class_names: Sequence[str], aliases: Mapping[str, str], origin: str) -> None:
-    """Warn of class names that differ only in case or blanks, within a truth or between it and the list of classes."""
+    """Warn of class names that differ only in case or blanks, in a truth or between it and the list of classes."""
     names: Sequence[str] = source.categories.names
     if len(class_names) == len(names) and all(map(is_, class_names, names)):
         class_names = ()
@@ -247,14 +247,14 @@ def _warn_of_names(source: Source, class_names: Sequence[str], aliases: Mapping[
 
 
 def check_closed(part: Part) -> None:
-    """Raise `EvaluationError` unless the closed part shows an object of a known class."""
+    """Raise `EvaluationError` if the closed part shows no object of a known class."""
     if not (part.truth.label >= 0).any():
         raise EvaluationError(
             "The closed part shows no object of a known class",
             where=_files(part),
             expected="objects of: " + ", ".join(part.truth.classes)[:300],
             found=f"{len(part.truth.label)} objects, none of them known",
-            hint="are --truth closed=... and --truth wilderness=... swapped? Else name the classes with --classes",
+            hint="are --truth closed=FILE and --truth wilderness=FILE swapped? Else name the classes with --classes",
         )
 
 
@@ -279,7 +279,7 @@ def _files(part: Part) -> str:
 
 
 def _named_by_texts(source: Source) -> bool:
-    """Return whether the annotation file's own ids are texts: then its numbers are positions, and mean nothing."""
+    """Return whether the ids in the annotation file are texts: its numbers are then only positions."""
     numbers = [native_number(native) for native in source.images.native.tolist()]
     return bool(numbers != source.images.numbers.tolist())
 
@@ -293,8 +293,8 @@ def _positions_of(source: Source, ids: Sequence[str]) -> list[int | None]:
     Raises
     ------
     EvaluationError
-        Two images of the source go by the name that the list gives; or the stems of files say other images than the
-        ids of the annotation file, as where files ``1.jpg``, ``10.jpg``, ``2.jpg`` were numbered in this order.
+        Two images of the source have a name in the list; or the stems of files name other images than the ids of the
+        annotation file, for example if ``1.jpg``, ``10.jpg``, ``2.jpg`` were numbered in this order.
     """
     for references in (source.images.listed, source.image_ids):
         names = [] if references is None else references.tolist()
@@ -312,9 +312,9 @@ def _positions_of(source: Source, ids: Sequence[str]) -> list[int | None]:
     differing = (text for text, *pair in zip(ids, by_name, by_number, strict=True) if len(set(pair)) == 2)
     if None not in (*by_name, *by_number) and (first := next(differing, None)):
         raise EvaluationError(
-            "File names and image ids of the truth both fit the manifest's list but identify different images",
+            "File names and image ids of the truth both fit the manifest's list, but name different images",
             where=files_of(source),
-            expected="a truth that states the manifest's ids, as an export does",
+            expected="a truth with the manifest's ids, as an export has them",
             found=f"{first}, an image's id and another image's file name"[:200],
             hint="curation export MANIFEST --part PART --format coco --out TRUTH.json",
         )
@@ -325,7 +325,7 @@ def _require_once(source: Source, names: Sequence[str]) -> None:
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise EvaluationError(
-            "Two images of the truth state the same id of the manifest's list",
+            "Two images of the truth have the same id of the manifest's list",
             where=files_of(source),
             expected="every curation_id once",
             found=", ".join(repeated)[:200],
@@ -334,20 +334,20 @@ def _require_once(source: Source, names: Sequence[str]) -> None:
 
 
 def _positions(source: Source, resolved: Resolved, ids: Sequence[str]) -> list[int | None]:
-    """Return the position of each id of a list; one that two images have is an `EvaluationError`."""
+    """Return the position of each id of a list; an id that fits two images is an `EvaluationError`."""
     for row, pair in resolved.candidates.items():
         raise EvaluationError(
-            "Two images of the truth have a name that the manifest lists",
+            "Two images of the truth have the same name, which is in the manifest's list",
             where=files_of(source),
             expected=f"one image called {ids[row]}"[:200],
             found=source.image_index.describe(pair)[:200],
-            hint="curation export writes a truth file whose names are distinct",
+            hint="curation export MANIFEST --part PART --format coco --out TRUTH.json",
         )
     return [position if position >= 0 else None for position in resolved.position.tolist()]
 
 
 def _chosen(source: Source, ids: Sequence[str]) -> Int64s:
-    """Return the position of each id of a list, all of which the source must hold."""
+    """Return the position of each id of a list; a missing image is an `EvaluationError`."""
     positions = _positions_of(source, ids)
     missing = [text for text, position in zip(ids, positions, strict=True) if position is None]
     if missing:
@@ -362,7 +362,7 @@ def _chosen(source: Source, ids: Sequence[str]) -> Int64s:
 
 
 def _labels(source: Source, known: KnownClasses, objects: Int32s) -> Int32s:
-    """Return the position among the known classes of each category that the source speaks of, -1 for all others."""
+    """Return the position among the known classes of each category with objects or statements, -1 for all others."""
     used = objects if source.federated is None else np.concatenate([objects, source.federated[:, 1]])
     categories, labels = np.unique(used).tolist(), np.full(len(source.categories), -1, np.int32)
     names = [known.aliases.get(name, name) for name in map(source.categories.names.__getitem__, categories)]
@@ -375,7 +375,7 @@ def _labels(source: Source, known: KnownClasses, objects: Int32s) -> Int32s:
 def _federated(statements: Int32s | None, position: Int32s, labels: Int32s) -> Int32s | None:
     """Convert the federated statements of a source to image positions and labels; -1 is the unknown class.
 
-    A label of several categories is absent where all of them are, and partly boxed where one is.
+    A label of several categories is absent if all of them are absent, and partly boxed if one of them is.
     """
     if statements is None:
         return None
@@ -388,7 +388,7 @@ def _federated(statements: Int32s | None, position: Int32s, labels: Int32s) -> I
 
 
 def _originals(source: Source, rows: Int64s) -> tuple[str, ...]:
-    """Return the dataset's own class of each object; "" where only ``unknown`` is known of it."""
+    """Return the original class of each object in the dataset; "" if the file says only ``unknown``."""
     objects = source.require_objects("An evaluation")
     names = np.array([name if name != UNKNOWN else "" for name in source.categories.names] or [""], object)
     texts = names[objects.category[rows]] if len(rows) else np.empty(0, object)
@@ -415,11 +415,11 @@ class TaskTruth:
     ----------
     task : ClassRoles
     part : Part
-        Its `truth` has the classes ``(*task.known, "unknown")``: no object has label -1.
+        Its `truth` has the classes ``(*task.known, "unknown")``, so no object has label -1.
     list_lines : ndarray of int64, shape (n,)
         How often the image list names each image.
     voc_corners : ndarray of bool, shape (n,)
-        Images whose boxes were whole 1-based corners in the annotation file (VOC XML) already.
+        Images whose boxes were whole 1-based corners in the annotation file (VOC XML).
     repeats : {"error", "keep", "drop"}
     repeated_lines : int
         Lines of the list beyond the first of each image, whether they count or not.
@@ -444,7 +444,7 @@ class TaskTruth:
 
     @property
     def lines(self) -> Int64s:
-        """How often each image counts, shape (n,): as often as the list names it under ``keep``, else once."""
+        """How often each image counts, shape (n,): once for each line of the list under ``keep``, else once."""
         return self.list_lines if self.repeats == "keep" else np.ones_like(self.list_lines)
 
     @property
@@ -466,7 +466,7 @@ def task_truth(
     Parameters
     ----------
     source : Source
-        Source with boxes: original classes, or a test view whose category ``unknown`` holds the rest.
+        Source with boxes: original classes, or a test view in which all other classes are ``unknown``.
     ids : sequence of str, optional
         The image list, line by line, ids with or without namespace; all images of the source by default.
     repeats : {"error", "keep", "drop"}
@@ -477,8 +477,8 @@ def task_truth(
     PresenceOnlyError
         The source has no boxes.
     EvaluationError
-        The source lacks an image of the list or a category of a known class, shows a class that the task does not
-        name, or the list repeats an image under ``repeats="error"``.
+        The source lacks an image of the list or a category of a known class, or has a class that the task does not
+        name; or the list repeats an image under ``repeats="error"``.
     """
     known = known_classes_of_task(task, source)
     space = source.namespace
@@ -492,7 +492,7 @@ def task_truth(
         raise EvaluationError(
             "The image list names one image in two spellings",
             where=files_of(source),
-            expected="one spelling an image, such as 000000000139",
+            expected="one spelling for each image, such as 000000000139",
         )
     lines = np.ones(part.truth.n_images, np.int64)
     voc_corners = np.full(part.truth.n_images, family(source.dataset) == "voc")
@@ -503,7 +503,7 @@ def task_truth(
 
 
 def read_image_list(path: Path) -> tuple[str, ...]:
-    """Return the ids of a text file, one a line, repeats and order kept; blank lines are passed over.
+    """Return the ids in a text file, one a line, in its order and with repeats; blank lines are ignored.
 
     Raises
     ------
@@ -526,12 +526,13 @@ def _repeats_error(counted: Counter[str], n_repeated: int) -> EvaluationError:
         "The image list names images more than once",
         expected=f"{len(counted)} different images, one line each",
         found=f"{n_repeated} further lines for {len(twice)} images: {', '.join(twice[:3])}",
-        hint="--on-error repeats=keep counts each line as the official code does, repeats=drop takes each image once",
+        hint="--on-error repeats=keep counts each line as the official code does; --on-error repeats=drop counts each "
+        "image once",
     )
 
 
 def _with_unknown(part: Part, task: ClassRoles) -> Part:
-    """Return the part with ``unknown`` as one more class; its id is the truth's own where it has that category."""
+    """Return the part with ``unknown`` as an additional class, with the truth's id if it has this category."""
     truth = part.truth
     label = np.where(truth.label < 0, len(truth.classes), truth.label).astype(np.int32)
     numbered = replace(

@@ -1,4 +1,4 @@
-"""A variant of an evaluation as a row of rules: those of a paper, of its code, or of other code."""
+"""A variant of an evaluation as a record of rules: those of a paper, of its code, or of other code."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Precision = Literal["area", "eleven_point", "eleven_point_in_floats"]
 Chosen = TypeVar("Chosen")
 
 IOU = 0.5
-"""The overlap that a match needs, in every variant."""
+"""The IoU that a match needs, in every variant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
     """How a variant assigns detections to objects, and how it counts the outcome.
 
-    A room declares its variants as such rows; `curation.evaluation.matching.assign` applies them.
+    A benchmark declares its variants as such records; `curation.evaluation.matching.assign` applies them.
 
     Attributes
     ----------
@@ -40,17 +40,17 @@ class Rules:
         Which objects a detection may match: its own class; any class, counted as correct only for its own; or any
         class regardless.
     taken : {"best", "best_free"}
-        Whether it is compared with its best object, free or not, or takes the best one that is still free.
+        Whether a detection is compared with its best object, free or not, or takes the best object that is still free.
     order : {"score", "input"}
-        Who comes first: the higher score (ties in input order), or the one listed first.
+        Which detection comes first: the one with the higher score (ties in input order), or the first in the input.
     difficult : {"ignore", "count"}
         Whether difficult objects are ignored or ordinary.
     crowd : {"ignore", "cover", "ordinary", "pass_over"}
-        ``ignore``: a detection whose best object is crowd is ignored. ``cover``: one that found nothing is ignored
-        where half of its area or more lies in an ignored object of its class. ``ordinary``: an object as any other.
-        ``pass_over``: no detection is compared with it, but it counts as an object to be found.
+        ``ignore``: a detection whose best object is crowd is ignored. ``cover``: an unmatched detection is ignored if
+        half of its area or more lies in an ignored object of its class. ``ordinary``: crowd is an ordinary object.
+        ``pass_over``: no detection is compared with crowd, but crowd counts as an object to be found.
     text : bool
-        Boxes and scores as text files hold them: scores to 3 decimals, corners to 1.
+        Whether boxes and scores are rounded as in text files: scores to 3 decimals, corners to 1.
     dtype : type
         Type of the IoU: numpy.float64 or numpy.float32.
     average_precision : {"area", "eleven_point", "eleven_point_in_floats"}
@@ -61,16 +61,16 @@ class Rules:
     errors : {"detections", "objects"}
         Unit that the rate of open-set errors counts.
     known_score_min : float
-        Detections of known classes count from above this score, those called unknown at any; negative for no limit.
+        Detections of known classes count above this score, detections of class unknown at any; negative for no limit.
     box_offset : int
-        Pixels by which left and upper edges of detections are moved once more than their text form moves them.
+        Pixels by which left and upper edges of detections are moved in addition to the shift of their text form.
     impact_without_objects : bool
-        Whether wilderness impact reads a class without objects, at its first detection (its recalls are 0 / 0, and none
-        is nearer than the first), or leaves it out.
+        Whether wilderness impact includes a class without objects, at its first detection (its recalls are 0 / 0, so
+        the first is as near as any), or leaves it out.
     added_objects : float
         Number that recalls add to the objects in their denominator.
     scoreless : bool
-        Whether scores are passed over: detections come in input order, and what needs scores is undefined.
+        Whether scores are ignored: detections are in input order, and measures that need scores are undefined.
     """
 
     name: str
@@ -94,7 +94,7 @@ class Rules:
     scoreless: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a treatment of difficult objects that does not exist: it is an option of commands.
+        """Raise an error for an unknown treatment of difficult objects, which is an option of commands.
 
         Raises
         ------
@@ -109,7 +109,7 @@ class Rules:
 
     @property
     def strict(self) -> bool:
-        """Whether a match needs more than the threshold."""
+        """Whether the IoU of a match must exceed the threshold."""
         return self.overlap == ">"
 
     def reached(self, iou: Any) -> Any:
@@ -118,7 +118,7 @@ class Rules:
 
 
 def select(variants: Mapping[str, Chosen], requested: str | Iterable[str]) -> tuple[Chosen, ...]:
-    """Return the requested variants in that order: one or several by name, or every variant for ``all``.
+    """Return the requested variants in the requested order, or every variant for ``all``.
 
     Raises
     ------
@@ -135,14 +135,14 @@ def select(variants: Mapping[str, Chosen], requested: str | Iterable[str]) -> tu
 
 
 def offer(evaluate: Callable[..., Any], names: Iterable[str]) -> None:
-    """Say in a signature which variants there are: they are data, and the words of an option at once."""
+    """Set the names of the variants, which are data, as the choices of the parameter ``variant``."""
     choice: Any = Literal
     words = (*names, "all")
     evaluate.__annotations__["variant"] = choice[words] | tuple[choice[words], ...]
 
 
 def round_as_text(detections: Detections) -> Detections:
-    """Return the detections as detectron2's VOC text files hold them: score ``.3f``, corners ``.1f`` (1-based)."""
+    """Return the detections rounded as in detectron2's VOC text files: score ``.3f``, corners ``.1f`` (1-based)."""
     x, y, w, h = detections.boxes.T
     left, top = round_decimal(x + 1, 1) - 1, round_decimal(y + 1, 1) - 1
     right, bottom = round_decimal(x + w, 1), round_decimal(y + h, 1)
@@ -151,18 +151,18 @@ def round_as_text(detections: Detections) -> Detections:
 
 
 def round_decimal(values: Floats, places: int) -> Floats:
-    """Return the numbers that ``float(format(value, f".{places}f"))`` gives: exact decimal rounding, half to even.
+    """Return ``float(format(value, f".{places}f"))`` for each value: exact decimal rounding, half to even.
 
-    `numpy.round` multiplies first and so rounds 0.0005 (which lies above the decimal half) to 0.
+    `numpy.round` multiplies first and so rounds 0.0005 (which is above the decimal half) to 0.
     """
     factor = 10.0**places
-    # Of the magnitude: the fraction of a number that is not negative is exact, that of a negative one is not.
+    # Magnitudes are rounded: the fraction of a number is exact only if the number is not negative.
     size = np.abs(values)
     product = size * factor
     floor = np.floor(product)
     beyond_half = product - floor - 0.5
     up, half = beyond_half > 0, beyond_half == 0
-    # Where the product is a half, its error decides. Veltkamp's split: both halves times the factor are exact.
+    # If the product is a half, its error decides. Veltkamp's split: both halves times the factor are exact.
     size, product = size[half], product[half]
     split = size * 134217729.0
     high = split - (split - size)

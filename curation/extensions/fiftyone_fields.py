@@ -1,4 +1,4 @@
-"""Outcomes of an evaluation as fields of a FiftyOne dataset: the outcome of every detection, counts, views."""
+"""Outcomes of an evaluation as fields of a FiftyOne dataset: the outcome of each detection, counts, saved views."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from curation.evaluation.outcomes import (
 from curation.sources.fiftyone_view import named_images, refuse_foreign_views, require_dataset, samples_of, shown_name
 
 INFO_KEY = "curation_results"
-"""Key of ``dataset.info``: by field, what its numbers rest on, and which fields and views are ours."""
+"""Key of ``dataset.info``: for each field, the settings of its numbers, and the fields and views of this module."""
 COUNTS: dict[str, tuple[str, ...]] = {
     "true_positives": (TRUE_POSITIVE,),
     "false_positives": (OPEN_SET_ERROR, FALSE_POSITIVE, BACKGROUND),
@@ -69,7 +69,7 @@ def write_fields(
     Field `key` holds the detections, with ``outcome`` (one of `curation.evaluation.outcomes.KINDS`), ``iou``,
     ``matched`` (id of the object in the next field), ``matched_class``, ``on_unknown`` and ``kept_at``; ``KEY_objects``
     the objects that were scored, with ``role`` and ``outcome`` (one of `curation.evaluation.outcomes.STATES`); further
-    fields count for each sample. See `curation.evaluation.result.Result.to_fiftyone`.
+    fields are counts of each sample. See `curation.evaluation.result.Result.to_fiftyone`.
     """
     require_dataset(dataset)
     names = [*COUNTS, _AOSE, *_STATES]
@@ -81,30 +81,30 @@ def write_fields(
         raise UsageError(
             "Images of two parts have the same id",
             found=named_images(twice),
-            hint="evaluate with manifest=…: its lists say which image is whose",
+            hint="evaluate with manifest=MANIFEST: its ids are different in different parts",
         )
-    there = samples_of(dataset, ids, id_field)
-    absent = [image for image in ids if image not in there]
+    samples = samples_of(dataset, ids, id_field)
+    absent = [image for image in ids if image not in samples]
     if absent and missing == "error":
         raise UsageError(
-            "The dataset lacks images that were scored",
+            "The dataset lacks scored images",
             where=shown_name(dataset),
             expected=f"all {len(ids)} images",
             found=f"without {named_images(absent)}",
-            hint="missing='skip' writes the outcomes of the others; id_field=FIELD is the field with the image ids",
+            hint="missing='skip' writes the outcomes of the others; id_field=FIELD names the field with the image ids",
         )
-    sizes = _sizes(dataset, there)
-    # Nothing is refused from here on: what an earlier call wrote stays until then.
+    sizes = _sizes(dataset, samples)
+    # All checks are done: only now are the fields and views of an earlier call removed.
     before, schema = dataset.info.get(INFO_KEY, {}).get(key, {}), dataset.get_field_schema()
     for name in before.get("views", ()):
         if name in dataset.list_saved_views():
             dataset.delete_saved_view(name)
-    if ours := [name for name in before.get("fields", ()) if name in schema]:
-        dataset.delete_sample_fields(ours)
+    if earlier_fields := [name for name in before.get("fields", ()) if name in schema]:
+        dataset.delete_sample_fields(earlier_fields)
     info = dict(dataset.info.get(INFO_KEY, {}))
     dataset.info[INFO_KEY] = {**info, key: {**(about or {}), "fields": fields, "views": views}}
     dataset.save()
-    return _write(dataset, parts, key, there, sizes)
+    return _write(dataset, parts, key, samples, sizes)
 
 
 def view_name(key: str, name: str) -> str:
@@ -116,7 +116,7 @@ def _require_room(dataset: Any, key: str, fields: Sequence[str], views: Sequence
     """Refuse an invalid field name, and a field or saved view that this module did not write."""
     if not _KEY.fullmatch(key):
         raise UsageError(
-            "No field can have this name", expected="letters, digits, _; a letter first", found=ascii(key)[:80]
+            "Invalid name of a field", expected="letters, digits and _, a letter first", found=ascii(key)[:80]
         )
     records = dataset.info.get(INFO_KEY, {})
     before = records.get(key, {}) if isinstance(records, Mapping) else None
@@ -126,13 +126,13 @@ def _require_room(dataset: Any, key: str, fields: Sequence[str], views: Sequence
         raise UsageError(
             "The dataset has a field of this name that curation did not write",
             where=f"{shown_name(dataset)}: {foreign[0] if foreign else f'info[{INFO_KEY!r}]'}"[:200],
-            hint="key=NAME writes other fields",
+            hint="key=NAME writes fields of another name",
         )
     refuse_foreign_views(dataset, views, before.get("views", ()))
 
 
 def _write(
-    dataset: Any, parts: Sequence[Outcomes], key: str, there: Mapping[str, str], sizes: Mapping[str, tuple[int, int]]
+    dataset: Any, parts: Sequence[Outcomes], key: str, samples: Mapping[str, str], sizes: Mapping[str, tuple[int, int]]
 ) -> dict[str, int]:
     import fiftyone
     from bson import ObjectId
@@ -142,17 +142,17 @@ def _write(
     totals = dict.fromkeys(counted, 0)
     written_at = datetime.now(UTC)
     updates = []
-    # FiftyOne makes an object of each detection, which costs milliseconds: these are the documents that it would store.
+    # FiftyOne's objects cost milliseconds for each detection; these are the documents that it stores for them.
     for part in parts:
         for image, objects, detections, counts in _of_images(part, sizes):
             values: dict[str, Any] = {f"{key}_{name}": count for name, count in counts.items()}
             for name, labels in ((key, detections), (f"{key}_{_OBJECTS}", objects)):
                 values[name] = {"_cls": "Detections", "detections": labels}
-            updates.append(UpdateOne({"_id": ObjectId(there[image])}, {"$set": {**values, _CHANGED: written_at}}))
+            updates.append(UpdateOne({"_id": ObjectId(samples[image])}, {"$set": {**values, _CHANGED: written_at}}))
             for name, count in counts.items():
                 totals[name] += count
     dataset._bulk_write(updates)
-    # Our fields get their colours in the App, and the user's keep theirs.
+    # The new fields get colours in the App; fields of the user keep theirs.
     colours = {key: _COLOURS[0], f"{key}_{_OBJECTS}": _COLOURS[1]}
     scheme = dataset.app_config.color_scheme or fiftyone.ColorScheme()
     others = [field for field in scheme.fields or [] if field.get("path") not in colours]
@@ -164,7 +164,7 @@ def _write(
 
 
 def _declare(fiftyone: Any, dataset: Any, key: str, *, with_recalls: bool) -> list[str]:
-    """Declare the fields, so that the App offers to filter by them, and return the counts of a sample."""
+    """Declare the fields, so that the App can filter by them, and return the names of the counts of a sample."""
     text, number, flag = fiftyone.StringField, fiftyone.FloatField, fiftyone.BooleanField
     of_detections = {"outcome": text, "iou": number, "matched": text, "matched_class": text, "on_unknown": flag}
     boxed = (
@@ -184,21 +184,21 @@ def _declare(fiftyone: Any, dataset: Any, key: str, *, with_recalls: bool) -> li
     counted |= {name: f"unknown objects: {STATES[state]}" for name, state in _STATES.items()}
     for name, meaning in counted.items():
         fields[f"{key}_{name}"] = create(f"{key}_{name}", fiftyone.IntField, description=meaning)
-    # All at once: FiftyOne loads the dataset anew after each call.
+    # In one call, because FiftyOne reloads the dataset after each call.
     dataset.add_dynamic_sample_fields(fields)
     return list(counted)
 
 
-def _sizes(dataset: Any, there: Mapping[str, str]) -> dict[str, tuple[int, int]]:
-    """Return width and height of the photo of each image that the dataset holds."""
+def _sizes(dataset: Any, samples: Mapping[str, str]) -> dict[str, tuple[int, int]]:
+    """Return width and height of the photo of each image in the dataset."""
     columns = dataset.values(["id", "metadata.width", "metadata.height", "filepath"])
     photo_of = {sample_id: (width, height, path) for sample_id, width, height, path in zip(*columns, strict=True)}
     sizes = {}
-    for image, sample in there.items():
+    for image, sample in samples.items():
         width, height, path = photo_of[sample]
         if not width or not height:
             raise UsageError(
-                "A sample does not say how large its photo is", where=str(path)[:200], hint="dataset.compute_metadata()"
+                "A sample has no width and height", where=str(path)[:200], hint="dataset.compute_metadata()"
             )
         sizes[image] = (width, height)
     return sizes
@@ -207,7 +207,7 @@ def _sizes(dataset: Any, there: Mapping[str, str]) -> dict[str, tuple[int, int]]
 def _of_images(
     part: Outcomes, sizes: Mapping[str, tuple[int, int]]
 ) -> Iterator[tuple[str, list[Data], list[Data], dict[str, int]]]:
-    """Yield each image that the dataset holds: its objects, its detections, and how many there are of each kind."""
+    """Yield each image in the dataset: its objects, its detections, and the number of each kind."""
     truth, detections = part.truth, part.detections
     kinds, states = list(KINDS), list(STATES)
     rows_of = _grouped(detections.image, truth.n_images)
@@ -240,8 +240,8 @@ def _of_images(
             if part.kept_at:
                 attributes["kept_at"] = [recall for recall, is_kept in part.kept_at.items() if is_kept[row]]
             labels.append(_label(truth.classes[detections.label[row]], detections.boxes[row] / size, **attributes))
-        became = [kinds[kind] for kind in part.kind[rows].tolist()]
-        counts = {name: sum(kind in outcomes for kind in became) for name, outcomes in COUNTS.items()}
+        row_kinds = [kinds[kind] for kind in part.kind[rows].tolist()]
+        counts = {name: sum(kind in counted for kind in row_kinds) for name, counted in COUNTS.items()}
         counts[_AOSE] = int(part.on_unknown[rows].sum())
         unknown_states = [states[part.state[row]] for row in objects if part.unknown[row]]
         counts |= {name: unknown_states.count(state) for name, state in _STATES.items()}
@@ -249,7 +249,7 @@ def _of_images(
 
 
 def _label(name: str, box: Any, **attributes: Any) -> Data:
-    """Return a detection as the document that FiftyOne stores."""
+    """Return a detection as a document of FiftyOne's database."""
     from bson import ObjectId
 
     plain = {"_id": ObjectId(), "_cls": "Detection", "attributes": {}, "tags": []}
@@ -267,7 +267,7 @@ def _save_views(fiftyone: Any, dataset: Any, key: str) -> None:
     for name, (count, kind, state) in _VIEWS.items():
         field = f"{key}_{count}"
         view = dataset.match(field_value(field) > 0)
-        # Only the objects of this view stay visible.
+        # The view shows only its own detections and objects.
         condition = field_value("outcome") == kind if kind else field_value("on_unknown") == True  # noqa: E712
         view = view.filter_labels(key, condition, only_matches=False)
         unknown = field_value("role") == "unknown"

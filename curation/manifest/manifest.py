@@ -1,6 +1,6 @@
-"""`Manifest`: a header and its id lists, the frozen outcome of a protocol.
+"""`Manifest`: a header and its id lists, the frozen result of a rule.
 
-On disk it is written whole or not at all, and read only when every byte is what the digest stands for.
+A manifest is written completely or not at all, and is read only if every byte agrees with its digest.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ VARIABLE = "CURATION_MANIFESTS"
 
 
 class _Lists(dict[str, tuple[str, ...]]):
-    """Ids by part, shown as their number."""
+    """Ids by part; the representation has their numbers."""
 
     def __repr__(self) -> str:
         return cut(f"{{{', '.join(f'{name!r}: {len(ids):,} ids' for name, ids in self.items())}}}", 240)
@@ -68,7 +68,18 @@ class Manifest:
     lists : mapping of str to tuple of str
         Ids of each available part, in file order. A declared part has none.
     built_from : BuiltFrom or None
-        The sources that it was built from, their paths and contents: no part of the digest.
+        Paths and contents of the sources that it was built from; not part of the digest.
+
+    Examples
+    --------
+    The examples of the methods continue this one.
+
+    >>> import curation
+    >>> manifest = curation.load("elephant/val2017")
+    >>> manifest.parts
+    ('closed', 'wilderness', 'wr0.1-hash')
+    >>> manifest.digest[:19]
+    'sha256:343e1b28cb1d'
     """
 
     header: Header
@@ -76,7 +87,7 @@ class Manifest:
     built_from: BuiltFrom | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Raise for an invalid header, invalid lists, or a name that cannot be a folder's.
+        """Raise an error for an invalid header, invalid lists, or a name that cannot be the name of a folder.
 
         Raises
         ------
@@ -112,12 +123,12 @@ class Manifest:
 
     @cached_property
     def digest(self) -> str:
-        """``sha256:<hex>`` of the canonical header, which states the digest of every list."""
+        """``sha256:<hex>`` of the canonical header, which contains the digest of every list."""
         return sha256_of_bytes(canonical_json(header_as_data(self.header)))
 
     @property
     def slots(self) -> tuple[SourceSlot, ...]:
-        """The sources that the manifest was made from, none of them required, as `open_slots` expects them."""
+        """The sources that the manifest was made from, as slots for `open_slots`; none is required."""
         entries = self.header.sources
         return tuple(SourceSlot(entry.name, entry.dataset, entry.part, False, entry.note) for entry in entries)
 
@@ -129,7 +140,7 @@ class Manifest:
         slots: Sequence[SourceSlot] | None = None,
         allow_changed: bool = False,
     ) -> dict[str, Source]:
-        """Return the given sources, and for all others those that the build remembered.
+        """Return the given sources, and the remembered sources of the build for all others.
 
         Parameters
         ----------
@@ -146,6 +157,12 @@ class Manifest:
         ------
         SourceError
             A remembered file was moved, cannot be read, or was changed.
+
+        Examples
+        --------
+        >>> coco = {"images": [{"id": 1, "width": 9, "height": 9}], "annotations": [], "categories": []}
+        >>> manifest.open_sources({"coco": coco}, slots=manifest.slots[1:])["coco"].image_ids.tolist()
+        ['coco:000000000001']
         """
         needed, how = self.slots if slots is None else slots, reading or Reading()
         idle, used = ({name for slot in some for name in (slot.name, slot.dataset)} for some in (self.slots, needed))
@@ -154,7 +171,18 @@ class Manifest:
 
     @checked
     def part(self, name: str) -> PartEntry:
-        """Return the entry of a part; an unknown name is a `ManifestError` that lists the parts."""
+        """Return the header's entry of a part.
+
+        Raises
+        ------
+        ManifestError
+            The manifest has no such part; the message lists the parts.
+
+        Examples
+        --------
+        >>> manifest.part("closed").role, manifest.part("closed").images
+        ('test', 4952)
+        """
         if name not in self.parts:
             expected, text = ", ".join(self.parts), repr(name[:80])
             raise ManifestError("The manifest has no such part", where=self.title, expected=expected, found=text)
@@ -162,7 +190,20 @@ class Manifest:
 
     @checked
     def ids(self, name: str) -> tuple[str, ...]:
-        """Return the ids of a part; a declared part raises `MissingListError` with the command that completes it."""
+        """Return the image ids of a part.
+
+        Raises
+        ------
+        ManifestError
+            The manifest has no such part.
+        MissingListError
+            The manifest has only the header of this part; the message has the command that adds the list.
+
+        Examples
+        --------
+        >>> manifest.ids("wilderness")[:2]
+        ('coco:000000000285', 'coco:000000000776')
+        """
         if self.part(name).name in self.lists:
             return self.lists[name]
         reason = "it is declared, and needs your raw data"
@@ -175,7 +216,7 @@ class Manifest:
         )
 
     def completion(self, target: str = "") -> str:
-        """Return the command that adds the lists that are not here; ``""`` where no reader takes the data.
+        """Return the command that adds missing lists; ``""`` if no reader supports the data.
 
         Parameters
         ----------
@@ -184,7 +225,6 @@ class Manifest:
 
         Examples
         --------
-        >>> import curation
         >>> curation.load("elephant/wr1-prob-published").completion()
         'curation import elephant/wr1-prob-published@1.0.0 --lists DIR --out DIR'
         """
@@ -199,11 +239,21 @@ class Manifest:
 
     @checked
     def frame(self, name: str | None = None) -> pd.DataFrame:
-        """Return one row an image of a part, or of every part with a list: part, role, task, image_id, native id.
+        """Return a table of the images of a part, or of every part that has a list, a row for each image.
 
-        >>> import curation
-        >>> curation.load("elephant/val2017").frame("wilderness").shape
-        (969, 5)
+        Columns are ``part``, ``role``, ``task``, ``image_id`` and ``native``, the id without its namespace.
+
+        Raises
+        ------
+        ManifestError, MissingListError
+            See `ids`.
+
+        Examples
+        --------
+        >>> manifest.frame("wilderness")[["part", "image_id", "native"]].head(2)
+                 part           image_id        native
+        0  wilderness  coco:000000000285  000000000285
+        1  wilderness  coco:000000000776  000000000776
         """
         import pandas as pd
 
@@ -218,21 +268,33 @@ class Manifest:
     def photos(
         self, name: str, root: Path | str | Mapping[str, Path], sources: Sources | None = None
     ) -> dict[str, Path]:
-        """Return where the photo of each image of a part lies below a folder, or below one by namespace.
+        """Return the path of the photo of each image of a part, by image id.
 
-        A photo is found anywhere below the folder, by the file name that the sources state, or by the native half of
-        its id.
+        A photo may be anywhere below the folder. Its name is the file name in the sources, or the image id without
+        its namespace.
 
         Parameters
         ----------
         root : Path, or mapping of str to Path
+            Folder of the photos, or a folder for each namespace.
         sources : mapping of str to path or annotations, optional
-            The raw datasets, where photos are not named by id and the build's are not at hand.
+            The raw datasets, needed if the photos have other names than their ids and the manifest does not remember
+            its sources.
 
         Raises
         ------
         MissingFileError
-            A folder does not exist, or a photo is in none.
+            A folder does not exist, or a photo is missing.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> folder = Path(mkdtemp())
+        >>> for native in manifest.frame("wilderness")["native"]:
+        ...     (folder / f"{native}.jpg").touch()
+        >>> manifest.photos("wilderness", folder)["coco:000000000285"].name
+        '000000000285.jpg'
         """
         from curation.sources.photos import photos_of_ids
 
@@ -251,48 +313,46 @@ class Manifest:
         """Return the photos of a part with their targets, as a map-style dataset for PyTorch's ``DataLoader``.
 
         An item is a picture (``PIL.Image``, RGB) and its target, in the order of the list. Targets come from the
-        sources, as the part's label view leaves them; a class is its index in the manifest, -1 if it is unknown.
+        sources, after the label view of the part; a class is its index in the manifest, -1 if it is unknown.
 
         Parameters
         ----------
         root : Path, or mapping of str to Path
-            Folder of the photos, or one by namespace (see `photos`).
+            Folder of the photos, or a folder for each namespace (see `photos`).
         sources : mapping of str to path or annotations, optional
-            The raw datasets; those that the build remembered need not be given.
+            The raw datasets; the remembered sources of the build by default.
         target : {"boxes", "coco", "label", "id"}, optional
             ``boxes``, the default where the sources have boxes: a dictionary as torchvision's detectors take it, with
             tensors ``boxes`` (float32, shape (n, 4), ``x1, y1, x2, y2`` in pixels), ``labels`` (int64), ``area``,
             ``iscrowd`` and ``ignore``, and the text ``image_id``. ``coco``: a dictionary with ``image_id`` and
-            ``annotations``, as detectors of Hugging Face take it. ``label``, the default elsewhere: the one class of
-            the image. ``id``: the image id, for which no source is needed.
+            ``annotations``, as detectors of Hugging Face take it. ``label``, the default for sources without boxes:
+            the class of the image. ``id``: the image id, which needs no source.
         transforms : callable, optional
-            Takes picture and target, and gives what is wanted instead. Those of ``torchvision.transforms.v2`` move only
-            boxes that are ``tv_tensors.BoundingBoxes``: wrap ``target["boxes"]`` first.
+            Takes picture and target, and returns the item. ``torchvision.transforms.v2`` moves only boxes that are
+            ``tv_tensors.BoundingBoxes``: wrap ``target["boxes"]`` first.
 
         Raises
         ------
         ManifestError
-            A source of the part is missing, or an image has no class or several where a label is wanted.
+            A source of the part is missing; or the target is a label, and an image has no class or several.
         MissingFileError
-            A folder does not exist, or a photo is in none.
+            A folder does not exist, or a photo is missing.
         MissingExtraError
             PyTorch is not installed, and the targets are tensors.
 
         Examples
         --------
-        >>> import curation
         >>> images = [{"id": n, "file_name": f"{n}.jpg", "width": 9, "height": 9} for n in (1, 2)]
         >>> box = {"bbox": [1, 2, 3, 4], "area": 12, "iscrowd": 0}
         >>> boxes = [{"id": n, "image_id": n, "category_id": n, **box} for n in (1, 2)]
         >>> classes = [{"id": 1, "name": "cat"}, {"id": 2, "name": "zebra"}]
         >>> coco = {"images": images, "annotations": boxes, "categories": classes}
         >>> sources = {"voc2007-test": {**coco, "images": images[:1], "annotations": boxes[:1]}, "coco": coco}
-        >>> manifest = curation.build("elephant", sources, ratios="1")
-        >>> from tempfile import mkdtemp
+        >>> drawn = curation.build("elephant", sources, ratios="1")
         >>> from PIL import Image
         >>> folder = mkdtemp()
         >>> Image.new("RGB", (9, 9)).save(f"{folder}/1.jpg")
-        >>> picture, target = manifest.dataset("closed", folder, sources)[0]
+        >>> picture, target = drawn.dataset("closed", folder, sources)[0]
         >>> target["boxes"], target["labels"]
         (tensor([[1., 2., 4., 6.]]), tensor([8]))
         """
@@ -307,11 +367,11 @@ class Manifest:
     def to_datasets(
         self, part: str, root: Path | str | Mapping[str, Path], sources: Sources | None = None
     ) -> datasets.Dataset:
-        """Return a part as a dataset of Hugging Face: pictures that are read when they are needed, and their labels.
+        """Return a part as a dataset of Hugging Face: pictures, which are read when they are used, and their labels.
 
-        Columns are ``image``, ``image_id`` and, where the sources have boxes, ``objects``: ``bbox`` (``x, y, w, h`` in
+        Columns are ``image``, ``image_id`` and, if the sources have boxes, ``objects``: ``bbox`` (``x, y, w, h`` in
         pixels), ``category`` (the index of the class, -1 if it is unknown), ``area``, ``iscrowd`` and ``ignore``;
-        elsewhere ``label``, the one class of the image. The package ``datasets`` turns photos as viewers show them.
+        else ``label``, the class of the image. The package ``datasets`` rotates photos as their EXIF data says.
 
         Parameters
         ----------
@@ -324,6 +384,13 @@ class Manifest:
             See `dataset`.
         MissingExtraError
             The package ``datasets`` is not installed.
+
+        Examples
+        --------
+        The manifest, the photo and the sources are those of the example of `dataset`.
+
+        >>> drawn.to_datasets("closed", folder, sources)[0]["objects"]["bbox"]
+        [[1.0, 2.0, 3.0, 4.0]]
         """
         from curation.manifest.part_dataset import part_dataset, to_huggingface
 
@@ -336,24 +403,36 @@ class Manifest:
         return self.open_sources(sources or {}, slots=[slot for slot in self.slots if slot.name in names])
 
     def sources_of_photos(self, sources: Sources | None) -> tuple[Source, ...]:
-        """Return the raw datasets that state file names: those that are given, else those that the build remembered."""
+        """Return the raw datasets, which name the photo files: the given ones, else the remembered ones of the build.
+
+        Examples
+        --------
+        >>> curation.load("elephant/val2017").sources_of_photos(None)
+        ()
+        """
         try:
             return tuple(self.open_sources(sources or {}).values())
         except SourceError as error:
             if sources:
                 raise
-            warning = f"{error.what} ({error.where}): photos are looked up by id, not by the file names that it states"
+            warning = f"{error.what} ({error.where}): photos are looked up by id, not by the file names of the source"
             warnings.warn(warning, CurationWarning, stacklevel=4)
             return ()
 
     @checked
     def save(self, folder: Path | str) -> Path:
-        """Write the manifest as a folder that appears whole, and return it (see `write_manifest`).
+        """Write the manifest to a folder, completely or not at all, and return the folder (see `write_manifest`).
 
         Raises
         ------
         UsageError
-            Another manifest is there.
+            The folder holds another manifest.
+
+        Examples
+        --------
+        >>> copy = curation.load(manifest.save(Path(mkdtemp()) / "copy"))
+        >>> copy.digest == manifest.digest
+        True
         """
         write_manifest(self, Path(folder))
         return Path(folder)
@@ -370,13 +449,13 @@ class Manifest:
 
 
 class StoredHeader(Header, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The header as the file holds it, with the digest it claims."""
+    """The header in a file, with the digest that the file states."""
 
     digest: str
 
 
 def write_manifest(manifest: Manifest, folder: Path) -> None:
-    """Write a manifest as a folder that appears whole: ``manifest.json`` and ``ids/PART.txt``.
+    """Write a manifest to a folder, completely or not at all: ``manifest.json`` and ``ids/PART.txt``.
 
     Writing the same manifest to the same place again does nothing.
 
@@ -385,7 +464,7 @@ def write_manifest(manifest: Manifest, folder: Path) -> None:
     ManifestError
         The manifest is inconsistent: see `check_header` and `check_lists`.
     UsageError
-        The folder holds something else already: a published manifest is never edited.
+        The folder holds another manifest: a published manifest is never edited.
     """
     where = str(folder)
     check_header(manifest.header, where=where)
@@ -404,12 +483,12 @@ def write_manifest(manifest: Manifest, folder: Path) -> None:
 
 
 def _require_same(manifest: Manifest, folder: Path) -> None:
-    other, hint = "remove it, or choose another --out", "choose another --out; `curation diff` compares the two"
+    remedy, hint = "remove it, or choose another --out", "choose another --out; `curation diff` compares the two"
     try:
         present = read_manifest(folder)
     except (ManifestError, MissingFileError) as error:
         message = "The output folder holds a damaged manifest"
-        raise UsageError(message, where=str(folder), found=error.what, hint=other) from error
+        raise UsageError(message, where=str(folder), found=error.what, hint=remedy) from error
     if present.digest != manifest.digest:
         message = "The output folder holds another manifest, and a published manifest is never edited"
         present_state = f"{present.title}, {present.digest}"
@@ -439,7 +518,7 @@ def manifest_files(manifest: Manifest) -> dict[str, bytes]:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Return the manifest of a folder (or of its ``manifest.json``), every digest checked.
+    """Return the manifest in a folder (or of its ``manifest.json``), after checking every digest.
 
     Raises
     ------
@@ -448,10 +527,10 @@ def read_manifest(path: Path) -> Manifest:
     VersionChainError
         It supersedes itself or a later version.
     ManifestError
-        The header is not JSON, has other fields or types than the schema, or does not hold together; a list is
-        missing, superfluous, malformed, unsorted, or names an image twice.
+        The header is not JSON, has other fields or types than the schema, or is inconsistent; a list is missing,
+        superfluous, malformed, unsorted, or names an image twice.
     DigestMismatchError
-        The bytes of the header or of a list are not those of its digest. The message names the file.
+        The header or a list does not agree with its digest. The message names the file.
     """
     folder = path.parent if path.name == HEADER_FILE else path
     header = _read_header(folder / HEADER_FILE)
@@ -484,7 +563,7 @@ def _stored(data: bytes, where: str) -> StoredHeader:
         raise ManifestError("The manifest is not readable JSON", where=where, found=str(error)[:300]) from None
     version = fields.get("schema_version", b"none")
     if bytes(version) != b"%d" % SCHEMA_VERSION:
-        message, hint = ("Unsupported schema version of the manifest", "pip install --upgrade curation")
+        message, hint = "Unsupported schema version of the manifest", "install a newer curation"
         raise ManifestError(
             message, where=where, expected=str(SCHEMA_VERSION), found=bytes(version)[:20].decode(), hint=hint
         )
@@ -496,7 +575,7 @@ def _stored(data: bytes, where: str) -> StoredHeader:
 
 
 def _read_header(path: Path) -> Header:
-    """Return the header of a file whose bytes are those that curation writes for it."""
+    """Return the header in a file; its bytes must be exactly those that curation writes."""
     data = read_bytes(path, kind="manifest", most=MAX_HEADER_BYTES, error=ManifestError)
     where = str(path)
     stored = _stored(data, where)
@@ -510,7 +589,7 @@ def _read_header(path: Path) -> Header:
             found=manifest.digest,
             hint="fetch the file again; a changed header needs a new version",
         )
-    # Same value in other bytes: a repeated key, a missing default, a space. One byte string for one manifest.
+    # A manifest has one byte string: a repeated key, a missing default or an additional space is refused.
     message = "The manifest is not in canonical form"
     _require_bytes(data, sha256_of_bytes(header_bytes(manifest)), where, message)
     return header
@@ -524,7 +603,7 @@ def _require_bytes(data: bytes, digest: str | None, where: str, message: str) ->
 
 
 def _lists_at_hand(header: Header, folder: Path) -> set[str]:
-    """Return the parts whose id files lie in the folder; one too many is an error."""
+    """Return the parts whose id files are in the folder; a file of no part is an error."""
     expected = {f"{part.name}.txt" for part in header.parts if part.sha256 is not None}
     lists = folder / LIST_FOLDER
     present = {entry.name for entry in lists.iterdir()} if lists.is_dir() else set()
@@ -552,16 +631,16 @@ def _read_list(folder: Path, part: PartEntry) -> tuple[str, ...]:
 
 
 def packaged_manifests() -> Path:
-    """Return the folder of the packaged manifests: inside the installed package, or beside it in a checkout."""
+    """Return the folder of the packaged manifests: in the installed package, or next to it in a checkout."""
     package = Path(__file__).resolve().parents[1]
     installed = package / "manifests"
     return installed if installed.is_dir() else package.parent / "manifests"
 
 
 def manifest_roots(more: Iterable[Path] = ()) -> list[Path]:
-    """Return the folders searched for manifests by name, the first to have one wins.
+    """Return the folders that are searched for a manifest by name, in this order.
 
-    They are ``./manifests``, those of ``$CURATION_MANIFESTS``, `more`, and last what comes with this package.
+    They are ``./manifests``, the folders in ``$CURATION_MANIFESTS``, `more`, and the packaged manifests.
     """
     from_variable = [Path(folder) for folder in os.environ.get(VARIABLE, "").split(os.pathsep) if folder]
     return [Path("manifests"), *from_variable, *more, packaged_manifests()]

@@ -1,4 +1,4 @@
-"""``curation verify results.json``: every benchmark's result is scored again, and any other number is told."""
+"""``curation verify results.json``: every benchmark's result is scored again, and a number that differs is named."""
 
 import json
 from pathlib import Path
@@ -7,24 +7,36 @@ import pytest
 
 from tests.cli.test_leaderboard import OPTIONS, command
 from tests.shell import Shell
+from tests.worlds.runs import RUNS
+
+WORLDS = ("imagenetood", "ninco", "openood", "ovcoco", "owod repeated", "ssb")
+"""Runs of `RUNS` that are scored again: scores of images, of classifiers, and of the classes of COCO."""
 
 
 def inputs_of(words: list[str]) -> list[str]:
     """Return the files of an evaluation's command as options of ``curation verify``."""
     given: list[str] = []
     for option, text in zip(words[2::2], words[3::2], strict=True):
-        if option in ("--truth", "--detections", "--scores"):
+        name, equals, path = text.rpartition("=")
+        key, colon, named = name.partition(":")
+        if colon:
+            given += ["--input", f"{key}.{named}={path}"]
+        elif option in ("--truth", "--detections", "--scores"):
             given += [option, text]
-        else:
-            name, equals, path = text.rpartition("=")
+        elif option in ("--classes", "--lists"):
             given += ["--input", f"{option[2:]}.{name}={path}" if equals else f"{option[2:]}={path}"]
     return given
 
 
-@pytest.mark.parametrize("protocol", sorted(OPTIONS))
-def test_a_result_is_scored_again(protocol: str, tmp_path: Path, shell: Shell) -> None:
-    words, path = command(protocol, tmp_path), tmp_path / "out" / "results.json"
-    shell.out(*words, *OPTIONS[protocol], "--out", path.parent)
+@pytest.mark.parametrize("benchmark", [*sorted(OPTIONS), *WORLDS])
+def test_a_result_is_scored_again(benchmark: str, tmp_path: Path, shell: Shell) -> None:
+    path = tmp_path / "out" / "results.json"
+    words = (
+        [*command(benchmark, tmp_path), *OPTIONS[benchmark]]
+        if benchmark in OPTIONS
+        else ["evaluate", *map(str, RUNS[benchmark](tmp_path).words)]
+    )
+    shell.out(*words, "--out", path.parent)
     assert shell.out("verify", path, *inputs_of(words)).startswith("equal: ")
 
     content = json.loads(path.read_text())

@@ -29,7 +29,7 @@ from curation.evaluation.result import Result
 from curation.signals.cooccurrence.cut import matrix_figure, normalized_cut
 from curation.signals.cooccurrence.graph import ClassGraph
 from curation.signals.similarity.neighbors import similarity_histograms
-from tests.evaluation.oscr_cases import LABELS, SOFTMAX, table
+from tests.evaluation.oscr_cases import BACKGROUND, LABELS, SOFTMAX, table
 from tests.evaluation.osod3_world import write_world
 from tests.evaluation.owod_cases import example, measured
 from tests.evaluation.test_figures import CURVES, DIAGNOSIS, GAPS, INTERVALS, RESULT, bins
@@ -170,6 +170,41 @@ def tick_labels(axis: Axes) -> Iterator[list[Text]]:
         for side in ("label1", "label2"):
             labels = [getattr(tick, side) for tick in ticks]
             yield [label for label in labels if label.get_visible() and label.get_text()]
+
+
+def lines_of(figure: Figure, label: str) -> list[tuple[str, int]]:
+    """Return colour and number of points of each line of a figure by its label."""
+    lines = [line for axis in panels(figure) for line in axis.lines if line.get_label() == label]
+    return [(str(line.get_color()), len(np.asarray(line.get_xdata()))) for line in lines]
+
+
+def test_a_classifier_has_one_colour_under_every_variant(tmp_path: Path) -> None:
+    other = class_scores(LABELS, table(BACKGROUND), kind="probabilities", background="last")
+    scores = {"a": SOFT, "b": other}
+    [exact] = drawn(lambda folder: oscr_figure(scores, folder / "exact"), tmp_path)
+    [table2] = drawn(lambda folder: oscr_figure(scores, folder / "table2", variant="table2"), tmp_path)
+    assert {colour for colour, _ in lines_of(exact, "b")} == {colour for colour, _ in lines_of(table2, "b")}
+    assert not lines_of(table2, "a")
+
+
+def test_no_line_goes_on_where_no_class_is_left(tmp_path: Path) -> None:
+    [task] = tasks(1).values()
+    impact: dict[str, dict[str, Any]] = {
+        "t1": {"classes": [0] * 100, "classes_reaching": [0] * 100, "never_reached_by": [""] * 100},
+        "t2": {"classes": [2] * 100, "classes_reaching": [2] * 50 + [0] * 50, "never_reached_by": ["cat, dog"] * 100},
+        "t3": {"classes": [2] * 100, "classes_reaching": [2] * 100, "never_reached_by": [""] * 100},
+    }
+    changed = {
+        name: task._replace(tables={**task.tables, "impact": {**task.tables["impact"], **columns}})
+        for name, columns in impact.items()
+    }
+    [figure] = drawn(lambda folder: impact_figure(changed, "clean", folder / "impact"), tmp_path)
+    assert [[points for _, points in lines_of(figure, f"task {name}")] for name in impact] == [[], [50], [100]]
+    assert [text.get_text() for text in panels(figure)[1].texts] == [
+        "t1: no class has detections and objects\n"
+        "t2: recall 0.8 is reached by none of 2 classes, and not by cat, dog\n"
+        "t3: all 2 classes reach recall 0.8"
+    ]
 
 
 def test_no_panel_stands_alone_in_the_last_line_and_no_place_is_empty(figures: list[Figure]) -> None:

@@ -158,7 +158,7 @@ def test_a_text_that_is_no_id_may_be_the_stem_of_one_file(tmp_path: Path, truth:
     assert read_detections(written(tmp_path, rows), named).detections.image.tolist() == [1, 0]
     assert read_detections(written(tmp_path, [{**GOOD, "image_id": "photo b.jpg"}]), named).detections.image == [1]
     twice = replace(truth, index=ImageIndex(truth.image_numbers, ("photo b",) * truth.n_images))
-    with pytest.raises(PredictionError, match="a name that two images of the ground truth have"):
+    with pytest.raises(PredictionError, match="Two images of the ground truth have the name"):
         read_detections(written(tmp_path, rows), twice)
 
 
@@ -166,7 +166,7 @@ def test_a_truth_that_names_images_by_texts(tmp_path: Path, truth: GroundTruth) 
     named = replace(truth, index=ImageIndex(("a-1", "b/2", "c"), ("",) * 3))
     rows = [{**GOOD, "image_id": "c"}, {**GOOD, "image_id": "a-1"}]
     assert read_detections(written(tmp_path, rows), named).detections.image.tolist() == [2, 0]
-    with pytest.raises(PredictionError, match="by a number, the ground truth by a text") as caught:
+    with pytest.raises(PredictionError, match="are numbers, those of the ground truth are texts") as caught:
         read_detections(written(tmp_path, [rows[0], {**GOOD, "image_id": 1}]), named)
     assert "record 1" in str(caught.value)
     with pytest.raises(PredictionError, match="not in the ground truth"):

@@ -63,7 +63,7 @@ def test_aliases_and_ids_of_a_manifest_go_before_those_of_the_truth(tmp_path: Pa
 
 def test_a_class_the_truth_lacks_and_one_the_task_lacks(tmp_path: Path) -> None:
     source = source_of(tmp_path, "a", "x", "idle", shown=(1, 2))
-    with pytest.raises(EvaluationError, match="no category of 1 known") as caught:
+    with pytest.raises(EvaluationError, match="lacks the categories of 1 known") as caught:
         known_classes_of_task(ClassRoles("t", (), ("a", "b"), None, "here"), source)
     assert caught.value.found == "b"
     with pytest.raises(EvaluationError, match="does not name") as caught:

@@ -66,7 +66,7 @@ def test_ids_go_before_names_of_files_that_were_numbered_in_another_order(
     ]
     found = written_source(tmp_path, images, [])
     if not stated and listed[0].startswith("shapes:"):
-        with pytest.raises(EvaluationError, match=r"identify different images|Two images of the truth have a name"):
+        with pytest.raises(EvaluationError, match=r"name different images|Two images of the truth have the same name"):
             ground_truth(found, classes_of_source(found), listed)
         return
     assert ground_truth(found, classes_of_source(found), listed).truth.image_numbers.tolist() == [2, 3]
@@ -117,5 +117,5 @@ def test_an_id_of_the_list_that_two_images_state_is_refused(tmp_path: Path) -> N
     content = {"images": images, "annotations": [annotation(1, 0, 7)], "categories": CATEGORIES}
     path.write_text(json.dumps(content), encoding="utf-8")
     found = read_coco(path, dataset="own")
-    with pytest.raises(EvaluationError, match="Two images of the truth state the same id"):
+    with pytest.raises(EvaluationError, match="Two images of the truth have the same id"):
         ground_truth(found, classes_of_source(found), ["own:0", "own:1"])

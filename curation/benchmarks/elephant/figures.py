@@ -110,6 +110,8 @@ def wilderness_curve(
                     _draw_band(axis, levels[detector], band, colour)
             axis.set_title("Wilderness impact" if alone else f"Impact at recall {panel[0]}")
             axis.set_ylim(bottom=0)
+        if any((intervals or {}).values()):
+            axes[0].fill_between([], [], color=MUTED, alpha=0.18, linewidth=0, label="bootstrap intervals")
         if alone:
             axes[0].legend(loc="upper left")
         else:
@@ -166,9 +168,7 @@ def _draw_line(
 def _draw_band(axis: Axes, levels: Sequence[str], interval: Sequence[Record], colour: str) -> None:
     band = [row for row in interval if row["low"] is not None and row["ratio"] in levels]
     x, low, high = ([float(row[side]) for row in band] for side in ("ratio", "low", "high"))
-    label = "bootstrap interval"
-    is_named = label in axis.get_legend_handles_labels()[1]
-    axis.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0, label="" if is_named else label)
+    axis.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
 
 
 def error_bars(diagnosis: Sequence[Record], detector: str, stem: Path, *, recall: str = "0.3") -> list[Path]:
@@ -260,7 +260,7 @@ def confusion_figure(
             axis.axhline(len(detected) - 0.5, color=INK, linewidth=1.2)
         axis.set_ylabel("true class: the object of highest IoU")
         style.add_scale(figure, axis, image, "detections")
-        notes = "; ".join(filter(None, [note, "below the line: unknown classes" if has_unknown else ""]))
+        notes = "; ".join(filter(None, [note, "below the line: unknown" if has_unknown else ""]))
         set_title(figure, "Confusion of true and detected classes", notes)
         return figure
 
@@ -297,7 +297,7 @@ def background_histogram(gaps: Sequence[Record], bins: Sequence[Record], stem: P
             spread = "n = {n}\nmean {mean:.2f}\nstd {std_population:.2f}".format_map(gap) if gap["n"] else "n = 0"
             axis.text(0.03, 0.98, spread, transform=axis.transAxes, va="top", fontsize=SMALL, color=MUTED)
         style.label_outer(axes, "score gap", "true positives")
-        set_title(figure, "Background gap of correct detections", "score of the class less that of background")
+        set_title(figure, "Background gap of correct detections", "score of the class minus score of the background")
         return figure
 
     return save_figure(draw, stem, ("class", "from", "to", "true_positives"), [tuple(row.values()) for row in bins])

@@ -153,7 +153,7 @@ def _outcomes(inputs: OnePart) -> Outcomes:
 
 
 def _variants(requested: tuple[str, ...], inputs: OnePart) -> tuple[str, ...]:
-    """Return the requested variants, or those that suit the files."""
+    """Return the requested variants; by default, and for ``all``, those that fit the files."""
     federated = inputs.part.truth.federated is not None
     if requested == ("",):
         return ("coco-federated" if federated else "coco",)
@@ -202,7 +202,7 @@ def _scored(inputs: OnePart, name: str, limit: Limit | None) -> tuple[Scored, di
 def federated_average_precision(
     truth: GroundTruth, detections: Detections, limit: Limit, frequency: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the thirteen numbers of LVIS AP, or of Fixed AP where the limit is one of each class.
+    """Return the thirteen numbers of LVIS AP, or of Fixed AP if the limit is one for each class.
 
     Parameters
     ----------
@@ -211,15 +211,15 @@ def federated_average_precision(
     detections : Detections
         A negative label is a class that the truth lacks.
     limit : Limit
-        300 an image is LVIS's, 10,000 a class Fixed AP's.
+        LVIS: 300 detections of an image; Fixed AP: 10,000 of a class.
     frequency : sequence of str, length K
-        ``r``, ``c``, ``f``, or ``""`` of each class.
+        ``r``, ``c``, ``f``, or ``""`` for each class.
 
     Returns
     -------
     dict
-        `curation.extensions.detection_ap.federated.KEYS` as fractions of 1, None where undefined; and
-        ``per_class``, ``undefined``, ``engine`` and counts as of `coco_average_precision`.
+        `curation.extensions.detection_ap.federated.KEYS` as fractions of 1, None if undefined; and ``per_class``,
+        ``undefined``, ``engine`` and counts as in `coco_average_precision`.
 
     Raises
     ------

@@ -45,7 +45,7 @@ STATISTICS = definitions(MEASURES)
 """The twelve numbers of COCO's summary, in its order, with their definitions."""
 
 _CLASSES_AT_ONCE = 2000
-"""The library gets more classes in groups, as it holds 4,040 numbers of each class several times over.
+"""More classes are passed to the library in groups, because it stores several copies of 4,040 numbers for each class.
 
 Means of groups may differ in the last digit from those of all classes at once.
 """
@@ -53,24 +53,24 @@ _AREA_WORDS = {"s": "below 32^2 pixels", "m": "of 32^2 to 96^2 pixels", "l": "ab
 
 
 def coco_average_precision(truth: GroundTruth, detections: Detections) -> dict[str, Any]:
-    """Return COCO's twelve numbers, and the AP of each class, of plain (closed-set) detection.
+    """Return COCO's twelve numbers and the AP of each class, for plain (closed-set) detection.
 
-    Of a federated dataset (LVIS) an image counts for the classes that it was labelled for
-    (`curation.evaluation.coco_precision.labelled`). Crowd regions are ignored as COCO does; *difficult* objects count
-    as ordinary ones, because COCO knows no such flag; objects of unknown class (label -1) are left out. Inputs are not
+    In a federated dataset (LVIS) an image counts for the classes that it was labelled for
+    (`curation.evaluation.coco_precision.labelled`). Crowd regions are ignored as in COCO; *difficult* objects count as
+    ordinary ones, because COCO has no such flag; objects of unknown class (label -1) are left out. Inputs are not
     changed.
 
     Parameters
     ----------
     truth : GroundTruth
-        Its `areas` decide small, medium and large; a missing (not finite) area becomes ``w*h``.
+        Its `areas` define small, medium and large; a missing (not finite) area becomes ``w*h``.
     detections : Detections
 
     Returns
     -------
     dict
-        The keys of `STATISTICS` as fractions of 1, None where no object qualifies (-1 of COCO's tools); ``per_class``:
-        AP by class name; ``undefined``: the reason of each None; ``engine``: the library that computed;
+        The keys of `STATISTICS` as fractions of 1, None if no object qualifies (-1 in COCO's tools); ``per_class``: AP
+        by class name; ``undefined``: the reason of each None; ``engine``: the library that computed them;
         ``difficult``; ``n_images``, ``n_objects``, ``n_detections``, ``left_out`` (objects of unknown class);
         ``n_detections_not_labelled`` of a federated dataset.
     """
@@ -100,12 +100,12 @@ def mean_of_defined(values: Floats) -> float:
 
 
 def defined(value: float) -> float | None:
-    """Return a number of COCO's tools, None for their -1."""
+    """Return a number of COCO's tools, or None for -1."""
     return None if value < 0 else float(value)
 
 
 def values_by_name(classes: Sequence[str], by_label: Iterable[tuple[int, float]]) -> dict[str, float | None]:
-    """Return AP by class name, None of a class without objects."""
+    """Return AP by class name, None for a class without objects."""
     per_class: dict[str, float | None] = dict.fromkeys(classes)
     for label, value in by_label:
         per_class[classes[label]] = defined(value)
@@ -148,9 +148,9 @@ def _of_group(truth: GroundTruth, detections: Detections, group: Int64s) -> tupl
 
 
 def _numbers(truth: GroundTruth, detections: Detections) -> tuple[Floats, Floats, Int64s]:
-    """Return COCO's numbers and the AP of each class, -1 where undefined, and how many values each number is a mean of.
+    """Return COCO's numbers and the AP of each class, -1 if undefined, and how many values each number averages.
 
-    Those are precisions at an IoU, a recall and a class, or recalls at an IoU and a class.
+    The values are precisions at an IoU, a recall and a class, or recalls at an IoU and a class.
     """
     evaluation = CocoEvaluation(truth, detections)
     _, at_lower_limits = evaluation.curves(ranges=1, limits=slice(-1))

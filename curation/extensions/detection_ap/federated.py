@@ -1,6 +1,6 @@
-"""LVIS AP and Fixed AP: the detections and objects of a federated ground truth that count, and thirteen numbers.
+"""LVIS AP and Fixed AP: which detections and objects of a federated ground truth count, and thirteen numbers.
 
-The rules are those of lvis-api (7d7f07d). `coco_engine` computes precision and recall of the remaining ones.
+The rules are those of lvis-api (7d7f07d). `coco_engine` computes precision and recall.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ KEYS = ("AP", "AP50", "AP75", "APs", "APm", "APl", "APr", "APc", "APf", "AR", "A
 """The thirteen numbers, in LVIS's order."""
 NO_FREQUENCY = {f"AP{key}": "the truth states no `frequency` of its categories" for key in GROUPS}
 IGNORED_AREA = 4e10
-"""Outside every range of areas: an object of this area is matched once, and its match is ignored."""
+"""An area outside every range: an object of this area is matched once, and its match is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +64,16 @@ class Limit:
 def counted_objects(truth: GroundTruth, detections: Detections, limit: Limit) -> tuple[GroundTruth, Detections]:
     """Return the objects and detections that LVIS counts.
 
-    In this order: the limit applies; boxes without area, or of classes that the truth lacks, are dropped; a detection
-    counts if its image shows the class, or names it in ``neg_category_ids``. Crowd regions count as objects; objects
-    with ``ignore``, and difficult ones, are ignored.
+    In this order: the limit is applied; boxes without area, or of classes that the truth lacks, are dropped; a
+    detection counts if its image shows the class, or lists it in ``neg_category_ids``. Crowd regions count as objects;
+    objects with ``ignore``, and difficult objects, are ignored.
 
     Parameters
     ----------
     truth : GroundTruth
         Ground truth with `GroundTruth.federated`.
     detections : Detections
-        A negative label is a class that the truth lacks; each such class has its own.
+        A negative label is a class that the truth lacks; each such class has its own label.
 
     Raises
     ------
@@ -112,13 +112,13 @@ def require_federated(truth: GroundTruth) -> Int32s:
             "The truth does not say which classes its images were labelled for",
             expected="LVIS JSON: neg_category_ids and not_exhaustive_category_ids of each image",
             found="a truth that labels every image for every class",
-            hint="--variant coco scores it",
+            hint="--variant=coco scores it",
         )
     return truth.federated
 
 
 def _cells(image: Any, label: Any, n_classes: int) -> Int64s:
-    """Return a number for each pair of image and class."""
+    """Return a distinct number for each pair of image and class."""
     cells: Int64s = image.astype(np.int64) * n_classes + label
     return cells
 
@@ -129,10 +129,10 @@ def thirteen(precision: Floats, recall: Floats, frequency: Sequence[str]) -> Flo
     Parameters
     ----------
     precision : ndarray of float64, shape (10, 101, K, 4)
-        By IoU, recall, class and range of areas; -1 where a class has no object.
+        By IoU, recall, class and range of areas; -1 if a class has no object.
     recall : ndarray of float64, shape (10, K, 4)
     frequency : sequence of str, length K
-        ``r``, ``c``, ``f``, or ``""`` of each class.
+        ``r``, ``c``, ``f``, or ``""`` for each class.
     """
     letters = np.array(frequency, object)
     return np.array(

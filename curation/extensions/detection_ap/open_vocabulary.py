@@ -46,7 +46,7 @@ class Vocabulary(NamedTuple):
     left_out: tuple[str, ...]
 
     def classes_in(self, group: str) -> tuple[str, ...]:
-        """Return the classes of a list or mean: with ``seen``, its images show at least one of the base classes."""
+        """Return the classes of a list or mean; the images of the list ``seen`` show at least one base class."""
         of_kind = {"seen": self.base, "base": self.base, "unseen": self.novel, "novel": self.novel}
         return of_kind.get(group, (*self.base, *self.novel))
 
@@ -122,11 +122,11 @@ def declared(protocol: str, facts: Mapping[str, Any]) -> tuple[Callable[..., Res
                 counts = Counter(known.names[label] for label in read.detections.label[~is_scored].tolist())
                 others = (f"{name} ({counts[name]:,})" for name in vocabulary.left_out if counts[name])
                 raise PredictionError(
-                    "The detections hold classes that are neither base nor novel",
+                    "Some detections have classes that are neither base nor novel",
                     where=str(detections),
                     expected=f"detections of the {len(both)} classes of {vocabulary.title}",
                     found=f"{n:,} of {', '.join(others)}"[:400],
-                    hint="--on-error outside=drop leaves them out and reports them",
+                    hint="--on-error outside=drop leaves them out and reports their number",
                 )
             read = replace(read, detections=read.detections.take(is_scored), reported={**read.reported, OUTSIDE: n})
         facts = about(known, {"test": {"truth": part.file, "detections": read.file}}, option_files={})
@@ -162,20 +162,20 @@ def _classes(source: Source, vocabulary: Vocabulary) -> KnownClasses:
     Raises
     ------
     EvaluationError
-        The truth has no category of a base or novel class.
+        The truth lacks the category of a base or novel class.
     """
     numbers = dict(zip(source.categories.names, source.categories.category_ids, strict=True))
     both = vocabulary.classes_in("all")
     if missing := [name for name in both if name not in numbers]:
         raise EvaluationError(
-            f"The truth has no category of {len(missing)} of the {len(both)} classes",
+            f"The truth lacks the categories of {len(missing)} of the {len(both)} classes",
             where=", ".join(record.name for record in source.files),
             expected=f"the {len(vocabulary.base)} base and {len(vocabulary.novel)} novel classes of {vocabulary.title}",
             found="none for " + ", ".join(missing)[:300],
-            hint="give the file of all classes; a file of seen or unseen classes alone lacks the others",
+            hint="use the annotation file of all classes; files of only seen or only unseen classes lack the others",
         )
     coco = {name: number for number, name, _ in COCO_CATEGORIES}
-    # COCO's number identifies a class that the truth lacks only if the truth uses COCO's numbers.
+    # A class that the truth lacks has COCO's number, if the truth uses COCO's numbers.
     is_coco = all(numbers[name] == coco.get(name) for name in both)
     lent = {name: coco[name] for name in vocabulary.left_out if is_coco and coco[name] not in numbers.values()}
     names = (*both, *vocabulary.left_out)
@@ -199,7 +199,7 @@ def _tables(
         shows = images_with(source, names) if group != "whole" else np.ones(len(source.images), np.bool_)
         ids = source.image_ids[shows].tolist()
         in_list, in_group = np.isin(truth.image_ids, ids), np.isin(np.array([*truth.classes, ""], object), names)
-        # Objects of no class, -1, count for nothing.
+        # Objects with label -1 do not count.
         objects = replace(truth, label=np.where(in_list[truth.image] & in_group[truth.label], truth.label, -1))
         guesses = results.take(in_list[results.image] & in_group[results.label])
         precision = np.full((10, 101, len(truth.classes)), np.nan)

@@ -21,7 +21,7 @@ MATCHING = {
     "score-free-best": "best: as many pairs as possible",
     "score-free-in-order": "in order: each box, in file order, takes the free truth of highest IoU",
 }
-"""The variants, and which boxes find a truth under each."""
+"""The variants, and the rule of each for matching boxes to truths."""
 LMMS = "lmms-eval"
 LMMS_MEANING = (
     "lmms-eval 75571cf, task odinw13, one data set: class names trimmed and in lower case, others match nothing; in an "
@@ -104,9 +104,9 @@ def score_free(truth: GroundTruth, boxes: Detections, variant: str) -> Measured:
     tp, n_boxes = levels[0]
     by_class = [_rates(*numbers) for numbers in zip(tp.tolist(), n_boxes.tolist(), n_truths.tolist(), strict=True)]
     pooled = [_rates(int(hits.sum()), int(counts.sum()), int(n_truths.sum())) for hits, counts in levels]
-    shown_in = distinct(truth.image[truth.label >= 0].astype(np.int64) * n_classes + truth.label[truth.label >= 0])
-    said_in = distinct(boxes.image.astype(np.int64) * n_classes + boxes.label)
-    presence = _rates(len(np.intersect1d(shown_in, said_in)), len(said_in), len(shown_in))
+    present = distinct(truth.image[truth.label >= 0].astype(np.int64) * n_classes + truth.label[truth.label >= 0])
+    detected = distinct(boxes.image.astype(np.int64) * n_classes + boxes.label)
+    presence = _rates(len(np.intersect1d(present, detected)), len(detected), len(present))
     ranges = _ranges(problem, n_truths)
     scores = [row["F1"] for row in by_class if row["F1"] is not None]
     values = [
@@ -199,18 +199,19 @@ class _Range(NamedTuple):
 
 
 def _range_values(ranges: Sequence[_Range], classes: Sequence[str]) -> Iterator[Value]:
-    some = [(row, name) for row, name in zip(ranges, classes, strict=True) if row.highest is not None]
+    with_objects = [(row, name) for row, name in zip(ranges, classes, strict=True) if row.highest is not None]
+    n = len(with_objects)
     for key in ("lowest", "highest"):
-        unknown = [f"{name}: {row.undefined}" for row, name in some if getattr(row, key) is None]
-        reason = f"{len(unknown)} of {len(some)} classes, the first {unknown[0]}" if unknown else ""
+        unknown = [f"{name}: {row.undefined}" for row, name in with_objects if getattr(row, key) is None]
+        reason = f"{len(unknown)} of {n} classes, the first {unknown[0]}" if unknown else ""
         yield Value(
-            f"AP50_{key}", percent(_mean([getattr(row, key) for row, _ in some])), n=len(some), undefined=reason
+            f"AP50_{key}", percent(_mean([getattr(row, key) for row, _ in with_objects])), n=n, undefined=reason
         )
 
 
 def _ranges(problem: _Problem, n_truths: Int64s) -> list[_Range]:
     pairs = problem.at(0.5)
-    # A box in a crowd that overlaps a truth matches it in some order.
+    # A box in a crowd that overlaps a truth matches it in at least one order.
     left, covered = problem.counting(pairs.row), set(np.flatnonzero(problem.covered).tolist())
     of_box: dict[int, list[int]] = {}
     order = np.lexsort((pairs.position, -pairs.iou, pairs.row))
@@ -234,7 +235,7 @@ def _ranges(problem: _Problem, n_truths: Int64s) -> list[_Range]:
 
 
 def _precision(wrong_before: Sequence[int] | Int64s, n: int) -> float:
-    """Return COCO's AP of a class of n objects, given how many false boxes come before each true one."""
+    """Return COCO's AP of a class of n objects, given the number of false boxes before each true box."""
     true = np.arange(1, len(wrong_before) + 1)
     precision = np.maximum.accumulate((true / (true + np.asarray(wrong_before, np.int64)))[::-1])[::-1]
     at = np.searchsorted(true / n, _RECALLS)
@@ -242,9 +243,9 @@ def _precision(wrong_before: Sequence[int] | Int64s, n: int) -> float:
 
 
 def _before(order: Sequence[int], truths: Mapping[int, Sequence[int]], covered: AbstractSet[int]) -> list[int]:
-    """Return the number of false boxes before each true one, and their total; each box takes its best free truth.
+    """Return the number of false boxes before each true box, and their total; each box takes its best free truth.
 
-    A box in `covered` lies in a crowd: without a free truth, it is not false.
+    A box in `covered` lies in a crowd: without a free truth, it is ignored.
     """
     used, wrong, before = set[int](), 0, list[int]()
     for row in order:
@@ -260,8 +261,8 @@ def _before(order: Sequence[int], truths: Mapping[int, Sequence[int]], covered: 
 def _lowest(truths: Mapping[int, Sequence[int]], covered: AbstractSet[int], n_boxes: int, n: int) -> tuple[float, int]:
     """Return the lowest AP over all orders, or a lower bound, and the number of groups that make it a bound.
 
-    The boxes of a group compete for truths. Its worst order has few true boxes, each after as many false ones as
-    possible. False boxes that need no true box before them come first, then the groups with most false boxes after.
+    The boxes of a group compete for truths. Its worst order has few true boxes, each after as many false boxes as
+    possible. False boxes that need no true box before them come first, then the groups with most false boxes.
     """
     groups: dict[int, list[int]] = {}
     root: dict[int, int] = {}
@@ -284,7 +285,7 @@ def _lowest(truths: Mapping[int, Sequence[int]], covered: AbstractSet[int], n_bo
 def _worst(
     rows: Sequence[int], truths: Mapping[int, Sequence[int]], covered: AbstractSet[int]
 ) -> tuple[list[int], bool]:
-    """Return `_before` of the worst order of a group, and whether such an order exists; otherwise it is a bound."""
+    """Return `_before` for the worst order of a group, and whether this order exists; if not, it is a bound."""
     uncovered = sum(row not in covered for row in rows)
     if len({position for row in rows for position in truths[row]}) == 1:
         # If a box lies in a crowd, it takes the truth, and all others are false.

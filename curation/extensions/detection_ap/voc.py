@@ -1,4 +1,4 @@
-"""VOC average precision of plain detection, in both flavours."""
+"""VOC average precision of plain detection: 11-point and area."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ SUMMARY = "post-hoc OOD scores from logits, features and a last layer"
 def run(*, out: Annotated[Path, OUTPUT_FILE], made: Annotated[ScoredImages, score_files]) -> Answer:
     """Post-hoc out-of-distribution scores from logits, features and a last layer.
 
-    1 where a method that was asked for is impossible.
+    Exit status 1: a requested method is impossible.
     """
     about = made.about
     rows = [

@@ -1,4 +1,4 @@
-"""The engine: ID scores against several OOD sets, by variant, group, run, and with images left out."""
+"""Evaluation of ID scores against several OOD sets, by variant, group and run, and with images left out."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class OodSets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     groups : mapping of str to tuple of str
         OOD sets by group; a group's row is the plain mean of its sets.
     shifted : tuple of str
-        Covariate-shifted ID sets: with them there is a second setting, ``fsood``, in which they are ID too.
+        Covariate-shifted ID sets, which are ID in a second setting, ``fsood``.
     by_class : str
         The OOD set whose classes are also scored separately; ``classes`` is then the group of these per-class sets.
     algorithm : int
@@ -99,7 +99,7 @@ class Run:
         return (self.id, *self.shifted.values(), *self.oods.values())
 
     def kept_by(self, left: LeftOut) -> list[Bools]:
-        """Return masks of the images of each set that a list retains."""
+        """Return a mask of the images of each set that remain after a list is left out."""
         return [left.kept_rows(scored, is_ood=scored.name in self.oods) for scored in self.all]
 
     def notes(self, rules: Sequence[OodRules]) -> list[str]:
@@ -108,7 +108,7 @@ class Run:
         same: dict[bytes, str] = {}
         for scored in self.all:
             if len(scored) > 1 and (scored.scores == scored.scores[0]).all():
-                notes.append(f"all scores of {scored.name} are equal: nothing ranks its images")
+                notes.append(f"all scores of {scored.name} are equal: they do not rank its images")
             elif (first := same.setdefault(scored.scores.tobytes(), scored.name)) != scored.name:
                 notes.append(f"{scored.name} has the scores of {first}, row by row: was one file saved twice?")
         return list(filter(None, notes))
@@ -217,7 +217,7 @@ def declared(protocol: str, facts: Mapping[str, Any]) -> tuple[Callable[..., Res
 
 
 def _require_same_sets(runs: Mapping[str, Run]) -> None:
-    """Refuse runs that differ in their sets or numbers of images: their numbers have no meaningful mean."""
+    """Raise an error for runs with different sets or numbers of images, which have no meaningful mean."""
     sizes = {name: {scored.name: len(scored) for scored in run.all} for name, run in runs.items()}
     first, *others = sizes
     for name in others:
@@ -227,7 +227,7 @@ def _require_same_sets(runs: Mapping[str, Run]) -> None:
                 ", ".join(f"{key}: {sizes[run].get(key, 'no')} images" for key in unlike[:5]) for run in (first, name)
             )
             raise EvaluationError(
-                "Runs have scores of different sets: they have no mean",
+                "The runs have scores of different sets, so they have no mean",
                 where=f"--scores {name}",
                 expected=f"{expected}, as {first}",
                 found=actual,
@@ -282,7 +282,7 @@ class _Reader:
             )
         paths: dict[str, Path] = {}
         for path in sorted(folder.iterdir()):
-            # Skip scores for the choice of hyper-parameters; other tables are refused below.
+            # Scores for choosing hyper-parameters are skipped; other tables are refused below.
             is_table = path.suffix.lower() in (*SUFFIXES, ".json", ".parquet")
             if not is_table or path.stem == "val" or path.name.startswith("val_"):
                 continue
@@ -308,9 +308,9 @@ class _Row(NamedTuple):
     Attributes
     ----------
     numbers : mapping of str to float or None
-        `NUMBERS`, and of several runs their deviations.
+        `NUMBERS`, and their deviations if there are several runs.
     n : mapping of str to int
-        Images ``id`` and ``ood``; runs, of several.
+        Number of images, ``id`` and ``ood``, and of ``runs`` if there are several.
     undefined : mapping of str to str
         Why a number is not defined.
     """
@@ -320,7 +320,7 @@ class _Row(NamedTuple):
     undefined: Mapping[str, str]
 
     def values(self) -> list[Value]:
-        """Return one value per number, with the number of images behind it."""
+        """Return a value for each number, with the number of images or runs that it is based on."""
         counted = dict.fromkeys(self.numbers, "runs") | {"AUROC": "ood", "FPR95": "ood", "AUPR_OUT": "ood"}
         counted |= {"AUPR_IN": "id", "ACC": "id"}
         return [
@@ -330,7 +330,7 @@ class _Row(NamedTuple):
 
 
 def _scored(measured: Mapping[str, _Measured], about: Mapping[str, Any]) -> Iterator[Scored]:
-    """Yield the results of each run, and the mean over several runs, by list, setting, variant and row."""
+    """Yield the results of each run and the mean over several runs, by list, setting, variant and row."""
     results = {name: {which: run.rows(which) for which in run.masks} for name, run in measured.items()}
     several = len(results) > 1
     if several:
@@ -367,24 +367,24 @@ def _scored(measured: Mapping[str, _Measured], about: Mapping[str, Any]) -> Iter
 
 
 def _list_record(left: LeftOut | None, run: Run) -> dict[str, Any]:
-    """Return the number of images that a list leaves out of each set, and notes on the list."""
+    """Return the record of a list in a result: the images left out of each set, and notes."""
     sizes = {scored.name: len(scored) for scored in run.all}
     if left is None:
         return {"images": sizes, "left_out": {}, "judged": {}, "notes": []}
     retained = {name: int(rows.sum()) for name, rows in zip(sizes, run.kept_by(left), strict=True)}
-    gone = {name: size - retained[name] for name, size in sizes.items() if retained[name] < size}
+    removed = {name: size - retained[name] for name, size in sizes.items() if retained[name] < size}
     judged = {scored.name: count for scored in run.all if (count := left.judged_in(scored))}
     notes = [
-        UNJUDGED.format(judged=count, images=sizes[name], set=name, removed=gone.get(name, 0))
+        UNJUDGED.format(judged=count, images=sizes[name], set=name, removed=removed.get(name, 0))
         for name, count in judged.items()
     ]
     if left.judged is not None and not judged:
         notes.append("unjudged is not clean: the list comes from verdicts, and not every image need have one")
     notes += left.notes
-    if not gone:
+    if not removed:
         notes.append("no image of a set is left out")
     notes = [f"{left.name}: {note}" for note in notes]
-    return {"images": retained, "left_out": gone, "judged": judged, "file": left.file, "notes": notes}
+    return {"images": retained, "left_out": removed, "judged": judged, "file": left.file, "notes": notes}
 
 
 @dataclass(frozen=True, slots=True)

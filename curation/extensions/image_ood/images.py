@@ -1,4 +1,4 @@
-"""Read scores of images from files, match them to the images of a set, and leave images out."""
+"""Scores of images from files, matched with the images of a set; and lists of images to leave out."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ImageScores:
 
 
 def read_image_scores(path: Path, keys: Keys | None = None) -> ImageScores:
-    """Return the scores of a file, with names, predictions and labels where it has them.
+    """Return the scores in a file, with names, predictions and labels if it has them.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def read_image_scores(path: Path, keys: Keys | None = None) -> ImageScores:
         ``.csv`` with columns such as ``image``, ``score``, ``prediction``, ``label``; ``.npz`` with arrays of these
         names, or ``conf``, ``pred``, ``label`` as OpenOOD saves them; ``.npy`` of shape (n,).
     keys : Keys, optional
-        Names of columns or arrays, where they are not the usual ones.
+        Names of columns or arrays, if they are not the usual ones.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def read_image_scores(path: Path, keys: Keys | None = None) -> ImageScores:
         if len(column) != len(scores):
             _refuse(path, f"{len(scores)} scores and {len(column)} {role}")
     images = tuple(map(str, np.asarray(arrays["images"]).tolist())) if "images" in arrays else None
-    # Columns of names are as wide as the longest of them.
+    # Arrays of names are as wide as their longest name.
     if images is not None and (max(map(len, images)) > LONGEST_LINE or "" in images):
         _refuse(path, f"an image name of {'no' if '' in images else f'{max(map(len, images)):,}'} characters")
     file = {"name": path.name, "sha256": sha256_of_file(path), "rows": len(scores), "stored": str(scores.dtype)}
@@ -128,7 +128,7 @@ _LIST_SUFFIXES = (".txt", ".csv", ".json")
 
 @dataclass(frozen=True)
 class Images:
-    """Names of images: the stem of a file, with its last folder where stems repeat, else its whole path.
+    """Names of images: the stem of a file, with its last folder if stems repeat, or its whole path if those repeat.
 
     Attributes
     ----------
@@ -140,17 +140,17 @@ class Images:
 
     @cached_property
     def stems(self) -> tuple[str, ...]:
-        """Stem of each."""
+        """Stem of each path."""
         return self._names(0)
 
     @cached_property
     def with_folder(self) -> tuple[str, ...]:
-        """Last folder and stem of each."""
+        """Last folder and stem of each path."""
         return self._names(1)
 
     @cached_property
     def by_folder(self) -> int:
-        """Which folders have to distinguish images: none (0), the last one (1), or all (-1)."""
+        """Which folders are needed to distinguish the images: none (0), the last one (1), or all (-1)."""
         return next((n for n in (0, 1) if len(set(self.keys(by_folder=n))) == len(self.paths)), -1)
 
     def keys(self, *, by_folder: int) -> tuple[str, ...]:
@@ -170,14 +170,14 @@ class Images:
 
 @dataclass(frozen=True, slots=True)
 class ListedSet:
-    """The images that a set has, by a part of a manifest or by an imglist.
+    """The images of a set, from a part of a manifest or from an imglist.
 
     Attributes
     ----------
     images : Images
     labels : ndarray of int64, shape (n,), or None
     ordered : bool
-        Whether rows without names may be taken in its order.
+        Whether rows without names are in its order.
     where : str
         Its name in messages.
     """
@@ -198,7 +198,8 @@ class ScoredSet:
     scores : ndarray of float64, shape (n,)
         Higher is more ID.
     right : ndarray of bool, shape (n,), or None
-        Whether the prediction is the label; None where one of them is missing, or a label is negative: no class.
+        Whether the prediction is the label; None if predictions or labels are missing, or a label is negative (no
+        class).
     images : Images or None
         None if the images have no names.
     file : dict
@@ -216,7 +217,7 @@ class ScoredSet:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The class of each image: its folder."""
+        """The class of each image, which is the name of its folder."""
         if self.images is None or not all(self.images.folders):
             raise EvaluationError(
                 "The class of each image is unknown",
@@ -311,10 +312,10 @@ class LeftOut:
         )
 
     def kept_rows(self, scored: ScoredSet, *, is_ood: bool) -> Bools:
-        """Return which images of a set stay, shape (n,)."""
+        """Return which images of a set are not left out, shape (n,)."""
         removed = [images for images in (self.removed if is_ood else None, self.of_sets.get(scored.name)) if images]
-        left = self.retained.get(scored.name)
-        if left is None and not any(images.paths for images in removed):
+        retained = self.retained.get(scored.name)
+        if retained is None and not any(images.paths for images in removed):
             return np.ones(len(scored), np.bool_)
         if scored.images is None:
             raise UsageError(
@@ -323,13 +324,15 @@ class LeftOut:
                 expected="a column or array of image names, --manifest MANIFEST, or --lists DIR",
             )
         by_folder = scored.images.by_folder
-        gone = {key for images in removed for key in images.keys(by_folder=by_folder)}
-        stay = None if left is None else set(left.keys(by_folder=by_folder))
+        removed_keys = {key for images in removed for key in images.keys(by_folder=by_folder)}
+        retained_keys = None if retained is None else set(retained.keys(by_folder=by_folder))
         keys = scored.images.keys(by_folder=by_folder)
-        return np.array([key not in gone and (stay is None or key in stay) for key in keys], np.bool_)
+        return np.array(
+            [key not in removed_keys and (retained_keys is None or key in retained_keys) for key in keys], np.bool_
+        )
 
     def judged_in(self, scored: ScoredSet) -> int:
-        """Return how many images of a set were judged; 0 where the list does not come from verdicts."""
+        """Return how many images of a set were judged; 0 if the list does not come from decisions."""
         if scored.name in self.judged_of:
             return self.judged_of[scored.name]
         if self.judged is None or scored.images is None:
@@ -339,14 +342,14 @@ class LeftOut:
 
 
 def _is_decisions(path: Path, name: str) -> bool:
-    """Return whether a table holds decisions; one of verdicts in another form would leave out all that it judges."""
+    """Return whether a table contains decisions; a table of verdicts in another form is an error."""
     if path.suffix.lower() != ".csv":
         return False
     first = beginning(path, _HEAD, kind="list").split(b"\n", 1)[0].decode("utf-8", "replace")
     columns = {column.strip().strip('"') for column in first.split(",")}
     if "decision" in columns:
         raise UsageError(
-            "The table holds verdicts without their meaning",
+            "The table has verdicts whose meaning is not stated",
             where=f"--without {name}={path}",
             expected="decisions, or a list of the images to leave out",
             found=ascii(first.strip())[:120],
@@ -419,7 +422,7 @@ def scored_set(name: str, table: ImageScores, listed: ListedSet | None, stray: S
     if listed is None:
         images = None if table.images is None else Images(table.images)
         if images is not None:
-            # Each name must be there once.
+            # Each name must occur once.
             rows_by_name(images.with_folder, list(dict.fromkeys(images.with_folder)), str(table.path), name, stray)
     else:
         images = listed.images
@@ -429,7 +432,7 @@ def scored_set(name: str, table: ImageScores, listed: ListedSet | None, stray: S
             require_same_labels(labels, listed.labels, images.paths, str(table.path))
         scores, predictions = scores[rows], None if predictions is None else predictions[rows]
         file = {**file, "reported": {"left out: images that are not in the set": strangers} if strangers else {}}
-    # A negative label names no class: an ID list may have -1 throughout, and no prediction would be right.
+    # A negative label is no class. In an ID list with only -1, no prediction would be right.
     if predictions is None or labels is None or (labels < 0).any():
         return ScoredSet(name, scores, None, images, file)
     doubt = numbering_doubt(predictions, labels)

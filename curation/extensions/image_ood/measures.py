@@ -66,10 +66,9 @@ class OodRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     fpr : str
         Key of `FPR_RULES`.
     not_finite : {"refuse", "repair"}
-        Whether NaN and infinities are an error, or count as 0 and as the largest and smallest float, in all numbers
-        but FPR95.
+        Whether NaN and infinities are an error; or count as 0 and as the largest and smallest float, except in FPR95.
     nothing_found : float
-        Precision where no image is accepted: the start of the precision-recall curves.
+        Precision above the highest score: the start of the precision-recall curves.
     """
 
     name: str
@@ -80,7 +79,7 @@ class OodRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def numbers_of(ids: Floats, oods: Floats, rules: Sequence[OodRules]) -> list[dict[str, float | None]]:
-    """Return `COMPARED` under each of the rules; both sets must have scores.
+    """Return the numbers of `COMPARED` under each of the rules; both sets must have scores.
 
     Examples
     --------
@@ -107,7 +106,7 @@ def numbers_of(ids: Floats, oods: Floats, rules: Sequence[OodRules]) -> list[dic
 
 
 def require_usable(scored: ScoredSet, rules: Sequence[OodRules]) -> str:
-    """Refuse scores that are not finite under a variant that does not repair them; return a note on repairs."""
+    """Raise an error for scores that are not finite, if a variant does not repair them; return a note on repairs."""
     usable = np.isfinite(scored.scores)
     if usable.all():
         return ""

@@ -1,8 +1,8 @@
 """Post-hoc OOD scores from logits, features and a last layer, as FMIYC's code computes them; higher is more ID.
 
-Arrays by the name of the argument: `logits` (n, K) and `features` (n, D) of the rows that are scored; `train` (N, D)
-and `labels` (N,) of the training set; `layer`, the last layer. Every score has shape (n,). `docs/ood_metrics.md` says
-where the package pytorch-ood differs, which gives outlier scores. `score_files` scores the rows of ``.npz`` files.
+Arguments are arrays: `logits` (n, K) and `features` (n, D) of the scored rows; `train` (N, D) and `labels` (N,) of the
+training set; `layer`, the last layer. Every score has shape (n,). `docs/ood_metrics.md` lists the differences to the
+package pytorch-ood, which computes outlier scores. `score_files` scores the rows of ``.npz`` files.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _JITTERS = (0.0, *(10.0**power for power in range(-20, 0)))
 
 
 class LastLayer(NamedTuple):
-    """The layer that makes logits of features, ``f = h W^T + b``: `weight` (K, D) and `bias` (K,), float64."""
+    """The layer that computes logits from features, ``f = h W^T + b``: `weight` (K, D) and `bias` (K,), float64."""
 
     weight: Floats
     bias: Floats
@@ -57,8 +57,8 @@ def knn(features: Floats, train: Floats, *, k: int = 10, squared: bool = True) -
     Parameters
     ----------
     squared : bool
-        The code's faiss index gives squared distances, the paper means distances: the same AUROC, other zscore
-        thresholds.
+        Squared distances as in the code's faiss index, or distances as in the paper: AUROC is the same, zscore
+        thresholds are not.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def knn(features: Floats, train: Floats, *, k: int = 10, squared: bool = True) -
 def mahalanobis(features: Floats, train: Floats, labels: Int64s) -> Floats:
     """Return minus the squared Mahalanobis distance to the nearest class mean (Lee et al. 2018).
 
-    One precision for all classes: the pseudo-inverse of the covariance of class-centred features (divided by N).
+    All classes share one precision matrix: the pseudo-inverse of the covariance of class-centred features (over N).
     """
     classes, number = np.unique(labels, return_inverse=True)
     means = np.stack([train[labels == label].mean(axis=0) for label in classes])
@@ -94,14 +94,14 @@ def mahalanobis(features: Floats, train: Floats, labels: Int64s) -> Floats:
 
 
 def latent_mahalanobis(latents: Floats, train_latents: Floats, labels: Int64s) -> Floats:
-    """Return LaRD as FMIYC's text defines it: Mahalanobis distance of the latents of a layer, pooled over each box.
+    """Return LaRD as in FMIYC's text: Mahalanobis distance of the latents of a layer, pooled over each box.
 
-    Nothing is fitted to OOD data: the code's PCA, whose size is chosen by AUROC on the OOD test sets, is left out.
+    Nothing is fitted to OOD data: the PCA of the code, whose size is chosen by AUROC on the OOD test sets, is left out.
 
     Parameters
     ----------
     latents, train_latents : ndarray, shapes (n, C) and (N, C)
-        Mean of each channel over the cells of a box, ``maps.mean(axis=(2, 3))`` of what ROIAlign gives.
+        Mean of each channel over the cells of a box: ``maps.mean(axis=(2, 3))`` of the output of ROIAlign.
     """
     return mahalanobis(latents, train_latents, labels)
 
@@ -112,7 +112,7 @@ def gaussian_density(features: Floats, train: Floats, labels: Int64s, *, weighte
     Parameters
     ----------
     weighted : bool
-        Whether classes weigh as much as they have samples (paper, eq. 22-23), or all the same (the code).
+        Whether classes are weighted by their numbers of samples (paper, eq. 22-23), or equally (code).
 
     Raises
     ------
@@ -143,7 +143,7 @@ def gaussian_density(features: Floats, train: Floats, labels: Int64s, *, weighte
 def cholesky_factors(covariances: Floats) -> tuple[Floats, float]:
     """Return lower Cholesky factors, shape (C, D, D), and the jitter that was added to the diagonals.
 
-    That is 0, else the smallest of 1e-20 … 1e-1 under which all factors exist; none is an `EvaluationError`.
+    The jitter is 0, else the smallest of 1e-20 … 1e-1 with which all factors exist; `EvaluationError` if there is none.
     """
     identity = np.eye(covariances.shape[-1])
     for jitter in _JITTERS:
@@ -168,7 +168,7 @@ def ash_s(features: Floats, layer: LastLayer, *, percentile: float = 90.0) -> Fl
     Raises
     ------
     EvaluationError
-        The percentile keeps no activation of so few features, the kept ones of a sample sum to 0, or its factor
+        The percentile keeps none of the activations, those kept of a sample sum to 0, or the factor of a sample
         overflows.
     """
     n, d = features.shape
@@ -195,14 +195,14 @@ def ash_s(features: Floats, layer: LastLayer, *, percentile: float = 90.0) -> Fl
         raise EvaluationError(
             "ASH's factor exp(S1 / S2) overflows",
             where=f"row {row} of {n}",
-            expected="features after a ReLU, of which the kept ones hold a good part of the sum",
+            expected="features after a ReLU, with a large part of their sum in the kept activations",
             found=f"S1 = {before[row]:.6g}, S2 = {after[row]:.6g} of {n_kept} kept activations",
         )
     return energy(layer.logits(shaped))
 
 
 def kept_activations(d: int, percentile: float) -> int:
-    """Return how many of `d` activations ASH keeps; none is an `EvaluationError`."""
+    """Return how many of `d` activations ASH keeps; `EvaluationError` if it keeps none."""
     n_kept = d - round(d * percentile / 100)
     if not n_kept:
         raise EvaluationError(
@@ -219,9 +219,9 @@ def clipped(features: Floats, train: Floats, percentile: float = 90.0) -> Floats
 
 
 def sparse_layer(train: Floats, layer: LastLayer, percentile: float = 90.0) -> LastLayer:
-    """Return the layer with 0 for all weights but those whose contribution lies above a percentile.
+    """Return the layer in which weights with a contribution up to a percentile are 0.
 
-    Contribution of a weight: itself times the mean training activation of its input.
+    The contribution of a weight is its product with the mean training activation of its input.
     """
     contribution = train.mean(axis=0) * layer.weight
     return LastLayer(np.where(contribution > np.percentile(contribution, percentile), layer.weight, 0.0), layer.bias)
@@ -233,12 +233,12 @@ def react(features: Floats, train: Floats, layer: LastLayer, *, percentile: floa
 
 
 def dice(features: Floats, train: Floats, layer: LastLayer, *, percentile: float = 90.0) -> Floats:
-    """Return DICE: the energy of the `sparse_layer`, without the weights of least contribution (Sun and Li 2022)."""
+    """Return DICE: the energy with the `sparse_layer`, without weights of small contribution (Sun and Li 2022)."""
     return energy(sparse_layer(train, layer, percentile).logits(features))
 
 
 def dice_react(features: Floats, train: Floats, layer: LastLayer, *, percentile: float = 90.0) -> Floats:
-    """Return DICE + ReAct: activations clipped, then the sparse layer; both of the same training features."""
+    """Return DICE + ReAct: clipped activations in the sparse layer; both use the same training features."""
     return dice(clipped(features, train, percentile), train, layer, percentile=percentile)
 
 
@@ -250,7 +250,7 @@ class VirtualLogit(NamedTuple):
     origin : ndarray of float64, shape (D,)
         ``-W^+ b``.
     residual : ndarray of float64, shape (D, D - dimension)
-        Eigenvectors of the second moment of training features about the origin, of the smallest eigenvalues.
+        Eigenvectors with the smallest eigenvalues of the second moment of training features about the origin.
     alpha : float
         Mean highest logit over mean residual norm, on the training features.
     """
@@ -276,7 +276,7 @@ def virtual_logit(train: Floats, layer: LastLayer, *, dimension: int | None = No
     Raises
     ------
     EvaluationError
-        The dimension leaves no residual, or training features lie wholly in the principal subspace.
+        The dimension leaves no residual, or all training features lie in the principal subspace.
     """
     d = train.shape[1]
     size = principal_dimension(d) if dimension is None else dimension
@@ -309,7 +309,7 @@ def vim(features: Floats, train: Floats, layer: LastLayer, *, dimension: int | N
 
 @dataclass(frozen=True, slots=True)
 class PostHocInputs:
-    """What post-hoc scores are computed from; None where it is not available.
+    """Inputs of post-hoc scores; None if not available.
 
     Attributes
     ----------
@@ -342,7 +342,7 @@ class PostHocInputs:
 
 
 class Method(NamedTuple):
-    """One post-hoc score: what it means, and a function whose arguments name the inputs that it needs."""
+    """A post-hoc score: its meaning, and a function whose parameters are named after the inputs that it needs."""
 
     meaning: str
     score: Callable[..., Floats]
@@ -372,14 +372,14 @@ METHODS: dict[str, Method] = {
 
 
 def possible(inputs: PostHocInputs) -> tuple[str, ...]:
-    """Return the methods for which everything is available, in the order of `METHODS`."""
+    """Return the methods whose inputs are all available, in the order of `METHODS`."""
     return tuple(
         name for name, method in METHODS.items() if all(getattr(inputs, need) is not None for need in method.needs)
     )
 
 
 def _singular_classes(inputs: PostHocInputs) -> str | None:
-    """Return which classes have too few samples for a covariance of full rank: n - 1 below the dimension."""
+    """Return a note on classes with too few samples for a covariance of full rank: n - 1 below the dimension."""
     d = 0 if inputs.train is None else inputs.train.shape[1]
     classes, counts = np.unique(inputs.labels, return_counts=True)  # type: ignore[call-overload]
     few = counts <= d
@@ -388,8 +388,8 @@ def _singular_classes(inputs: PostHocInputs) -> str | None:
     listing = ", ".join(f"{label}: {n}" for label, n in zip(classes[few][:5], counts[few][:5], strict=True))
     return (
         f"{int(few.sum())} of {len(classes)} classes have too few training features for a covariance of full rank: "
-        f"{d + 1} are needed for {d} dimensions (label: number: {listing}{', …' if few.sum() > 5 else ''}); what is "
-        "added to the diagonal to invert them decides the scores"
+        f"{d + 1} are needed for {d} dimensions (label: number: {listing}{', …' if few.sum() > 5 else ''}); the jitter "
+        "on their diagonals decides the scores"
     )
 
 
@@ -408,7 +408,7 @@ def compute(inputs: PostHocInputs, name: str, *, k: int = NEIGHBOURS) -> Floats:
     UsageError
         No such method.
     EvaluationError
-        Something that the method needs is missing, it cannot be fitted, or a score is not finite.
+        An input of the method is missing, the method cannot be fitted, or a score is not finite.
     """
     if name not in METHODS:
         raise UsageError("Unknown method", expected=", ".join(METHODS), found=repr(name)[:80])
@@ -422,7 +422,7 @@ def compute(inputs: PostHocInputs, name: str, *, k: int = NEIGHBOURS) -> Floats:
             "weight and bias",
         )
     try:
-        # Features that overflow show in the result, which is checked.
+        # Overflows make scores that are not finite, which is checked below.
         with np.errstate(all="ignore"):
             options = {"k": k} if name == "knn" else {}
             scores = method.score(*(getattr(inputs, need) for need in method.needs), **options)
@@ -430,9 +430,9 @@ def compute(inputs: PostHocInputs, name: str, *, k: int = NEIGHBOURS) -> Floats:
         raise EvaluationError(f"{name} cannot be fitted to these features", found=str(error)[:200]) from None
     if not np.isfinite(scores).all():
         raise EvaluationError(
-            f"{name} gives a score that is not finite",
+            f"A score of {name} is not finite",
             where=f"row {int(np.argmin(np.isfinite(scores)))}",
-            hint="features of very different scale overflow: standardise them",
+            hint="standardise the features: very large ones overflow",
         )
     return scores
 
@@ -455,7 +455,7 @@ def read_inputs(test: Path, train: Path | None = None, layer: Path | None = None
     MissingFileError
         No such file.
     PredictionError
-        It is no ``.npz`` of plain arrays, an array is missing, not finite or of a shape that does not fit the others.
+        A file is not a ``.npz`` of plain arrays; an array is missing, not finite, or of a shape that does not fit.
     """
     rows = _Arrays.read(test, "logits", "features", "latents", "image_ids")
     trained = None if train is None else _Arrays.read(train, "features", "latents", "labels")
@@ -475,7 +475,7 @@ def read_inputs(test: Path, train: Path | None = None, layer: Path | None = None
         if weight is None or bias is None:
             raise head.lack("weight (K, D) and bias (K,) of the last layer")
         last = LastLayer(weight, bias)
-    # What has to agree on a number: arrays, and the axis that states it.
+    # Arrays and axes that must have the same length.
     _require_equal(
         "rows", test,
         {"logits": (logits, 0), "features": (features, 0), "latents": (latents, 0), "image_ids": (images, 0)},
@@ -570,7 +570,7 @@ class ScoredImages:
     scores : mapping of str to list of float
         By method; one score a row.
     about : dict
-        Version, settings, methods, those that were impossible and why, doubts, and digests of the inputs.
+        Version, settings, methods, reasons of impossible methods, doubts, and digests of the inputs.
     """
 
     requested: tuple[str, ...]
@@ -625,12 +625,12 @@ def score_files(
     UsageError
         The suffix of `out` does not fit, or the files allow no method.
     CurationError
-        No method that was asked for could be computed.
+        None of the requested methods can be computed.
     """
     suffix = out.suffix.lower()
     if suffix not in (".json", ".csv") or (detections and suffix != ".json"):
         raise UsageError(
-            "Unrecognised output extension", where=str(out), expected=".json with --detections; else .json or .csv"
+            "Unknown suffix of the output file", where=str(out), expected=".json with --detections; else .json or .csv"
         )
     inputs = read_inputs(test, train, layer)
     names = tuple(dict.fromkeys(method or possible(inputs)))
@@ -687,7 +687,7 @@ def _with_scores(path: Path, scores: Mapping[str, list[float]], n: int) -> Any:
     n_records = len(read_records(path, file).records)
     if n_records != n:
         raise PredictionError(
-            "The rows of the arrays are not those of the detections file",
+            "The arrays and the detections file differ in their number of rows",
             where=str(path),
             expected=f"{n} records, in the order of the rows",
             found=str(n_records),

@@ -419,7 +419,7 @@ def matrix_figure(graph: ClassGraph, cut: Cut, stem: Path) -> list[Path]:
         meaning = next((text for name, text in WEIGHTINGS.items() if name == graph.weighting), "weight")
         add_scale(figure, axes, image, meaning.partition(", ")[0])
         title = f"{len(names)} classes in {len(cut.clusters)} clusters: Ncut {float(cut.value):.4f}"
-        set_title(figure, title, "white: never in one image; the frames are the clusters")
+        set_title(figure, title, "white: never in one image; frames: clusters")
         return figure
 
     clusters = [number for number, cluster in enumerate(ordered, 1) for _ in cluster]

@@ -383,7 +383,7 @@ def similarity_histograms(panels: Mapping[str, Mapping[str, Vectors]], stem: Pat
                 if len(scores):
                     axis.axvline(float(np.mean(scores)), color=colour, linewidth=1, linestyle="--")
             axis.set_title(plain(source))
-            axis.legend(loc="upper left")
+            axis.legend(loc="upper left", frameon=True, framealpha=0.9, edgecolor="none")
         # Each set of a source has a legend entry: room for them above the steps.
         axes[0].set_ylim(0, axes[0].get_ylim()[1] * (1.1 + 0.1 * max(len(sets) for sets in panels.values())))
         label_outer(axes, "cosine similarity to the nearest ID image", "density")
