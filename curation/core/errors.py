@@ -25,6 +25,15 @@ class CurationError(Exception):
         The correct value, and the actual one.
     hint : str, optional
         The next thing to try, preferably a command.
+
+    Examples
+    --------
+    >>> import curation
+    >>> try:
+    ...     curation.load("elephant/no-such-version")
+    ... except curation.CurationError as error:
+    ...     print(error.what)
+    No such manifest
     """
 
     exit_code = 2

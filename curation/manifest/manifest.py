@@ -69,6 +69,13 @@ class Manifest:
         Ids of each available part, in file order. A declared part has none.
     built_from : BuiltFrom or None
         The sources that it was built from, their paths and contents: no part of the digest.
+
+    Examples
+    --------
+    >>> import curation
+    >>> manifest = curation.load("elephant/val2017")
+    >>> manifest.ids("closed")[:2]
+    ('voc2007:000001', 'voc2007:000002')
     """
 
     header: Header
