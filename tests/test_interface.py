@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,16 @@ from curation.evaluation.inputs import Reading
 from curation.evaluation.result import Result
 from tests.small_world import write_small_world
 
-FUNCTIONS = [name for name in curation.__all__ if name[0].islower() and name not in ("evaluate", "methods")]
+NAMES = [name for name in curation.__all__ if name not in ("evaluate", "methods", "__version__")]
+FUNCTIONS = [name for name in NAMES if name[0].islower()]
+# A function of another module is offered as a method where it is imported under its own name again.
+OFFERED = re.findall(r"import (\w+) as \1$", inspect.getsource(curation.methods), re.MULTILINE)
+METHODS = [
+    name
+    for name, value in inspect.getmembers(curation.methods, inspect.isfunction)
+    if name in OFFERED or (value.__module__ == curation.methods.__name__ and not name.startswith("_"))
+]
+EXAMPLES = [*NAMES, *(f"evaluate.{name}" for name in dir(curation.evaluate)), *(f"methods.{name}" for name in METHODS)]
 IMAGES = [{"id": n, "file_name": f"{n}.jpg", "width": 60, "height": 60} for n in (1, 2)]
 BOX = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}
 TRUTH = {
@@ -64,16 +74,13 @@ def test_every_benchmark_is_a_function_whose_arguments_are_all_named() -> None:
         curation.evaluate.voc(truths=1)
 
 
-def implementation(name: str) -> Any:
-    return getattr(curation, name)
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_the_example_of_every_function_runs(name: str) -> None:
-    function = implementation(name)
-    finder = doctest.DocTestFinder(recurse=False)
-    (found,) = finder.find(function, name, globs={"curation": curation})
-    assert found.examples or name == "pull"
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_example_of_every_public_name_runs(name: str) -> None:
+    (found,) = doctest.DocTestFinder(recurse=False).find(attrgetter(name)(curation), name, globs={})
+    call = "" if name[0].isupper() else f"{name.rpartition('.')[2]}("
+    assert any(call in example.source for example in found.examples)
+    if any("torch" in example.source for example in found.examples):
+        pytest.importorskip("torch")
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     assert runner.run(found).failed == 0
 
@@ -98,7 +105,7 @@ def test_the_examples_of_a_class_and_of_its_methods_run(kind: type) -> None:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_parameter_is_explained(name: str) -> None:
-    function = implementation(name)
+    function = getattr(curation, name)
     told = parameter_texts(function)
     named = {one.lstrip("*") for one in told}
     missing = [one for one in inspect.signature(function).parameters if one not in named]

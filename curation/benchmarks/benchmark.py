@@ -87,6 +87,7 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     Attributes
     ----------
     default, meaning : str
+        `declared_parameters` says what the default is where a table states none.
     choices : tuple of str
         The words that it may be.
     least, most : int
@@ -147,11 +148,20 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def declared_parameters(room: str) -> tuple[Parameter, ...]:
-    """Return the parameters that the file of a benchmark declares."""
-    read_declared = msgspec.convert(benchmark_facts(room)["benchmark"].get("parameters", ()), tuple[Parameter, ...])
+    """Return the parameters that the file of a benchmark declares.
+
+    A parameter without a default has that of its name in ``[parameters]``, else the first of its choices.
+    """
+    facts = benchmark_facts(room)
+    of_rule = {name: ",".join(value) if isinstance(value, list) else str(value)
+               for name, value in facts.get("parameters", {}).items()}  # fmt: skip
+    tables = [
+        {"default": of_rule.get(table.get("name"), next(iter(table.get("choices", ())), "")), **table}
+        for table in facts["benchmark"].get("parameters", ())
+    ]
     return tuple(
         msgspec.structs.replace(param, reader=within(room, param.reader)) if param.reader else param
-        for param in read_declared
+        for param in msgspec.convert(tables, tuple[Parameter, ...])
     )
 
 

@@ -33,7 +33,8 @@ def python_function(function: Callable[..., Result], name: str) -> Callable[...,
         return _evaluated(function, name, inputs)
 
     parameters: list[inspect.Parameter] = []
-    sections = [inspect.getdoc(function) or ""]
+    text, heading, examples = (inspect.getdoc(function) or "").replace("{benchmark}", name).partition("Examples\n")
+    sections = [text.rstrip()]
     for key, parameter in inspect.signature(function).parameters.items():
         kind = annotations_of(function).get(key, Any)
         record = next((member for member in alternatives(kind) if dataclasses.is_dataclass(member)), None)
@@ -50,7 +51,7 @@ def python_function(function: Callable[..., Result], name: str) -> Callable[...,
     evaluation.__signature__ = inspect.Signature([*reversed(unique.values())])  # type: ignore[attr-defined]
     # Where pickle finds it.
     evaluation.__module__, evaluation.__name__, evaluation.__qualname__ = "curation.evaluate", name, name
-    evaluation.__doc__ = "\n\n".join(sections)
+    evaluation.__doc__ = "\n\n".join([*sections, f"{heading}{examples}"])
     return evaluation
 
 

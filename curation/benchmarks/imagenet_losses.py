@@ -45,6 +45,13 @@ def softmax_loss(logits: Tensor, labels: Tensor, *, reduction: Reduction = "mean
         Shapes do not fit, or a label is out of range.
     MissingExtraError
         torch is not installed.
+
+    Examples
+    --------
+    >>> import curation, torch
+    >>> logits, labels = torch.zeros(2, 2), torch.tensor([0, -1])
+    >>> round(float(curation.methods.softmax_loss(logits, labels)), 4)
+    0.6931
     """
     torch = _torch()
     _check(logits, labels, logits.shape[-1])
@@ -78,6 +85,13 @@ def background_loss(
     ------
     UsageError, MissingExtraError
         See `softmax_loss`.
+
+    Examples
+    --------
+    >>> import curation, torch
+    >>> logits, labels = torch.zeros(2, 2), torch.tensor([0, -1])
+    >>> round(float(curation.methods.background_loss(logits, labels)), 4)
+    0.6931
     """
     torch = _torch()
     n_classes = logits.shape[-1]
@@ -101,6 +115,13 @@ def entropic_openset_loss(logits: Tensor, labels: Tensor, *, reduction: Reductio
 
     The value of a negative has its minimum, log C with a gradient of zeros, at a uniform softmax (Dhamija et al.,
     NeurIPS 2018). Parameters as in `softmax_loss`; every sample counts in N.
+
+    Examples
+    --------
+    >>> import curation, torch
+    >>> logits, labels = torch.zeros(2, 2), torch.tensor([0, -1])
+    >>> round(float(curation.methods.entropic_openset_loss(logits, labels)), 4)
+    0.6931
     """
     torch = _torch()
     _check(logits, labels, logits.shape[-1])
@@ -123,6 +144,12 @@ def background_weights(labels: Tensor, n_known: int) -> Tensor:
     ------
     UsageError
         A label is out of range, or a class has no sample, so that its weight is undefined.
+
+    Examples
+    --------
+    >>> import curation, torch
+    >>> curation.methods.background_weights(torch.tensor([0, 0, 0, 0, -1]), n_known=1).tolist()
+    [0.625, 2.5]
     """
     torch = _torch()
     _check_labels(labels, n_known + 1)

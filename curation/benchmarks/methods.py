@@ -13,256 +13,29 @@ Examples
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-import msgspec
 import numpy as np
-from msgspec import Meta
 
 from curation.benchmarks.imagenet_losses import background_loss as background_loss
 from curation.benchmarks.imagenet_losses import background_weights as background_weights
 from curation.benchmarks.imagenet_losses import entropic_openset_loss as entropic_openset_loss
 from curation.benchmarks.imagenet_losses import softmax_loss as softmax_loss
+from curation.benchmarks.score_vectors import LabelledBoxes as LabelledBoxes
+from curation.benchmarks.score_vectors import ScoreVectors as ScoreVectors
+from curation.benchmarks.score_vectors import image_positions as image_positions
+from curation.benchmarks.score_vectors import read_labelled as read_labelled
+from curation.benchmarks.score_vectors import read_score_vectors as read_score_vectors
+from curation.benchmarks.score_vectors import write_results as write_results
 from curation.core.errors import PredictionError, UsageError
-from curation.core.json_text import json_rows
-from curation.core.reading import InputFile
-from curation.core.writing import write_text
-from curation.evaluation.detection_files import Int64, Row, decoding, read_rows
 from curation.evaluation.matching import best_overlap, overlapping_pairs, pair_iou
-from curation.evaluation.problem import (
-    LARGEST_SCORE,
-    MAX_COORDINATE,
-    UNKNOWN,
-    Bools,
-    Detections,
-    Floats,
-    GroundTruth,
-    Int64s,
-)
+from curation.evaluation.problem import Bools, Detections, Floats, GroundTruth, Int64s
 from curation.evaluation.readers import locate
 from curation.evaluation.separability import energy as energy
 from curation.evaluation.separability import generalized_entropy as generalized_entropy
 from curation.evaluation.separability import max_softmax as max_softmax
-
-_EXAMPLE = '[{"image_id": 1, "bbox": [x, y, w, h], "scores": [0.7, 0.2, 0.1]}, ...]'
-
-
-_Corner = Annotated[float, Meta(ge=-MAX_COORDINATE, le=MAX_COORDINATE)]
-_Size = Annotated[float, Meta(ge=0, le=MAX_COORDINATE)]
-_Score = Annotated[float, Meta(ge=-LARGEST_SCORE, le=LARGEST_SCORE)]
-
-
-class _Row(msgspec.Struct, gc=False):
-    image_id: Int64 | str
-    bbox: tuple[_Corner, _Corner, _Size, _Size]
-    scores: tuple[_Score, ...]
-    background_score: _Score | None = None
-    objectness: float | None = None
-    region: Int64 | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreVectors:
-    """Predicted boxes in file order, with a score for every known class.
-
-    Attributes
-    ----------
-    image_ids : tuple of int or str, length n
-        As the file writes them.
-    image : ndarray of int64, shape (n,)
-        Position of the image among the distinct ids, in order of first appearance.
-    boxes : ndarray of float64, shape (n, 4)
-        ``x, y, w, h`` in pixels.
-    scores : ndarray of float64, shape (n, K)
-        Scores of the known classes, without the background.
-    background : ndarray of float64, shape (n,), or None
-    objectness : ndarray of float64, shape (n,), or None
-    region : ndarray of int64, shape (n,), or None
-        Region of interest that a box of a stochastic pass belongs to.
-    name, sha256 : str
-        Name and digest of the file.
-    """
-
-    image_ids: tuple[int | str, ...]
-    image: Int64s
-    boxes: Floats
-    scores: Floats
-    background: Floats | None
-    objectness: Floats | None
-    region: Int64s | None
-    name: str
-    sha256: str
-
-    def __len__(self) -> int:
-        return len(self.image_ids)
-
-
-@dataclass(frozen=True, slots=True)
-class LabelledBoxes:
-    """Boxes with one label each, as a baseline returns them.
-
-    Attributes
-    ----------
-    row : ndarray of int64, shape (d,)
-        Position of each box in the input.
-    label : ndarray of int64, shape (d,)
-        Position among the K known classes; K for unknown.
-    scores : ndarray of float64, shape (d,)
-    """
-
-    row: Int64s
-    label: Int64s
-    scores: Floats
-
-
-def read_score_vectors(path: Path, *, n_classes: int | None = None) -> ScoreVectors:
-    """Return the boxes and score vectors of a JSON file.
-
-    Parameters
-    ----------
-    path : Path
-        A list of ``image_id, bbox, scores`` records, and optional ``background_score``, ``objectness``, ``region``.
-    n_classes : int, optional
-        Number of scores that each record must have; by default that of the first record.
-
-    Raises
-    ------
-    MissingFileError
-        The file does not exist.
-    PredictionError
-        The file is not such a list, vectors differ in length, or a box or score is invalid. The message names the
-        record.
-    """
-    file = InputFile(path, kind="score file")
-    with decoding(file, _EXAMPLE, "The score vectors"):
-        rows = json_rows(file.data, _Row)
-    width = n_classes if n_classes is not None else len(rows[0].scores) if rows else 0
-    for number, row in enumerate(rows):
-        if len(row.scores) != width:
-            raise PredictionError(
-                "Wrong number of scores in a record",
-                where=f"{path}: record {number}",
-                expected=f"{width} scores, one a known class, the background apart",
-                found=str(len(row.scores)),
-            )
-    ids = tuple(row.image_id for row in rows)
-    return ScoreVectors(
-        ids,
-        image_positions(ids),
-        np.array([row.bbox for row in rows], np.float64).reshape(len(rows), 4),
-        np.array([row.scores for row in rows], np.float64).reshape(len(rows), width),
-        _column([row.background_score for row in rows], path, "background_score"),
-        _column([row.objectness for row in rows], path, "objectness"),
-        _column([row.region for row in rows], path, "region", np.int64),
-        path.name,
-        file.sha256,
-    )
-
-
-def image_positions(ids: Sequence[int | str]) -> Int64s:
-    """Return the position of each image among the distinct ids, in order of first appearance, shape (n,)."""
-    number = {image: position for position, image in enumerate(dict.fromkeys(ids))}
-    return np.array([number[image] for image in ids], np.int64)
-
-
-def _column(values: Sequence[float | None], path: Path, name: str, dtype: type = np.float64) -> Any:
-    """Return a field of all records, shape (n,), or None if no record has it."""
-    if all(value is None for value in values):
-        return None
-    if None in values:
-        where = f"{path}: record {values.index(None)}"
-        raise PredictionError(f"Some records lack {name}", where=where, expected="a number in every record, or in none")
-    return np.array(values, dtype)
-
-
-def write_results(
-    vectors: ScoreVectors,
-    labelled: LabelledBoxes,
-    known: Sequence[str],
-    path: Path,
-    *,
-    ids: Mapping[str, int] | None = None,
-    columns: Mapping[str, Sequence[Any]] | None = None,
-) -> None:
-    """Write COCO results (``image_id, category_id, category, bbox, score``) in the order of `labelled`.
-
-    Parameters
-    ----------
-    known : sequence of str, length K
-        Names of the known classes; a label of K is ``unknown``.
-    ids : mapping of str to int, optional
-        Category id of every known class and of ``unknown``; without it, records have only the class name.
-    columns : mapping of str to sequence of length n, optional
-        Further values of each box.
-    """
-    names = (*known, UNKNOWN)
-    rows: list[dict[str, Any]] = [
-        {
-            "image_id": vectors.image_ids[row],
-            **({} if ids is None else {"category_id": ids[names[label]]}),
-            "category": names[label],
-            "bbox": vectors.boxes[row].tolist(),
-            "score": score,
-            **{name: values[row] for name, values in (columns or {}).items()},
-        }
-        for row, label, score in zip(
-            labelled.row.tolist(), labelled.label.tolist(), labelled.scores.tolist(), strict=True
-        )
-    ]
-    lines = ",\n".join(json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows)
-    write_text(path, f"[\n{lines}\n]\n" if rows else "[]\n")
-
-
-def read_labelled(
-    path: Path, known: Sequence[str], ids: Mapping[str, int] | None = None
-) -> tuple[ScoreVectors, LabelledBoxes]:
-    """Return the boxes of a results file and their labels: known classes by position, unknown last.
-
-    Parameters
-    ----------
-    ids : mapping of str to int, optional
-        Category id of every known class and of ``unknown``. Without it, only ``category`` is read.
-
-    Raises
-    ------
-    PredictionError
-        The file is not a results file; or a record has an unknown class, a name and id that disagree, only an id
-        without `ids`, or an invalid box or score.
-    """
-    file = InputFile(path, kind="detections file")
-    rows = read_rows(file)
-    names: dict[str | None, int] = {name: number for number, name in enumerate((*known, UNKNOWN))}
-    numbers: dict[int | None, int] = {} if ids is None else {ids[name]: names[name] for name in (*known, UNKNOWN)}
-
-    def label_of(row: Row) -> int:
-        by_name, by_id = names.get(row.category, -1), numbers.get(row.category_id, -1)
-        if row.category is None:
-            return by_id
-        return by_name if ids is None or row.category_id is None or by_name == by_id else -1
-
-    labels = [label_of(row) for row in rows]
-    boxes = np.array([row.bbox for row in rows], np.float64).reshape(len(rows), 4)
-    scores = np.array([row.score for row in rows], np.float64)
-    usable = (np.abs(boxes) <= MAX_COORDINATE).all(axis=1) & (boxes[:, 2:] >= 0).all(axis=1)
-    usable &= np.isfinite(scores) & (np.array(labels, np.int64) >= 0)
-    if not usable.all():
-        number = int(np.argmin(usable))
-        raise PredictionError(
-            "Invalid class, box or score of a record",
-            where=f"{path}: record {number}",
-            expected=f"unknown, or one of: {', '.join(known)[:200]}; finite x, y, w, h and score",
-            found=f"category {rows[number].category!r:.80}, id {rows[number].category_id}, {rows[number].bbox}"[:200],
-            hint="category ids need the argument ids, and must agree with category",
-        )
-    image_ids = tuple(row.file_name or "" if row.image_id is None else row.image_id for row in rows)
-    positions, nothing = image_positions(image_ids), np.empty((len(rows), 0))
-    vectors = ScoreVectors(image_ids, positions, boxes, nothing, None, None, None, path.name, file.sha256)
-    return vectors, LabelledBoxes(np.arange(len(rows)), np.array(labels, np.int64), scores)
-
 
 CrossVariant = Literal["pairwise", "greedy"]
 CROSS_VARIANTS: dict[str, str] = {
@@ -281,6 +54,13 @@ def keep_within_labels(groups: Int64s, boxes: Floats, scores: Floats, iou: float
     ----------
     groups : ndarray of int64, shape (n,)
         A number for each pair of image and label.
+
+    Examples
+    --------
+    >>> import curation, numpy
+    >>> boxes, scores = numpy.array([[0, 0, 9, 9], [0, 0, 9, 8], [0, 0, 9, 7.0]]), numpy.array([0.9, 0.8, 0.7])
+    >>> curation.methods.keep_within_labels(numpy.array([0, 0, 1]), boxes, scores, iou=0.5).tolist()
+    [True, False, True]
     """
     survives = np.ones(len(groups), np.bool_)
     for rows in _in_groups(groups):
@@ -304,6 +84,14 @@ def keep_across_kinds(
     ------
     UsageError
         The threshold is outside [0, 1], or the variant does not exist.
+
+    Examples
+    --------
+    >>> import curation, numpy
+    >>> boxes, scores = numpy.array([[0, 0, 9, 9], [0, 0, 9, 8], [0, 0, 9, 7.0]]), numpy.array([0.9, 0.8, 0.7])
+    >>> image, is_unknown = numpy.zeros(3, int), numpy.array([False, False, True])
+    >>> curation.methods.keep_across_kinds(image, boxes, scores, is_unknown, iou=0.5).tolist()
+    [True, True, False]
     """
     if not 0 <= iou <= 1 or variant not in CROSS_VARIANTS:
         raise UsageError(
@@ -369,6 +157,18 @@ def merge_passes(passes: Sequence[ScoreVectors]) -> Merged:
         A pass has no regions, repeats a region in an image, or has another number of classes.
     UsageError
         No pass is given.
+
+    Examples
+    --------
+    >>> import curation, json, pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path, passes = pathlib.Path(folder) / "pass.json", []
+    ...     for scores in ([0.8, 0.2], [0.6, 0.4]):
+    ...         _ = path.write_text(json.dumps([{"image_id": 1, "region": 0, "bbox": [0, 0, 9, 9], "scores": scores}]))
+    ...         passes.append(curation.methods.read_score_vectors(path))
+    >>> merged = curation.methods.merge_passes(passes)
+    >>> merged.passes.tolist(), merged.vectors.scores.round(6).tolist()
+    ([2], [[0.7, 0.3]])
     """
     if not passes:
         raise UsageError("No passes to merge", expected="at least one file")
@@ -405,6 +205,19 @@ def merged_detections(merged: Merged, *, floor: float = 0.05, iou: float = 0.5) 
     ------
     UsageError
         The floor is not a number, or the IoU is outside [0, 1].
+
+    Examples
+    --------
+    >>> import curation, json, pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path, passes = pathlib.Path(folder) / "pass.json", []
+    ...     for scores in ([0.8, 0.2], [0.6, 0.4]):
+    ...         _ = path.write_text(json.dumps([{"image_id": 1, "region": 0, "bbox": [0, 0, 9, 9], "scores": scores}]))
+    ...         passes.append(curation.methods.read_score_vectors(path))
+    >>> merged = curation.methods.merge_passes(passes)
+    >>> labelled = curation.methods.merged_detections(merged)
+    >>> labelled.label.tolist(), labelled.scores.round(6).tolist()
+    ([0, 1], [0.7, 0.3])
     """
     if not (np.isfinite(floor) and 0 <= iou <= 1):
         raise UsageError(
@@ -487,6 +300,13 @@ def confirm(
     ------
     UsageError
         Theta is outside [0, 1], or `top` is below 1.
+
+    Examples
+    --------
+    >>> import curation, numpy
+    >>> image, boxes = numpy.zeros(2, int), numpy.array([[0, 0, 9, 9], [30, 0, 9, 9]])
+    >>> curation.methods.confirm(image, boxes, numpy.array([0.9, 0.8]), image[:1], boxes[1:]).tolist()
+    [1]
     """
     if not 0 <= theta <= 1 or top < 1:
         raise UsageError(
@@ -508,7 +328,14 @@ def confirm(
 
 
 def best_of_each(image: Int64s, scores: Floats, most: int) -> Int64s:
-    """Return the rows with the highest scores of each image (ties by input order), in input order."""
+    """Return the rows with the highest scores of each image (ties by input order), in input order.
+
+    Examples
+    --------
+    >>> import curation, numpy
+    >>> curation.methods.best_of_each(numpy.array([0, 1, 0]), numpy.array([0.2, 0.1, 0.9]), most=1).tolist()
+    [1, 2]
+    """
     rows = np.arange(len(image))
     order = np.lexsort((rows, -scores, image))
     starts = np.flatnonzero(np.r_[True, np.diff(image[order]) != 0]) if len(order) else np.empty(0, np.int64)
@@ -579,6 +406,18 @@ def naive_unknown(vectors: ScoreVectors, options: NaiveOptions) -> LabelledBoxes
         Gamma or another number is out of range.
     PredictionError
         There are fewer than three classes, a score is negative, or a requested background is absent.
+
+    Examples
+    --------
+    >>> import curation, json, pathlib, tempfile
+    >>> rows = [{"image_id": 1, "bbox": [0, 0, 9, 9], "scores": [0.5, 0.3, 0.1]}]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "scores.json"
+    ...     _ = path.write_text(json.dumps(rows))
+    ...     vectors = curation.methods.read_score_vectors(path)
+    >>> labelled = curation.methods.naive_unknown(vectors, curation.methods.NaiveOptions(gamma=4))
+    >>> labelled.label.tolist(), labelled.scores.round(6).tolist()
+    ([3], [0.9])
     """
     best, total = _best_three(vectors, options)
     row, label = np.nonzero(vectors.scores > options.floor)
@@ -665,6 +504,24 @@ def calibrate(vectors: ScoreVectors, truth: GroundTruth, *, phi: float = PHI) ->
         of classes; or a box lies on another image.
     UsageError
         Phi is outside [0, 1].
+
+    Examples
+    --------
+    >>> import curation, json, pathlib, tempfile
+    >>> rows = [{"image_id": 1, "bbox": [0, 0, 9, 9], "scores": [0.5, 0.3, 0.1]}]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "scores.json"
+    ...     _ = path.write_text(json.dumps(rows))
+    ...     vectors = curation.methods.read_score_vectors(path)
+    >>> from curation.evaluation.problem import KnownClasses
+    >>> from curation.evaluation.truth import ground_truth
+    >>> image = {"id": 1, "file_name": "1.jpg", "width": 60, "height": 60}
+    >>> box = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "area": 81, "iscrowd": 0}
+    >>> classes = [{"id": number, "name": name} for number, name in enumerate(["owl", "elk", "fox"], 1)]
+    >>> source = curation.open_source("mine", {"images": [image], "annotations": [box], "categories": classes})
+    >>> truth = ground_truth(source, KnownClasses(("owl", "elk", "fox"), (1, 2, 3), "example")).truth
+    >>> curation.methods.calibrate(vectors, truth).means.tolist()
+    [0.5, 0.0, 0.0]
     """
     if not 0 <= phi <= 1:
         raise UsageError("Phi is an IoU", expected="0 to 1", found=str(phi))
@@ -709,6 +566,19 @@ def expel(
     ------
     UsageError
         Alpha is negative or infinite, or `unknown` is not a known option.
+
+    Examples
+    --------
+    >>> import curation, json, numpy, pathlib, tempfile
+    >>> rows = [{"image_id": 1, "bbox": [0, 0, 9, 9], "scores": [0.5, 0.3, 0.1]}]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "scores.json"
+    ...     _ = path.write_text(json.dumps(rows))
+    ...     vectors = curation.methods.read_score_vectors(path)
+    >>> means = numpy.array([0.9, 0.8, 0.8])
+    >>> thresholds = curation.methods.ClassThresholds(means, pairs=numpy.array([5, 5, 5]), uncalibrated=())
+    >>> curation.methods.expel(vectors, thresholds, alpha=0.6).label.tolist()
+    [3]
     """
     if not 0 <= alpha < np.inf or unknown not in UNKNOWN_SCORES:
         raise UsageError(

@@ -309,7 +309,8 @@ def images_with(source: Source, names: Collection[str]) -> Bools:
 
     Where only presence is known, what it says.
     """
-    return images_showing(source, np.isin(np.array(source.categories.names, object), list(names)))
+    chosen = {*names}
+    return images_showing(source, np.array([name in chosen for name in source.categories.names], np.bool_))
 
 
 def images_with_roles(source: Source, classes: Sequence[ClassEntry], *roles: str) -> Bools:

@@ -94,7 +94,7 @@ class _Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     code: dict[str, str] = {}
     name: str = ""
     order: int = 0
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[dict[str, Any], ...] = ()
     disjoint: tuple[tuple[str, str], ...] = ()
     shared: dict[str, dict[str, int]] = {}
 

@@ -213,6 +213,16 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         ------
         UsageError, MissingFileError, EvaluationError, PredictionError
             Options do not fit together; a file is not there, or does not hold what it should.
+
+        Examples
+        --------
+        >>> import curation, numpy, pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     scores = pathlib.Path(folder) / "scores.npz"
+        ...     numpy.savez(scores, gt=[0, 1, -2], scores=[[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])
+        ...     result = curation.evaluate.{benchmark}(scores=scores)
+        >>> result["CCR@0.1"], result["AUROC"]
+        (1.0, 1.0)
         """
         if (part or val_part) and not manifest:
             raise UsageError("--part requires a manifest", expected="--manifest MANIFEST --part PART")

@@ -592,6 +592,16 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         ------
         UsageError, MissingFileError, EvaluationError, PredictionError
             Options do not fit together; a file is not there, or does not hold what it should.
+
+        Examples
+        --------
+        >>> import curation, pandas
+        >>> owl = {"image_id": 1, "category": "owl", "x": 0, "y": 0, "w": 9, "h": 9, "width": 60, "height": 60}
+        >>> elk = {**owl, "x": 30, "category": "unknown"}
+        >>> found = pandas.DataFrame([{**owl, "score": 0.9}, {**elk, "score": 0.8}])
+        >>> result = curation.evaluate.{benchmark}(truth=pandas.DataFrame([owl, elk]), detections=found)
+        >>> result["mAP_both"], result["UR"]
+        (100.0, 100.0)
         """
         scoreless = variant in (SCORE_FREE.name, (SCORE_FREE.name,))
         rules = (SCORE_FREE,) if scoreless else select(known, variant)

@@ -257,17 +257,38 @@ def softmax(logits: Floats) -> Floats:
 
 
 def max_softmax(logits: Floats) -> Floats:
-    """Return MSP, the highest softmax probability, shape (n,) (Hendrycks and Gimpel 2017)."""
+    """Return MSP, the highest softmax probability, shape (n,) (Hendrycks and Gimpel 2017).
+
+    Examples
+    --------
+    >>> import curation, numpy
+    >>> curation.methods.max_softmax(numpy.log([[0.7, 0.2, 0.1]])).round(3).tolist()
+    [0.7]
+    """
     return np.asarray(softmax(logits).max(axis=1), np.float64)
 
 
 def energy(logits: Floats) -> Floats:
-    """Return the negative free energy ``logsumexp(f)``, temperature 1, shape (n,) (Liu et al. 2020)."""
+    """Return the negative free energy ``logsumexp(f)``, temperature 1, shape (n,) (Liu et al. 2020).
+
+    Examples
+    --------
+    >>> import curation, numpy
+    >>> curation.methods.energy(numpy.log([[0.7, 0.2, 0.1]])).round(3).tolist()
+    [0.0]
+    """
     return log_sum_exp(logits)
 
 
 def generalized_entropy(logits: Floats, *, gamma: float = 0.1, top: int | None = None) -> Floats:
-    """Return GEN, ``-sum over the top M of p^gamma (1 - p)^gamma``, shape (n,) (Liu et al. 2023); M = K by default."""
+    """Return GEN, ``-sum over the top M of p^gamma (1 - p)^gamma``, shape (n,) (Liu et al. 2023); M = K by default.
+
+    Examples
+    --------
+    >>> import curation, numpy
+    >>> curation.methods.generalized_entropy(numpy.log([[0.7, 0.2, 0.1]])).round(3).tolist()
+    [-2.474]
+    """
     p = softmax(logits)
     if top is not None:
         p = -np.sort(-p, axis=1)[:, :top]

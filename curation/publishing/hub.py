@@ -408,6 +408,16 @@ def pull(
         No such version, or the hub refuses or cannot be reached.
     UsageError
         `publication` or `digest` is malformed, or `out` holds something.
+
+    Examples
+    --------
+    >>> import curation
+    >>> curation.pull("mylab/elephant", "elephant")
+    Traceback (most recent call last):
+        ...
+    curation.core.errors.UsageError: Which version should be pulled?
+      where: mylab/elephant
+      expected: ORG/NAME@VERSION
     """
     name, at, version = publication.partition("@")
     if not at:

@@ -279,6 +279,14 @@ class Source:
         are then such shares, from 0 to 1; `require_pixels` rejects them for computations in pixels.
     origin : Path or None
         The file, if it was a single one, for further facts on its images (`curation.sources.image_columns`).
+
+    Examples
+    --------
+    >>> import curation, pandas
+    >>> owl = {"image_id": 1, "category": "owl", "x": 0, "y": 0, "w": 9, "h": 9, "width": 60, "height": 60}
+    >>> source = curation.open_source("birds", pandas.DataFrame([owl]))
+    >>> source.image_ids.tolist(), source.categories.names
+    (['birds:1'], ('owl',))
     """
 
     __repr__, __eq__ = short_repr, _equal

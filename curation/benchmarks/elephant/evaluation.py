@@ -165,6 +165,18 @@ def evaluate(
         A file is not there, or does not hold what it should.
     UsageError
         Options that cannot work together.
+
+    Examples
+    --------
+    >>> import curation, pandas
+    >>> owl = {"image_id": 1, "category": "owl", "x": 0, "y": 0, "w": 9, "h": 9, "width": 60, "height": 60}
+    >>> elk = {**owl, "image_id": 2, "category": "elk"}
+    >>> truth = {"closed": pandas.DataFrame([owl]), "wilderness": pandas.DataFrame([elk])}
+    >>> found, wrong = {**owl, "score": 0.9}, {**elk, "category": "owl", "score": 0.8}
+    >>> detections = {"closed": pandas.DataFrame([found]), "wilderness": pandas.DataFrame([wrong])}
+    >>> result = curation.evaluate.elephant(truth=truth, detections=detections)
+    >>> result["mAP11"], result["AOSE@all"]
+    (100.0, 1)
     """
     inputs.require_manifest_for_ids(category_ids, manifest=manifest, classes=classes)
     loaded = load_manifest(manifest) if isinstance(manifest, str) else manifest

@@ -383,6 +383,20 @@ def evaluate(
     ------
     UsageError, MissingFileError, EvaluationError, PredictionError
         Options do not fit together; a file is not there, or does not hold what it should.
+
+    Examples
+    --------
+    >>> import curation, numpy, pandas, pathlib, tempfile
+    >>> elk = {"image_id": 1, "category": "elk", "x": 0, "y": 0, "w": 9, "h": 9, "width": 60, "height": 60}
+    >>> detections = [{"image_id": 1, "bbox": [0, 0, 9, 9], "score": 0.9, "ood_score": 0.2}]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     id_scores = pathlib.Path(folder) / "id_scores.npy"
+    ...     numpy.save(id_scores, [0.9, 0.8, 0.7])
+    ...     result = curation.evaluate.findmeifyoucan(
+    ...         truth=pandas.DataFrame([elk]), detections=detections, id_scores=id_scores, variant="official"
+    ...     )
+    >>> result["AUROC"], result["R_U"]
+    (1.0, 100.0)
     """
     loaded = load_manifest(manifest) if isinstance(manifest, str) else manifest
     parts = () if loaded is None else tuple(part.name for part in loaded.header.parts)

@@ -355,6 +355,19 @@ def evaluate(
     ------
     UsageError, MissingFileError, EvaluationError, PredictionError
         Options do not fit together; a file is not there, or does not hold what it should.
+
+    Examples
+    --------
+    >>> import curation, pandas, pathlib, tempfile
+    >>> owl = {"image_id": 1, "category": "owl", "x": 0, "y": 0, "w": 9, "h": 9, "width": 60, "height": 60}
+    >>> truth = pandas.DataFrame([owl, {**owl, "category": "elk", "x": 30}])
+    >>> found = pandas.DataFrame([{**owl, "score": 0.9}, {**owl, "category": "unknown", "x": 30, "score": 0.8}])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     classes = pathlib.Path(folder) / "classes.json"
+    ...     _ = classes.write_text('{"known": ["owl"], "unknown": ["elk"]}')
+    ...     result = curation.evaluate.osod3(truth=truth, detections=found, classes=classes)
+    >>> round(result["AP_unk"], 6), result["AOSE"]
+    (100.0, 0)
     """
     files: dict[str, Path] = by_name(detections, "--detections", "case", unnamed=ONLY)
     names = list(files)

@@ -106,6 +106,14 @@ def evaluate(
         A file is not there, or does not hold what it should.
     UsageError
         Options do not fit together.
+
+    Examples
+    --------
+    >>> import curation, pandas
+    >>> owl = {"image_id": 1, "category": "owl", "x": 0, "y": 0, "w": 9, "h": 9, "width": 60, "height": 60}
+    >>> found = pandas.DataFrame([{**owl, "score": 0.9}])
+    >>> round(curation.evaluate.coco(truth=pandas.DataFrame([owl]), detections=found)["AP"], 6)
+    100.0
     """
     requested = (variant,) if isinstance(variant, str) else variant or ("",)
     if (least := min(image_limit, class_limit)) < 1:

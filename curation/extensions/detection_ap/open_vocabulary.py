@@ -108,6 +108,21 @@ def declared(protocol: str, facts: Mapping[str, Any]) -> tuple[Callable[..., Res
         ------
         MissingFileError, EvaluationError, PredictionError
             A file is not there, or does not hold what it should.
+
+        Examples
+        --------
+        >>> import curation
+        >>> from curation.benchmarks.benchmark import fact
+        >>> from curation.benchmarks.published import classes_in_roles
+        >>> listed = fact("curation.extensions.benchmarks.{benchmark}", "classes", dict)["{classes}"]
+        >>> names = enumerate((entry.name for entry in classes_in_roles(listed)), 1)
+        >>> image = {"id": 1, "file_name": "1.jpg", "width": 60, "height": 60}
+        >>> box = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}
+        >>> truth = {"images": [image], "annotations": [{"id": 1, "area": 81, "iscrowd": 0, **box}]}
+        >>> truth["categories"] = [{"id": number, "name": name} for number, name in names]
+        >>> result = curation.evaluate.{benchmark}(truth=truth, detections=[{**box, "score": 0.9}])
+        >>> round(result["{metric}_base"], 6)
+        100.0
         """
         both = vocabulary.classes_in("all")
         with stage("reading ground truth"):
@@ -153,6 +168,8 @@ def declared(protocol: str, facts: Mapping[str, Any]) -> tuple[Callable[..., Res
 
     choice: Any = Literal
     evaluate.__annotations__ |= {"setting": choice[(*settings, "all")], "variant": choice[(*variants, "all")]}
+    for placeholder, text in {"{classes}": table["classes"], "{metric}": metrics[0]}.items():
+        evaluate.__doc__ = (evaluate.__doc__ or "").replace(placeholder, text)
     return evaluate, report
 
 
@@ -195,10 +212,11 @@ def _tables(
     lists: list[dict[str, Any]] = []
     classes: list[dict[str, Any]] = []
     for group in SETTINGS[setting]:
-        names = vocabulary.classes_in(group)
+        names = dict.fromkeys(vocabulary.classes_in(group))
         shows = images_with(source, names) if group != "whole" else np.ones(len(source.images), np.bool_)
         ids = source.image_ids[shows].tolist()
-        in_list, in_group = np.isin(truth.image_ids, ids), np.isin(np.array([*truth.classes, ""], object), names)
+        in_list = np.isin(truth.image_ids, ids)
+        in_group = np.array([*(name in names for name in truth.classes), False])
         # Objects with label -1 do not count.
         objects = replace(truth, label=np.where(in_list[truth.image] & in_group[truth.label], truth.label, -1))
         guesses = results.take(in_list[results.image] & in_group[results.label])

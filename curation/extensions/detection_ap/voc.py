@@ -113,6 +113,14 @@ def evaluate(
     ------
     MissingFileError, EvaluationError, PredictionError
         A file is not there, or does not hold what it should.
+
+    Examples
+    --------
+    >>> import curation, pandas
+    >>> owl = {"image_id": 1, "category": "owl", "x": 0, "y": 0, "w": 9, "h": 9, "width": 60, "height": 60}
+    >>> found = pandas.DataFrame([{**owl, "score": 0.9}])
+    >>> curation.evaluate.voc(truth=pandas.DataFrame([owl]), detections=found)["mAP11"]
+    100.0
     """
     inputs = OnePart.from_options(truth, detections, classes=classes, reading=reading, policy=policy, listed=listed)
     both = inputs.part.truth, inputs.read.detections

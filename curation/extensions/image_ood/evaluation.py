@@ -154,6 +154,16 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
         ------
         UsageError, MissingFileError, EvaluationError, PredictionError
             Options do not fit together; a file is not there, or does not hold what it should.
+
+        Examples
+        --------
+        >>> import curation, pandas, pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     for name, scores in {"{id}": [0.9, 0.7], "{ood}": [0.8, 0.1]}.items():
+        ...         table = pandas.DataFrame({"image": ["owl/1.jpg", "owl/2.jpg"], "score": scores})
+        ...         table.to_csv(pathlib.Path(folder) / f"{name}.csv", index=False)
+        ...     curation.evaluate.{benchmark}(scores=folder)["ood/{ood}/exact/AUROC"]
+        0.75
         """
         rules = select(benchmark.variants, variant)
         loaded = load_manifest(manifest) if isinstance(manifest, str) else manifest
@@ -213,7 +223,9 @@ def declared(protocol: str, facts: Mapping[str, Any]) -> tuple[Callable[..., Res
     """Return the evaluation of the sets and variants that a benchmark declares, and its report."""
     sets = sets_of(facts["evaluation"])
     report = report_as(protocol, algorithm=sets.algorithm)
-    return evaluation_as(report, sets), report
+    evaluate, ood = evaluation_as(report, sets), next(name for name in sets.sets[1:] if name not in sets.shifted)
+    evaluate.__doc__ = (evaluate.__doc__ or "").replace("{id}", sets.id).replace("{ood}", ood)
+    return evaluate, report
 
 
 def _require_same_sets(runs: Mapping[str, Run]) -> None:
