@@ -60,19 +60,17 @@ class LiveReview:
         self.record = record
         # The App runs operators in threads, and two pages may be open.
         self._lock = Lock()
-        rows = zip(*dataset.values(["id", "pool", "image_id", "batch"]), strict=True)
         self._key_of: dict[str, Key] = {}
         self._samples_of: dict[Key, list[str]] = {}
         self.batch_of: dict[Key, str] = {}
-        for sample, pool, image, batch in rows:
-            key = (pool, image)
+        self._assigned: dict[Key, list[str]] = {}
+        for stored in dataset._sample_collection.find({}, ["pool", "image_id", "batch", "assigned_to"]):
+            sample, key = str(stored["_id"]), (stored.get("pool"), stored.get("image_id"))
             self._key_of[sample] = key
             self._samples_of.setdefault(key, []).append(sample)
-            self.batch_of.setdefault(key, batch)
-        self._assigned: dict[Key, list[str]] = {}
-        if dataset.has_field("assigned_to"):
-            columns = dataset.values(["pool", "image_id", "assigned_to"])
-            self._assigned = {(pool, image): names for pool, image, names in zip(*columns, strict=True) if names}
+            self.batch_of.setdefault(key, stored.get("batch"))
+            if names := stored.get("assigned_to"):
+                self._assigned[key] = names
         self.book = VerdictBook(log, stage=stage, manifest=manifest, adjudicators=record.adjudicators)
 
     def decide(self, samples: Any, verdict: str, *, reason: str | None = None, reviewer: str | None) -> _Outcome:
@@ -150,11 +148,13 @@ class LiveReview:
         self.book.refresh()
         standing = self.book.all_standing()
         names = [field.name for field in VERDICT_FIELDS]
-        values_of = dict(zip(self._key_of, zip(*self.dataset.values(names), strict=True), strict=True))
+        has_values: dict[str, Any] = {"$or": [{name: {"$nin": [None, []]}} for name in names]}
+        shown = {str(row["_id"]): row for row in self.dataset._sample_collection.find(has_values, names)}
         stale = {}
-        for sample, key in self._key_of.items():
-            values = self._field_values(standing.get(key, Standing(())))
-            if [value or None for value in values_of[sample]] != [value or None for value in values]:
+        judged = {sample for key in standing for sample in self._samples_of.get(key, ())}
+        for sample in (shown.keys() & self._key_of.keys()) | judged:
+            values = self._field_values(standing.get(self._key_of[sample], Standing(())))
+            if [shown.get(sample, {}).get(name) or None for name in names] != [value or None for value in values]:
                 stale[sample] = values
         self._write(stale)
         return len(stale)
