@@ -139,7 +139,7 @@ def refuse_body(path: str, body: bytes, reviewed: Reviewed) -> Refusal | None:
         # As FiftyOne decodes it.
         request = json.loads(body.decode(), object_pairs_hook=each_key_once)
     except (ValueError, RecursionError):
-        return Refusal("The request is not JSON, or an object of it holds a key twice", status=400)
+        return Refusal("The request is not JSON, or an object has a duplicate key", status=400)
     if not isinstance(request, dict):
         return Refusal("The request is not a JSON object", status=400)
     if (refusal := refuse_values(request, reviewed)) is not None:
@@ -175,12 +175,12 @@ def refuse_values(request: Any, reviewed: Reviewed) -> Refusal | None:
             try:
                 waiting.append(json.loads(value, object_pairs_hook=each_key_once))
             except RepeatedKeyError:
-                return Refusal("A text of the request is JSON that holds a key twice", status=400)
+                return Refusal("A text of the request is JSON with a duplicate key", status=400)
             except (ValueError, RecursionError):
                 continue
         elif isinstance(value, dict):
             if _HARMFUL & value.keys() or value.get(_WRITTEN) is not None:
-                return Refusal("Views of a review run no program, write nothing and read no other dataset")
+                return Refusal("A view in a review may not run a program, write, or read another dataset")
             if _CLASS in value and not _is_class(value[_CLASS]):
                 return Refusal("A request names a class that a review does not need", ascii(value[_CLASS])[:80])
             for name in _EXTENDED & value.keys():
@@ -314,4 +314,4 @@ def _is_harmful(request: Any) -> bool:
 
 
 def _other_dataset(reviewed: Reviewed) -> Refusal:
-    return Refusal(f"This server shows only the review {reviewed.name!r}", "start another server for another review")
+    return Refusal(f"This server shows only the review {reviewed.name!r}", "each review has its own server: curation review start --folder DIR")

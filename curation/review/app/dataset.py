@@ -75,8 +75,8 @@ EVIDENCE_FIELDS = (
 
 VERDICT_FIELDS = (
     Field("verdict", "text", "keep, remove, near, far, same, different, unsure; conflict where reviewers disagree"),
-    Field("verdicts", "texts", "the standing verdict of each reviewer"),
-    Field("decided_by", "texts", "reviewers with a current verdict"),
+    Field("verdicts", "texts", "the current decision of each reviewer"),
+    Field("decided_by", "texts", "reviewers with a current decision"),
 )
 """Written with each verdict, after the log. The saved views match these: an index would sort a view by them."""
 
@@ -190,7 +190,7 @@ def build_dataset(
         if field.indexed:
             dataset.create_index(field.name)
     verdict = fiftyone.ViewField("verdict")
-    dataset.save_view(OPEN_VIEW, dataset.match(verdict == None), description="no verdict yet")  # noqa: E711
+    dataset.save_view(OPEN_VIEW, dataset.match(verdict == None), description="no decision yet")  # noqa: E711
     dataset.save_view(CONFLICT_VIEW, dataset.match(verdict == CONFLICT), description="reviewers differ")
     _arrange_app(fiftyone, dataset, images)
     if embeddings is not None:
@@ -322,7 +322,7 @@ def _index_by_look(dataset: Any, images: ReviewImages, embeddings: Embeddings) -
             f"ids such as {next(iter(images.ids), '')}",
             embeddings.ids[0] if embeddings.ids else "an empty store",
         )
-        raise ReviewError("The embeddings hold none of the images under review", expected=expected, found=example)
+        raise ReviewError("None of the images under review has an embedding", expected=expected, found=example)
     ids = dataset.values("id")
     index = brain.compute_similarity(
         dataset, embeddings=False, brain_key=EMBEDDING_KEY, backend="sklearn", metric="cosine"

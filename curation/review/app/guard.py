@@ -151,12 +151,12 @@ class Guard:
     async def _judged(self, body: bytes, send: _Answered) -> None:
         """Answer a key ourselves: FiftyOne's way to an operator would load the dataset first."""
         if self._judge is None:
-            await send.refuse(Refusal("This review takes no verdicts"))
+            await send.refuse(Refusal("This server takes no decisions"))
             return
         try:
             answer = await asyncio.to_thread(self._judge, json.loads(body or b"{}"))
         except Exception:
-            _log.exception("A verdict could not be given")
+            _log.exception("A decision could not be recorded")
             await send.fail()
             return
         await send.say(200, json.dumps(answer).encode(), {"content-type": "application/json"})
@@ -183,7 +183,7 @@ class Guard:
             self.ticket = ""
             return None
         hint = "open the address that `curation review start` printed, with all that follows ?token="
-        return Refusal("The address lacks its token, or has that of another start", hint, 401)
+        return Refusal("The address has no token, or the token of an earlier start", hint, 401)
 
     async def _foreign_file(self, scope: Scope) -> Refusal | None:
         """Return why a file is not handed out: it is none of the dataset, whatever way leads to it."""

@@ -107,7 +107,7 @@ class LiveReview:
             self._show(keys)
             open_now = [key for key in keys if not self.book.has_decided(key, checked_reviewer(reviewer))]
         if not rows:
-            return _Outcome(0, f"{checked_reviewer(reviewer)} has no verdict to undo")
+            return _Outcome(0, f"{checked_reviewer(reviewer)} has no decision to undo")
         samples, waiting = (
             tuple(sample for key in some for sample in self._samples_of.get(key, ())) for some in (keys, open_now)
         )
@@ -161,7 +161,7 @@ class LiveReview:
 
     def _keys(self, samples: Any) -> list[Key]:
         if not isinstance(samples, Sequence) or isinstance(samples, str) or not samples:
-            hint = "tick images in the grid (the box in the corner of each), then give the verdict again"
+            hint = "tick images in the grid (the box in the corner of each), then press the key again"
             raise ReviewError("No image is selected", hint=hint)
         if unmatched := [sample for sample in samples if not isinstance(sample, str) or sample not in self._key_of]:
             message = f"{len(unmatched)} of the {len(samples)} selected items are not images of this review"
@@ -201,10 +201,10 @@ class LiveReview:
             with timeout(_PATIENCE_S + _PATIENCE_AN_IMAGE_S * len(changes)):
                 matched = self.dataset._sample_collection.bulk_write(changes, ordered=False).matched_count
         except PyMongoError as error:
-            message = "The verdict is in the log, but the database does not answer"
+            message = "The decision is in the log, but the database does not answer"
             raise ReviewError(message, found=f"{type(error).__name__}: {error}"[:200], hint=hint) from None
         if matched < len(changes):
-            message = "The verdict is in the log, but the dataset was built anew meanwhile"
+            message = "The decision is in the log, but the dataset was built anew meanwhile"
             raise ReviewError(message, found=f"{matched} of {len(changes)} images", hint=hint)
 
 
@@ -324,7 +324,7 @@ def refused(error: CurationError | OSError) -> dict[str, Any]:
         error = ReviewError(
             "Nothing was recorded: the log cannot be written",
             found=error.strerror or type(error).__name__,
-            hint="free some disk space, then press the key again",
+            hint="free disk space, or make the log writable; then press the key again",
         )
     text = error.what + (f". {error.hint[:1].upper()}{error.hint[1:]}" if error.hint else "")
     return {"images": 0, "message": text, **error.as_dict()}

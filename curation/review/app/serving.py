@@ -57,7 +57,7 @@ def find_port(port: str | None = None) -> int:
     number = int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else -1
     if not 0 <= number <= _LARGEST_PORT:
         expected = f"a number up to {_LARGEST_PORT}; {ANY} takes a free one"
-        raise UsageError("Not a port", where=f"--port {ascii(text)[1:-1][:40]}", expected=expected)
+        raise UsageError("Not a port number", where=f"--port {ascii(text)[1:-1][:40]}", expected=expected)
     _open(number).close()
     return number
 
@@ -211,7 +211,7 @@ def _open(port: int) -> socket.socket:
         listener.listen(_WAITING)
     except OSError:
         listener.close()
-        raise _port_error(port, "nobody answers, but this user may not listen there") from None
+        raise _port_error(port, "no program answers, but this user may not listen there") from None
     return listener
 
 

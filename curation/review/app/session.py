@@ -190,7 +190,7 @@ def review_from_files(
             "The file of pairs names its photos, and all its pairs are reviewed", where="--pairs", hint=hint
         )
     if stage == "pair" and not pairs:
-        raise UsageError("A review of pairs needs them", expected="--pairs pairs.csv")
+        raise UsageError("A review of pairs needs a file of pairs", expected="--pairs pairs.csv")
     stage = "pair" if pairs else stage
     guide = read_guide(plan.guide, stage) if plan.guide else None
     gold = read_decisions(plan.gold).decisions if plan.gold else ()
@@ -241,7 +241,7 @@ def review_from_files(
 
 def _require_name(reviewer: str) -> None:
     if not reviewer.strip():
-        hint = "every verdict of this server bears it; a second reviewer starts a second server"
+        hint = "each decision is stored with this name; a second reviewer starts a second server"
         raise UsageError("A review needs the name of its reviewer", expected="--reviewer NAME", hint=hint)
 
 
