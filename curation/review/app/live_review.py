@@ -1,8 +1,7 @@
-"""A review at work: a dataset and its decisions log, which is written first and read again after a crash.
+"""A running review: a dataset and its decisions log. The log is written first, and replayed after a crash.
 
-A key, and a button of the page that stands for one, asks by one request to the server of the review
-(`curation.review.app.guard`), since FiftyOne's way to call an operator loads the dataset anew each time: the log first,
-then the database, then the answer.
+Each key, or its button, is one request to the server of the review (`curation.review.app.guard`): it writes the log,
+then the database, then answers. A FiftyOne operator would load the dataset anew at each key.
 """
 
 from __future__ import annotations
@@ -23,23 +22,23 @@ from curation.review.decisions.review_folder import ReviewRecord, progress_text,
 from curation.review.decisions.verdicts import UNDO, Key, Standing, VerdictBook, checked_reviewer, differ, word_of
 
 _PATIENCE_S, _PATIENCE_AN_IMAGE_S = 5.0, 0.001
-"""How long the database is waited for, whatever its address says; the page waits longer."""
+"""How long to wait for the database, whatever its address says. The page waits longer."""
 _OPEN: dict[tuple[object, ...], LiveReview] = {}
 SHOWN_LATEST = 10
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What one call did.
+    """The outcome of one call.
 
     Attributes
     ----------
     images : int
-        How many got or lost a verdict.
+        Number of images that got or lost a decision.
     text : str
         The same as a sentence.
     samples, waiting : tuple of str
-        Samples that were judged, or whose verdict was taken back; those among them that wait for the reviewer now.
+        Samples that were judged, or whose decision was taken back; those of them that the reviewer has yet to decide.
     """
 
     images: int
@@ -49,10 +48,10 @@ class _Outcome:
 
 
 class LiveReview:
-    """A review dataset together with its log; made by `open_review`.
+    """A review dataset with its log; made by `open_review`.
 
-    Every verdict is in the log, and on the disk, before the samples show it. Should the program die in between,
-    `replay` brings the samples up to the log at the next start.
+    A decision is on the disk, in the log, before the samples show it. If the program dies in between, `replay` updates
+    the samples at the next start.
     """
 
     def __init__(self, dataset: Any, log: Path, record: ReviewRecord, *, stage: Stage, manifest: str) -> None:
@@ -74,7 +73,7 @@ class LiveReview:
         self.book = VerdictBook(log, stage=stage, manifest=manifest, adjudicators=record.adjudicators)
 
     def decide(self, samples: Any, verdict: str, *, reason: str | None = None, reviewer: str | None) -> _Outcome:
-        """Give one verdict on some samples: to the log, then to the dataset.
+        """Record one decision on some samples: in the log, then in the dataset.
 
         Parameters
         ----------
@@ -91,7 +90,7 @@ class LiveReview:
             keys = self._keys(samples)
             batches = [(key, self.batch_of[key]) for key in keys]
             rows = self.book.record(batches, verdict, reason=reason, reviewer=reviewer)
-            # Those with this verdict too: the database may have missed it.
+            # Also those that have this decision already: the database may have missed it.
             self._show(keys)
         done = tuple(sample for key in keys for sample in self._samples_of[key])
         if not rows:
@@ -100,7 +99,7 @@ class LiveReview:
         return _Outcome(len(rows), f"{counted(len(rows), 'image')}: {verdict}{suffix}", done)
 
     def undo(self, reviewer: str | None) -> _Outcome:
-        """Take back the reviewer's last call that is not undone yet; the log keeps both."""
+        """Take back the reviewer's last call that is not undone yet; the log keeps the decision and the undo."""
         with self._lock:
             rows = self.book.undo(reviewer)
             keys = [(row.dataset, row.image_id) for row in rows]
@@ -114,13 +113,13 @@ class LiveReview:
         return _Outcome(len(rows), f"Undone: {counted(len(rows), 'image')}", samples, waiting)
 
     def decided_by(self, reviewer: str) -> list[str]:
-        """Return the samples with a standing verdict of a reviewer."""
+        """Return the samples with a current decision of a reviewer."""
         with self._lock:
             self.book.refresh()
             return [sample for sample, key in self._key_of.items() if self.book.has_decided(key, reviewer)]
 
     def progress_text(self, reviewer: str) -> str:
-        """Return how many of their images a reviewer decided, and how long the others will take."""
+        """Return how many of their images a reviewer has decided, and the time for the rest."""
         with self._lock:
             self.book.refresh()
             share = self._share(reviewer)
@@ -138,13 +137,13 @@ class LiveReview:
         ]
 
     def _share(self, reviewer: str) -> list[Key]:
-        """Return what a reviewer has to judge: an adjudicator what others differ on, anybody else what is assigned."""
+        """Return the images that a reviewer judges: the assigned ones; for an adjudicator, those with a conflict."""
         if reviewer not in self.record.adjudicators:
             return [key for key in self.batch_of if reviewer in self._assigned.get(key, (reviewer,))]
         return [key for key in self.batch_of if differ(self.book.standing(key).verdicts, self.record.adjudicators)]
 
     def replay(self) -> int:
-        """Bring the samples up to the log and return how many changed; only those are written."""
+        """Update the samples that differ from the log, and return their number."""
         self.book.refresh()
         standing = self.book.all_standing()
         names = [field.name for field in VERDICT_FIELDS]
@@ -177,14 +176,14 @@ class LiveReview:
         self._write(changed)
 
     def _field_values(self, standing: Standing) -> tuple[Any, ...]:
-        """Return what samples show: in a blind review the reviewers alone, so that no server can tell."""
+        """Return the fields of a sample. In a blind review they contain the reviewers, not their decisions."""
         names = [verdict.reviewer for verdict in standing.verdicts] or None
         return (
             (None, None, names) if self.record.hides_verdicts else (standing.verdict, standing.texts() or None, names)
         )
 
     def _write(self, values: Mapping[str, tuple[Any, ...]]) -> None:
-        """Write fields of samples, and those alone."""
+        """Write the decision fields of some samples."""
         if not values:
             return
         from bson import ObjectId
@@ -209,12 +208,12 @@ class LiveReview:
 
 
 def open_review(dataset: Any) -> LiveReview:
-    """Return the live review of a dataset, the same one for every call of this process while the dataset stays.
+    """Return the live review of a dataset; every call of this process returns the same object.
 
     Raises
     ------
     ReviewError
-        The dataset is not a finished review, or names a log that may not be written.
+        The dataset is not a finished review, or its log is not writable.
     """
     if dataset is None:
         raise ReviewError("No dataset is open", hint="choose the review's dataset in the App")
@@ -233,10 +232,10 @@ def open_review(dataset: Any) -> LiveReview:
 
 
 def offer_own_view(dataset: Any, reviewer: str) -> str:
-    """Save the view of what waits for a reviewer, whatever others decided; its name. An adjudicator has the conflicts.
+    """Save the view of the images that a reviewer has yet to decide, and return its name; an adjudicator's: conflicts.
 
-    The view *to decide* shows undecided images, for reviewers who share the work; this one serves those who judge
-    the same images, or those that are assigned to them.
+    The view *to decide* shows images without any decision, for reviewers who share the work. This view is for reviewers
+    who judge the same images, or their assigned images.
     """
     if reviewer in open_review(dataset).record.adjudicators:
         return CONFLICT_VIEW
@@ -245,7 +244,7 @@ def offer_own_view(dataset: Any, reviewer: str) -> str:
         waiting["assigned_to"] = {"$in": [reviewer, None]}
     view = dataset.match(waiting)
     base = f"{OPEN_VIEW}: {reviewer[:60]}"
-    # The App knows a view by a short form of its name, which Anna and anna share.
+    # The App identifies a view by a short form of its name, which is equal for Anna and anna.
     for name in (base, *(f"{base} ({number})" for number in range(2, 100))):
         if dataset.has_saved_view(name):
             return name
@@ -256,11 +255,11 @@ def offer_own_view(dataset: Any, reviewer: str) -> str:
 
 
 REVIEWER_VARIABLE = "CURATION_REVIEWER"
-"""Holds who reviews, for the life of a server: every way to judge reads it, and no request changes it."""
+"""Environment variable with the reviewer's name. A server reads it for each decision; no request changes it."""
 
 
 def reviewer_here(request: Mapping[str, Any] | None = None) -> str:
-    """Return who reviews: ``curation review start --reviewer``, fixed while the server runs.
+    """Return the reviewer's name: that of ``curation review start --reviewer``, fixed while the server runs.
 
     Parameters
     ----------
@@ -285,13 +284,13 @@ def reviewer_here(request: Mapping[str, Any] | None = None) -> str:
 
 
 def answered(dataset: Any, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a key is answered: what was done, to the log and then to the database, or why nothing was.
+    """Carry out a key and return the answer to the page: what was recorded, or why nothing was.
 
     Parameters
     ----------
     request : mapping
-        ``ids`` of samples, ``verdict`` (``undo`` takes the last one back), and ``reason`` where there is one. It may
-        name no other reviewer.
+        ``ids`` of samples, ``verdict`` (``undo`` takes the last one back), and an optional ``reason``. A ``reviewer``
+        must be that of the server.
 
     Returns
     -------
@@ -319,7 +318,7 @@ def answered(dataset: Any, request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def refused(error: CurationError | OSError) -> dict[str, Any]:
-    """Return what is answered where nothing was done."""
+    """Return the answer for a key that recorded nothing."""
     if isinstance(error, OSError):
         error = ReviewError(
             "Nothing was recorded: the log cannot be written",

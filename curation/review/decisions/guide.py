@@ -101,7 +101,7 @@ def checked_guide(content: Mapping[str, Any], where: str, stage: Stage) -> Guide
     for name, text in texts.items():
         if not text or not is_line(text, _LONGEST):
             expected = f"1 to {_LONGEST} printable characters"
-            raise ReviewError("A text of the guide is empty, too long or not printable", where=f"{where}: {name}", expected=expected)
+            raise ReviewError("A guide text is empty, long or unprintable", where=f"{where}: {name}", expected=expected)
     for word in ("near", "far", "remove"):
         if word in ACTIONS[stage] and not getattr(guide, word):
             hint = f"add a heading '## {word}' with one sentence below it"

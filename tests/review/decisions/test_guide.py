@@ -78,8 +78,8 @@ WRONG = {
     "ten reasons": (WHOLE + "".join(f"{n}. r{n}\n" for n in range(3, 11)), "Too many reasons"),
     "a reason twice": (WHOLE.replace("mirror image", "toy"), "or a repeated one"),
     "a reason that is an undo": (WHOLE.replace("mirror image", "undo: it"), "may not begin with 'undo'"),
-    "a long text": (WHOLE.replace("A horse.", "A horse. " * 99), "empty, too long or not printable"),
-    "a question without words": (WHOLE.replace("Does the photo show a horse?", ""), "empty, too long or not printable"),
+    "a long text": (WHOLE.replace("A horse.", "A horse. " * 99), "empty, long or unprintable"),
+    "a question without words": (WHOLE.replace("Does the photo show a horse?", ""), "empty, long or unprintable"),
 }
 
 
