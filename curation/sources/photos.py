@@ -86,8 +86,8 @@ class PhotoFolder:
         """
         for name in names:
             *folders, last = name.replace("\\", "/").split("/")
-            if last and (photos := self._by_name.get(last)):
-                return photos[0] if len(photos) == 1 else self._nearest(photos, folders, name)
+            if last and (paths := self._by_name.get(last)):
+                return Path(paths[0]) if len(paths) == 1 else self._nearest([*map(Path, paths)], folders, name)
         return None
 
     def _nearest(self, photos: Sequence[Path], folders: Sequence[str], name: str) -> Path:
@@ -128,12 +128,12 @@ class PhotoFolder:
         return tuple(files_below(str(self.folder.absolute()), PICTURES))
 
     @cached_property
-    def _by_name(self) -> dict[str, list[Path]]:
-        paths_of: dict[str, list[Path]] = {}
+    def _by_name(self) -> dict[str, list[str]]:
+        paths_of: dict[str, list[str]] = {}
         for path, name, _ in sorted(self._listed, key=lambda listed: not listed[1].lower().endswith(SUFFIXES)):
             last = name.rpartition("/")[2]
             for key in (last, last.rpartition(".")[0]) if name.lower().endswith(self._suffixes) else ():
-                paths_of.setdefault(key, []).append(Path(path))
+                paths_of.setdefault(key, []).append(path)
         return paths_of
 
 
@@ -293,10 +293,13 @@ def shown_size(photo: Image) -> tuple[int, int]:
         width, height, orientation = tags.get(256), tags.get(257), tags.get(_ORIENTATION)
     else:
         # `getexif` would decode a PNG without a tag, and read descriptions (XMP) that OpenCV ignores.
-        exif, (width, height) = Exif(), photo.size
+        width, height = photo.size
+        if not (data := photo.info.get("exif")):
+            return width, height
+        exif = Exif()
         # An unreadable tag is ignored, as by OpenCV.
         with suppress(Exception):
-            exif.load(photo.info.get("exif", b""))
+            exif.load(data)
         orientation = exif.get(_ORIENTATION)
     return (height, width) if orientation in _SIDEWAYS else (width, height)
 

@@ -1,7 +1,7 @@
-"""What the App may ask of the server of a review: what shows and judges passes, what writes around the log does not.
+"""The requests that the server of a review accepts: those that show images or record decisions in the log.
 
 FiftyOne's server can do more than a review needs: change any field, tag or saved view, run every operator of every
-plugin, list folders, load other datasets. Whatever is not named here is refused, so a later release opens nothing new.
+plugin, list folders, load other datasets. Every request that is not listed here is refused, also in later releases.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ MEDIA = "/media"
 GRAPHQL = "/graphql"
 OPERATORS = "/operators"
 JUDGE = "/review/judge"
-"""A verdict by key: the server of the review answers it itself (`curation.review.app.live_review`)."""
+"""Address of a decision by key, which the server of the review answers itself (`curation.review.app.live_review`)."""
 
 _FILES = r"/(datasets/)?(assets/.+|index\.html|favicon\.ico|[a-z_]+\.svg)"
-"""What FiftyOne's own page loads; a page of a dataset may ask for it below its own address."""
+"""Files of FiftyOne's page; a page of a dataset may request them below its own address."""
 _ASSETS = r"/plugins/.+\.(js|mjs|css|map|json|svg|png|wasm|woff2?)"
-"""What a plugin's page loads; its Python files are never served."""
+"""Files of a plugin's page; its Python files are never served."""
 
 _READ = re.compile(rf"/|/fiftyone|/features|{MEDIA}|/plugins|/ontologies(/.+)?|{_FILES}|{_ASSETS}")
 _POST = re.compile(
@@ -33,7 +33,7 @@ _POST = re.compile(
     r"|/subscribe-execution-store)?"
     r"|/aggregate|/events?|/sort|/tagging|/values|/geo|/embeddings/.+"
 )
-"""Questions, and what is selected or shown in the session of this server."""
+"""Queries, and changes of what the session of this server selects or shows."""
 
 _BUILT_IN = ("@voxel51/operators/", "@voxel51/panels/")
 _HARMLESS = {
@@ -53,7 +53,7 @@ _HARMLESS = {
     "similarity_search_panel",
     "validate_label_schemas",
 }
-"""Operators of FiftyOne's own that change only what is shown; those of other plugins are their owner's affair."""
+"""Built-in operators that change only what is shown. Operators of other plugins are not restricted here."""
 
 _MUTATIONS = {
     "createSavedView",
@@ -72,28 +72,28 @@ _MUTATIONS = {
     "setSpaces",
     "setView",
 }
-"""What a query may change: the session, and saved views of the reviewer's own."""
+"""Allowed mutations: of the session, and new saved views of the reviewer."""
 _DATASET_NAMES = {"dataset", "datasetName", "dataset_name"}
 _DATASET_IDS = {"dataset_id", "datasetId"}
 _MOST_QUERIES = 256
 
 _CLASS = "_cls"
 _CLASSES = re.compile(r"fiftyone\.core\.(stages|aggregations)\.[A-Z][A-Za-z]*|Space|Panel")
-"""What a request may name as a class: steps of a view, questions about one, and the layout of a page."""
+"""Classes that a request may name: stages of a view, aggregations, and the layout of a page."""
 _EXTENDED = {"extended", "extendedStages", "extended_stages"}
-"""May hold classes as keys."""
+"""Names of values whose keys may be classes."""
 _HARMFUL = {
     *("$accumulator", "$function", "$where", "$out", "$merge", "$graphLookup", "$lookup", "$unionWith"),
     *("$code", "$symbol"),
 }
-"""What runs a program in MongoDB, writes, or reads the collections of other datasets; and disguises of a text."""
+"""Keys that run a program in MongoDB, write, read collections of other datasets, or disguise a text."""
 _WRITTEN = "dist_field"
-"""A field that a search for similar images would write."""
+"""Field that a search for similar images would write to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a request is not passed on: a sentence for the reviewer, and the HTTP status that it bears."""
+    """Why a request is refused: a sentence for the reviewer, and the HTTP status."""
 
     what: str
     hint: str = ""
@@ -102,7 +102,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """The dataset that a server shows: its name, its id in the database, and the saved view that it opens at."""
+    """The dataset that a server shows: its name, its id in the database, and the saved view that opens first."""
 
     name: str
     id: str
@@ -113,11 +113,11 @@ _NO_EDITS = Refusal(
     "A review changes no annotations",
     "correct boxes in a FiftyOne of your own, export them as COCO JSON, and give that file as --source",
 )
-"""In Annotate mode the App saves each change of a box by a PATCH of its sample."""
+"""Refusal of changed boxes: in Annotate mode the App saves each change by a PATCH of its sample."""
 
 
 def refuse(method: str, path: str, reviewed: Reviewed) -> Refusal | None:
-    """Return why a request may not pass, by method and decoded path alone; None where it may."""
+    """Return why a request is refused for its method or decoded path, or None."""
     if method in ("GET", "HEAD"):
         if path.startswith("/datasets/") and not re.fullmatch(_FILES, path):
             return None if path == f"/datasets/{reviewed.name}" else _other_dataset(reviewed)
@@ -132,14 +132,14 @@ def refuse(method: str, path: str, reviewed: Reviewed) -> Refusal | None:
 
 
 def refuse_body(path: str, body: bytes, reviewed: Reviewed) -> Refusal | None:
-    """Return why the body of a POST may not pass: an operator that writes, another dataset, a lost saved view."""
+    """Return why the body of a POST is refused (an operator that writes, another dataset), or None."""
     if not body:
         return None
     try:
         # As FiftyOne decodes it.
         request = json.loads(body.decode(), object_pairs_hook=each_key_once)
     except (ValueError, RecursionError):
-        return Refusal("The request is not JSON, or an object of it holds a key twice", status=400)
+        return Refusal("The request is not JSON, or an object has a duplicate key", status=400)
     if not isinstance(request, dict):
         return Refusal("The request is not a JSON object", status=400)
     if (refusal := refuse_values(request, reviewed)) is not None:
@@ -157,14 +157,14 @@ def refuse_body(path: str, body: bytes, reviewed: Reviewed) -> Refusal | None:
 
 
 def refuse_values(request: Any, reviewed: Reviewed) -> Refusal | None:
-    """Return why a value may not pass, at any depth of the request; None if all may.
+    """Return why a value at any depth of a request is refused, or None.
 
-    FiftyOne imports the module of whatever class a request names, and makes an object of it.
+    FiftyOne imports the module of any class that a request names, and makes an object of the class.
 
     Parameters
     ----------
     request : object
-        Plain values, as JSON has them. Texts that are JSON themselves are read too, as FiftyOne does.
+        Plain values of JSON. Texts that are JSON themselves are read too, as FiftyOne does.
     """
     waiting: list[Any] = [request]
     while waiting:
@@ -175,12 +175,12 @@ def refuse_values(request: Any, reviewed: Reviewed) -> Refusal | None:
             try:
                 waiting.append(json.loads(value, object_pairs_hook=each_key_once))
             except RepeatedKeyError:
-                return Refusal("A text of the request is JSON that holds a key twice", status=400)
+                return Refusal("A text of the request is JSON with a duplicate key", status=400)
             except (ValueError, RecursionError):
                 continue
         elif isinstance(value, dict):
             if _HARMFUL & value.keys() or value.get(_WRITTEN) is not None:
-                return Refusal("Views of a review run no program, write nothing and read no other dataset")
+                return Refusal("A view in a review may not run a program, write, or read another dataset")
             if _CLASS in value and not _is_class(value[_CLASS]):
                 return Refusal("A request names a class that a review does not need", ascii(value[_CLASS])[:80])
             for name in _EXTENDED & value.keys():
@@ -205,7 +205,7 @@ class _Query:
 
 @lru_cache(_MOST_QUERIES)
 def _read_query(text: str) -> _Query | None:
-    """Return what a query does, None if the text is not a query."""
+    """Return the content of a query, or None if the text is not a query."""
     import graphql
 
     try:
@@ -227,7 +227,7 @@ def _read_query(text: str) -> _Query | None:
             if node.name.value in {*_DATASET_NAMES, "name"} and isinstance(node.value, graphql.VariableNode):
                 datasets.add(node.value.name.value)
             if node.name.value == _CLASS:
-                # The App's own queries name classes in their variables, where they are checked.
+                # The App's own queries name classes only in their variables, which `refuse_values` checks.
                 changes.add(_CLASS)
 
         enter_object_field = enter_argument
@@ -243,7 +243,7 @@ def _refuse_query(request: Mapping[str, Any], reviewed: Reviewed) -> Refusal | N
         return Refusal("The request is not a query", status=400)
     if query.changes - _MUTATIONS:
         return Refusal("The saved views and colours of a review cannot be changed")
-    # A form is a variable that holds the name; the App's own queries hold no text.
+    # A variable may be a form that contains the name; the App's own queries contain no texts.
     forms = [value for value in variables.values() if isinstance(value, dict)]
     names = [variables.get(name) for name in query.datasets]
     names += [form.get(name) for form in forms for name in _DATASET_NAMES]
@@ -262,11 +262,10 @@ def parameters(query: bytes) -> dict[str, list[str]]:
 
 
 def restrict_stages(fiftyone: Any) -> None:
-    """Let FiftyOne build, from what the App sends, stages of a view and nothing else, for the life of this process.
+    """Restrict the objects that FiftyOne makes from requests to stages and aggregations, for the life of this process.
 
-    By itself it makes an object of any class that a request names, with the arguments of the request, and hands
-    MongoDB whatever pipeline a request holds: ``$out`` and ``$merge`` write. This holds whatever way the name took
-    past `refuse_values`, in a saved view as well.
+    FiftyOne makes an object of any class that a request names, and passes any pipeline to MongoDB, where ``$out`` and
+    ``$merge`` write. The restriction also applies to saved views, and to names that pass `refuse_values`.
     """
     datasets = fiftyone.core.odm.get_db_conn().datasets
     for module, base in (
@@ -286,7 +285,7 @@ def _restricted(make: Any, module: Any, base: type, datasets: Any) -> Any:
             raise ValueError("not a stage of a view, nor an aggregation")
         if _is_harmful(request):
             raise ValueError("a view may not run a program, write, or read another dataset")
-        # A stage may name the dataset that was generated for it; FiftyOne would take, and at times delete, any other.
+        # A stage may name its own generated dataset only: FiftyOne would use, and at times delete, any other dataset.
         state = dict(request.get("kwargs") or ()).get("_state")
         generated = state.get("name") if isinstance(state, dict) else None
         stored = datasets.find_one({"name": str(generated)}, {"sample_collection_name": 1}) if generated else None
@@ -306,7 +305,7 @@ def _is_harmful(request: Any) -> bool:
                 return True
             waiting += value.values()
         elif isinstance(value, list | tuple):
-            # Arguments are pairs of a name and a value.
+            # Arguments are pairs of name and value.
             if len(value) == 2 and value[0] == _WRITTEN and value[1] is not None:
                 return True
             waiting += value

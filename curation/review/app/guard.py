@@ -1,8 +1,8 @@
-"""The guard before FiftyOne's server: who may ask, what may be asked, and which files of the disk are handed out.
+"""The guard in front of FiftyOne's server: which requests pass, and which files of the disk are sent.
 
-FiftyOne's server knows no password, answers under any name, takes commands from any page that is open in the same
-browser, and hands out any file of the disk. The guard lets a request through where its ``Host`` is this server, no
-other page sent it, it bears the token that was made at the start, and a review needs it.
+FiftyOne's server has no password, answers under any host name, accepts commands from any page in the same browser, and
+sends any file of the disk. The guard passes a request if its ``Host`` is this server, it comes from no other page, it
+has the token of this start, and a review needs it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Judge = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 TOKEN = "token"  # noqa: S105  (the name of a parameter)
 KNOWN_BY = "This is a curation review"
-"""Begins every refusal."""
+"""The beginning of every refusal."""
 
 _LARGEST_BODY = 16 << 20
 _PAGE = (
@@ -49,7 +49,7 @@ _FILE = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 _HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    # Without any, a browser would say "Origin: null" where the page asks its own server.
+    # Without a referrer, browsers send "Origin: null" to the page's own server.
     "referrer-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
@@ -58,22 +58,22 @@ _log = logging.getLogger(__name__)
 
 
 class Guard:
-    """An ASGI application that passes to another one what a review needs, from the reviewer alone.
+    """An ASGI application that passes only the reviewer's requests, and only those that a review needs.
 
     Parameters
     ----------
     app : ASGI application
-        FiftyOne's.
+        FiftyOne's application.
     hosts : collection of str
-        What a request may call this server, each with its port.
+        Accepted values of the header ``Host``, with their port.
     port : int
-        Names the cookie: browsers do not tell the ports of a host apart.
+        Part of the cookie's name: browsers do not separate cookies by port.
     reviewed : Reviewed
         The dataset.
     files : callable
-        Gives the real paths of all files that `/media` may hand out; asked once, when the first one is.
+        Returns the real paths of all files that `/media` may send; called once, at the first request of a file.
     judge : callable, optional
-        Answers a verdict by key, outside the event loop; without it none is taken.
+        Answers the request of a key, outside the event loop; without it, decisions are refused.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Guard:
     ) -> None:
         self.token = secrets.token_urlsafe(32)
         self.ticket = secrets.token_urlsafe(32)
-        """Opens the App once: for a page that the browser of this machine is started with."""
+        """A token that opens the App once, for the page that the browser of this machine opens first."""
         self._app = app
         self._hosts = frozenset(hosts)
         self._origins = frozenset(f"http://{host}" for host in hosts)
@@ -106,7 +106,7 @@ class Guard:
         elif scope["type"] == "http":
             await self._answer(scope, receive, _Answered(scope, send))
         else:
-            # FiftyOne's page opens no websocket, and none is let through.
+            # FiftyOne's page needs no websocket.
             await receive()
             await send({"type": "websocket.close", "code": 1008})
 
@@ -149,20 +149,20 @@ class Guard:
         await self._pass(scope, receive, send)
 
     async def _judged(self, body: bytes, send: _Answered) -> None:
-        """Answer a key ourselves: FiftyOne's way to an operator would load the dataset first."""
+        """Answer a key directly: an operator of FiftyOne would load the dataset first."""
         if self._judge is None:
-            await send.refuse(Refusal("This review takes no verdicts"))
+            await send.refuse(Refusal("This server takes no decisions"))
             return
         try:
             answer = await asyncio.to_thread(self._judge, json.loads(body or b"{}"))
         except Exception:
-            _log.exception("A verdict could not be given")
+            _log.exception("A decision could not be recorded")
             await send.fail()
             return
         await send.say(200, json.dumps(answer).encode(), {"content-type": "application/json"})
 
     def _stranger(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
-        """Return why whoever sent this may not ask anything."""
+        """Return why the sender of a request is refused, or None."""
         if headers.get("host") not in self._hosts:
             here = ", ".join(sorted(self._hosts))
             return Refusal(
@@ -171,7 +171,7 @@ class Guard:
         origin = headers.get("origin")
         if origin is not None and origin not in self._origins:
             return Refusal("Requests from other pages are refused")
-        # A picture or a script of another page bears no Origin; a link that is followed comes from anywhere.
+        # Images and scripts of another page have no Origin; a followed link may come from anywhere.
         is_link = headers.get("sec-fetch-mode") == "navigate" and scope["method"] == "GET"
         if headers.get("sec-fetch-site") in ("cross-site", "same-site") and not is_link:
             return Refusal("Requests from other pages are refused")
@@ -183,10 +183,10 @@ class Guard:
             self.ticket = ""
             return None
         hint = "open the address that `curation review start` printed, with all that follows ?token="
-        return Refusal("The address lacks its token, or has that of another start", hint, 401)
+        return Refusal("The address has no token, or the token of an earlier start", hint, 401)
 
     async def _foreign_file(self, scope: Scope) -> Refusal | None:
-        """Return why a file is not handed out: it is none of the dataset, whatever way leads to it."""
+        """Return why a file is refused, or None: its real path must be that of a file of the dataset."""
         paths = parameters(scope["query_string"]).get("filepath", [])
         async with self._finding:
             if self._files is None:
@@ -199,13 +199,13 @@ class Guard:
         try:
             await self._app(scope, receive, send)
         except Exception:
-            # The terminal's business, not the browser's.
+            # The terminal shows the error, not the browser.
             _log.exception("The App's server failed at %s %s", scope["method"], scope["path"])
             await send.fail()
 
 
 class _Answered:
-    """Sends an answer with our headers; one that says what broke inside is sent without that."""
+    """Sends an answer with the guard's headers; an internal error is sent without its details."""
 
     def __init__(self, scope: Scope, send: Send) -> None:
         self._is_read = scope["method"] in ("GET", "HEAD")
@@ -229,13 +229,13 @@ class _Answered:
         await self.plain(message)
 
     async def fail(self) -> None:
-        """Say that something broke, and nothing of what or where; an answer that has begun stays cut off."""
+        """Send an error without details; an answer that has begun stays truncated."""
         if not self._has_begun:
             await self.refuse(Refusal("The server failed", "the terminal of the review says more", 500))
         self._is_over = True
 
     async def refuse(self, refusal: Refusal) -> None:
-        """Say why a request is not answered: words for a reader, JSON for the App."""
+        """Send why a request is refused: text to a reader, JSON to the App."""
         message = f"{KNOWN_BY}. {refusal.what}{f' ({refusal.hint})' if refusal.hint else ''}."
         kind, text = "text/plain; charset=utf-8", f"{message}\n"
         if not self._is_read:
@@ -243,10 +243,10 @@ class _Answered:
         await self.say(refusal.status, text.encode(), {"content-type": kind})
 
     async def redirect(self, address: str, cookie: str = "", *, is_page: bool = False) -> None:
-        """Send the browser to an address of this server, with a cookie that no script and no other page can use.
+        """Redirect the browser to an address of this server, with a cookie that no script and no other page can use.
 
-        A browser that comes from elsewhere, as from a page in a file, is sent by a page of this server: it sends the
-        cookie with no redirect of a request that another page began.
+        A browser that comes from another page, such as a local file, gets a page that redirects it: browsers do not
+        send the cookie with a redirected request of another page.
         """
         headers = {"location": address}
         if cookie:
@@ -257,7 +257,7 @@ class _Answered:
         await self.say(200 if is_page else 303, redirection(address).encode() if is_page else b"", headers)
 
     async def say(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
-        """Send a whole answer of our own."""
+        """Send a complete answer of the guard."""
         self._has_begun = self._is_over = True
         all_headers = {**_HEADERS, "content-security-policy": self._policy, "cache-control": "no-store", **headers}
         all_headers["content-length"] = str(len(body))
@@ -277,11 +277,11 @@ def redirection(address: str) -> str:
 
 
 def real_files(dataset: Any) -> frozenset[str]:
-    """Return the real paths of all files that a dataset names: its photos, and fields whose name ends in ``path``."""
+    """Return the real paths of all files of a dataset: its photos, and fields whose name ends in ``path``."""
     path_fields = [name for name in dataset.get_field_schema(flat=True) if name.endswith("path")]
     paths: set[Any] = set()
     for name in path_fields:
-        # Few boxes name a file, where they can.
+        # Boxes may name files, but few do.
         paths.update(dataset.distinct(name) if "." in name else dataset.values(name))
     return frozenset(_real(value) for value in paths if isinstance(value, str))
 
@@ -298,7 +298,7 @@ def _same(token: str, other: str) -> bool:
 
 
 def _headers(scope: Scope) -> dict[str, str]:
-    """Return the headers by name; one that comes twice is what no host, origin or version can be."""
+    """Return the headers by name; repeated headers are joined to a value that is not valid."""
     by_name: dict[str, str] = {}
     for name, value in scope["headers"]:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
@@ -320,7 +320,7 @@ def _without_token(scope: Scope, reviewed: Reviewed) -> str:
     if scope["path"] == "/":
         return _page(reviewed)
     rest = {name: values for name, values in parameters(scope["query_string"]).items() if name != TOKEN}
-    # Two slashes would lead to another host.
+    # A path that begins with two slashes leads to another host.
     path = "/" + quote(scope["path"].lstrip("/\\"))
     return f"{path}?{urlencode(rest, doseq=True)}" if rest else path
 
@@ -339,7 +339,7 @@ async def _body(receive: Receive) -> bytes | Refusal:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """Return what receives a body that was read already, and then whatever follows."""
+    """Return a `receive` that repeats a body that was read already, and then continues."""
     waiting = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def next_message() -> Message:

@@ -1,4 +1,4 @@
-"""What there is to look at: the images of parts or sources, with their photos, boxes and proposals, as columns."""
+"""The images of a review, from parts or sources: their photos, boxes and proposals, as columns."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Boxes:
     Attributes
     ----------
     image : ndarray of int32, shape (m,)
-        Position among the images, not descending.
+        Position among the images, in ascending order.
     xywh : ndarray of float64, shape (m, 4)
         ``x, y, w, h`` in pixels, origin top left.
     labels, roles : tuple of str
-        Name of the class, and its role in the part; without a manifest ``known`` or ``unknown`` as the proposals' ID
-        classes say, ``""`` where nothing says.
+        Name of the class, and its role in the part. Without a manifest the ID classes of the proposals decide between
+        ``known`` and ``unknown``; without proposals the role is ``""``.
     """
 
     image: Int32s
@@ -61,9 +61,9 @@ class ReviewImages:
     Attributes
     ----------
     ids, parts, pools : tuple of str
-        Namespaced id, part (or source), and what a decision on the image speaks of.
+        Namespaced id, part (or source), and the pool that a decision on the image applies to.
     paths : tuple of Path or None
-        The photo; None for one that was not found, before `arranged`.
+        The photo; None if it was not found. `arranged` leaves out images without one.
     sizes : ndarray of int32, shape (n, 2)
         Width and height in pixels; 0 where unknown.
     classes : tuple of tuple of str
@@ -73,19 +73,19 @@ class ReviewImages:
     batches : tuple of str
         ``0001``, ``0002``, …
     nearest : tuple of str
-        Id of the ID image that looks most like it, ``""`` without such evidence. Empty before `arranged`.
+        Id of the most similar ID image, ``""`` without such evidence. `arranged` fills the column.
     nearest_paths : tuple of Path or None
         Photo of that ID image.
     details : tuple of tuple of str
-        Of pairs of photos: the two images, and the evidence. Empty for images.
+        For a pair of photos: the two images, and the evidence. Empty for images.
     assigned : tuple of tuple of str
-        Who judges the image; empty for everybody.
+        Reviewers who judge the image; empty if all reviewers do.
     sample : tuple of Stratum
-        Images drawn by hash rank, for a bound of what remains; empty for none.
+        Images drawn by hash rank, which bound the remaining errors; empty without a sample.
     left_out : dict of str to int
-        Images that are not shown, by reason; empty when none are.
+        Number of images that are not shown, by reason.
     bad_photos : dict of str to list of str
-        Ids of images that are not shown since their photo cannot be, sorted: ``missing`` or ``unreadable``.
+        Sorted ids of images without a usable photo, by ``missing`` and ``unreadable``.
     """
 
     ids: tuple[str, ...]
@@ -113,7 +113,8 @@ class ReviewImages:
 class _Group:
     """The images of a part, or of a source without a manifest; columns as of `ReviewImages`.
 
-    ``names`` are those that a photo may have, ``folders`` the source whose photos hold it, ``classes`` not sorted yet.
+    ``names`` are the possible names of each photo, ``folders`` the source whose photos
+    include it; ``classes`` are unsorted.
     """
 
     name: str
@@ -138,20 +139,20 @@ def part_images(
     Parameters
     ----------
     parts : sequence of str
-        None stands for every part whose list is available.
+        Empty for every part whose list is available.
     sources : mapping of str to Source
-        By the manifest's names; a part whose sources are not all given is shown without boxes.
+        By the manifest's names. A part is shown without boxes if one of its sources is missing here.
     photos : mapping of str to PhotoFolder
-        By the name of a source; the one named ``""`` serves every other.
+        By the name of a source; the folder named ``""`` serves all other sources.
     pool : str
-        What the decisions shall speak of, ``""`` for the part.
+        Pool that decisions apply to, ``""`` for the part.
 
     Raises
     ------
     ReviewError
         No image has a photo.
     ManifestError
-        The manifest has no such part, or an image of it is in none of its sources.
+        The manifest has no such part, or none of its sources contains an image of the part.
     """
     chosen = parts or [part.name for part in manifest.header.parts if part.name in manifest.lists]
     return _gathered([_part_group(manifest, name, sources) for name in chosen], photos, pool)
@@ -175,34 +176,35 @@ def arranged(
     reviewers: Sequence[str] = (),
     overlap: float = 1.0,
 ) -> ReviewImages:
-    """Return the images with their proposals, the highest-ranked first, cut into batches.
+    """Return the images with their proposals in batches, the highest-ranked first.
 
-    Images without a proposal follow in the order of their part. Images whose photo cannot be shown are left out and
-    named.
+    Images without a proposal follow in the order of their part. Images without a usable photo are left out, and listed
+    in ``bad_photos``.
 
     Parameters
     ----------
     known : collection of str
-        Names of ID classes (see `known_names`), for boxes whose role no manifest says.
+        Names of ID classes (see `known_names`), for boxes whose role no manifest states.
     id_photos : mapping of str to PhotoFolder
-        Where the photos of ID images lie, by the namespace of their ids; the one named ``""`` serves every other.
+        Folders of the photos of ID images, by namespace; the folder named ``""`` serves all other namespaces.
     order : {"evidence", "random", "stratified"}
-        The most suspect first, or hash rank; ``stratified`` draws from each kind of proposal.
+        The most suspect image first, or hash rank; ``stratified`` draws from each kind of proposal.
     sample : int, optional
-        How many images to draw: of those without a proposal, which follow all proposed ones; in hash rank of all.
+        Number of images to draw: by ``evidence`` from those without a proposal, which follow all proposed ones; by
+        hash rank from all images.
     gold : collection of str
-        Ids of images that are shown in any case, and to everybody.
+        Ids of images that are always shown, to all reviewers.
     reviewers : sequence of str
-        Who shares the images; empty if everybody judges all.
+        Reviewers who share the images; empty if each reviewer judges all images.
     overlap : float
         Share of each batch that all of `reviewers` judge.
 
     Raises
     ------
     UsageError
-        The size of the sample does not fit.
+        The sample is larger than the images, or smaller than the number of strata.
     ReviewError
-        The batch size is not positive, or none of the images is left.
+        The batch size is not positive, or no image is left.
     MissingExtraError
         Pillow is not installed.
     """
@@ -241,7 +243,7 @@ def arranged(
 
 
 def _drawn(images: ReviewImages, order: Order, sample: int | None, gold: Collection[str]) -> ReviewImages:
-    """Return the images in the order of a review, without those that a sample leaves out."""
+    """Return the images of a sample and the gold images, in the order of the review."""
     if order == "evidence" and sample is None:
         return images
     strata: dict[str, dict[str, None]] = {}
@@ -267,13 +269,13 @@ def _drawn(images: ReviewImages, order: Order, sample: int | None, gold: Collect
 
 
 def known_names(proposals: ProposalSet) -> frozenset[str]:
-    """Return the names under which annotations may name ID classes: their own, and categories that are one of them."""
+    """Return all names of ID classes in annotations: their own names, and categories that overlap one of them."""
     overlaps = (category.category for category in proposals.categories if category.judgement == "overlap")
     return frozenset((*proposals.id_classes, *overlaps))
 
 
 def _with_good_photos(images: ReviewImages) -> ReviewImages:
-    """Return the images whose photos can be shown, with sizes where the annotations state none."""
+    """Return the images with a usable photo; photos supply the sizes that the annotations lack."""
     checked = check_photos(images.paths)
     bad: dict[str, list[str]] = {}
     for image, path, size in sorted(zip(images.ids, images.paths, checked, strict=True)):
@@ -290,9 +292,9 @@ def _with_good_photos(images: ReviewImages) -> ReviewImages:
 
 
 def check_photos(paths: Sequence[Path | None]) -> list[tuple[int, int] | None]:
-    """Return the size of each photo as shown, by its header; None for one that is missing or no picture.
+    """Return the size of each photo as shown, from its header; None for a missing or unreadable photo.
 
-    A photo that is cut off is shown as far as it goes.
+    A truncated photo is readable: browsers show its first part.
 
     Raises
     ------
@@ -329,7 +331,7 @@ def _part_group(manifest: Manifest, name: str, sources: Mapping[str, Source]) ->
     if not entry.sources or any(slot not in sources for slot in entry.sources):
         return group
     located = locate_images(manifest, name, sources)
-    # A list may name an image again; it is looked at once.
+    # A list may repeat an image; the review shows it once.
     first = {image: line for line, image in reversed(list(enumerate(lines)))}
     rows = np.array([first[image] for image in ids], np.int64)
     for number, (slot, source) in enumerate(zip(entry.sources, located.sources, strict=True)):
@@ -352,7 +354,7 @@ def _source_group(name: str, source: Source) -> _Group:
 
 
 def _bare_group(name: str, ids: Sequence[str], folder: str) -> _Group:
-    """Return images of which nothing but the id is known."""
+    """Return a group of images that have ids only."""
     no_boxes = Boxes(np.zeros(0, np.int32), np.zeros((0, 4)), (), ())
     names: list[tuple[str, ...]] = [(image.partition(":")[2],) for image in ids]
     sizes = np.zeros((len(ids), 2), np.int32)
@@ -360,7 +362,7 @@ def _bare_group(name: str, ids: Sequence[str], folder: str) -> _Group:
 
 
 def _describe(group: _Group, slot: str, source: Source, rows: np.ndarray, positions: np.ndarray) -> None:
-    """Fill in size, possible file names and classes of the rows of a group that a source holds."""
+    """Fill in sizes, possible file names and classes of the rows of a group that come from a source."""
     group.sizes[rows, 0], group.sizes[rows, 1] = source.images.widths[positions], source.images.heights[positions]
     row_of = np.full(len(source.images), -1, np.int64)
     row_of[positions] = rows
@@ -391,7 +393,7 @@ def _viewed_boxes(manifest: Manifest, objects: PartObjects, rows: np.ndarray) ->
 
 
 def _gathered(groups: Sequence[_Group], photos: Mapping[str, PhotoFolder], pool: str) -> ReviewImages:
-    """Return the images of all groups, each with its photo where one was found."""
+    """Return the images of all groups, with the photos that were found."""
     paths: list[Path | None] = []
     for group in groups:
         for name, names in zip(group.folders, group.names, strict=True):
@@ -448,6 +450,6 @@ def _picked(record: object, columns: Sequence[str], rows: Sequence[int]) -> dict
 
 
 def box_slices(images: ReviewImages) -> Iterator[slice]:
-    """Yield for each image where its boxes lie among all."""
+    """Yield the slice of each image's boxes."""
     ends = np.searchsorted(images.boxes.image, np.arange(len(images) + 1)).tolist()
     yield from (slice(start, end) for start, end in pairwise(ends))

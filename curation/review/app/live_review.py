@@ -1,8 +1,7 @@
-"""A review at work: a dataset and its decisions log, which is written first and read again after a crash.
+"""A running review: a dataset and its decisions log. The log is written first, and replayed after a crash.
 
-A key, and a button of the page that stands for one, asks by one request to the server of the review
-(`curation.review.app.guard`), since FiftyOne's way to call an operator loads the dataset anew each time: the log first,
-then the database, then the answer.
+Each key, or its button, is one request to the server of the review (`curation.review.app.guard`): it writes the log,
+then the database, then answers. A FiftyOne operator would load the dataset anew at each key.
 """
 
 from __future__ import annotations
@@ -23,23 +22,23 @@ from curation.review.decisions.review_folder import ReviewRecord, progress_text,
 from curation.review.decisions.verdicts import UNDO, Key, Standing, VerdictBook, checked_reviewer, differ, word_of
 
 _PATIENCE_S, _PATIENCE_AN_IMAGE_S = 5.0, 0.001
-"""How long the database is waited for, whatever its address says; the page waits longer."""
+"""How long to wait for the database, whatever its address says. The page waits longer."""
 _OPEN: dict[tuple[object, ...], LiveReview] = {}
 SHOWN_LATEST = 10
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What one call did.
+    """The outcome of one call.
 
     Attributes
     ----------
     images : int
-        How many got or lost a verdict.
+        Number of images that got or lost a decision.
     text : str
         The same as a sentence.
     samples, waiting : tuple of str
-        Samples that were judged, or whose verdict was taken back; those among them that wait for the reviewer now.
+        Samples that were judged, or whose decision was taken back; those of them that the reviewer has yet to decide.
     """
 
     images: int
@@ -49,10 +48,10 @@ class _Outcome:
 
 
 class LiveReview:
-    """A review dataset together with its log; made by `open_review`.
+    """A review dataset with its log; made by `open_review`.
 
-    Every verdict is in the log, and on the disk, before the samples show it. Should the program die in between,
-    `replay` brings the samples up to the log at the next start.
+    A decision is on the disk, in the log, before the samples show it. If the program dies in between, `replay` updates
+    the samples at the next start.
     """
 
     def __init__(self, dataset: Any, log: Path, record: ReviewRecord, *, stage: Stage, manifest: str) -> None:
@@ -60,23 +59,21 @@ class LiveReview:
         self.record = record
         # The App runs operators in threads, and two pages may be open.
         self._lock = Lock()
-        rows = zip(*dataset.values(["id", "pool", "image_id", "batch"]), strict=True)
         self._key_of: dict[str, Key] = {}
         self._samples_of: dict[Key, list[str]] = {}
         self.batch_of: dict[Key, str] = {}
-        for sample, pool, image, batch in rows:
-            key = (pool, image)
+        self._assigned: dict[Key, list[str]] = {}
+        for stored in dataset._sample_collection.find({}, ["pool", "image_id", "batch", "assigned_to"]):
+            sample, key = str(stored["_id"]), (stored.get("pool"), stored.get("image_id"))
             self._key_of[sample] = key
             self._samples_of.setdefault(key, []).append(sample)
-            self.batch_of.setdefault(key, batch)
-        self._assigned: dict[Key, list[str]] = {}
-        if dataset.has_field("assigned_to"):
-            columns = dataset.values(["pool", "image_id", "assigned_to"])
-            self._assigned = {(pool, image): names for pool, image, names in zip(*columns, strict=True) if names}
+            self.batch_of.setdefault(key, stored.get("batch"))
+            if names := stored.get("assigned_to"):
+                self._assigned[key] = names
         self.book = VerdictBook(log, stage=stage, manifest=manifest, adjudicators=record.adjudicators)
 
     def decide(self, samples: Any, verdict: str, *, reason: str | None = None, reviewer: str | None) -> _Outcome:
-        """Give one verdict on some samples: to the log, then to the dataset.
+        """Record one decision on some samples: in the log, then in the dataset.
 
         Parameters
         ----------
@@ -93,7 +90,7 @@ class LiveReview:
             keys = self._keys(samples)
             batches = [(key, self.batch_of[key]) for key in keys]
             rows = self.book.record(batches, verdict, reason=reason, reviewer=reviewer)
-            # Those with this verdict too: the database may have missed it.
+            # Also those that have this decision already: the database may have missed it.
             self._show(keys)
         done = tuple(sample for key in keys for sample in self._samples_of[key])
         if not rows:
@@ -102,27 +99,27 @@ class LiveReview:
         return _Outcome(len(rows), f"{counted(len(rows), 'image')}: {verdict}{suffix}", done)
 
     def undo(self, reviewer: str | None) -> _Outcome:
-        """Take back the reviewer's last call that is not undone yet; the log keeps both."""
+        """Take back the reviewer's last call that is not undone yet; the log keeps the decision and the undo."""
         with self._lock:
             rows = self.book.undo(reviewer)
             keys = [(row.dataset, row.image_id) for row in rows]
             self._show(keys)
             open_now = [key for key in keys if not self.book.has_decided(key, checked_reviewer(reviewer))]
         if not rows:
-            return _Outcome(0, f"{checked_reviewer(reviewer)} has no verdict to undo")
+            return _Outcome(0, f"{checked_reviewer(reviewer)} has no decision to undo")
         samples, waiting = (
             tuple(sample for key in some for sample in self._samples_of.get(key, ())) for some in (keys, open_now)
         )
         return _Outcome(len(rows), f"Undone: {counted(len(rows), 'image')}", samples, waiting)
 
     def decided_by(self, reviewer: str) -> list[str]:
-        """Return the samples with a standing verdict of a reviewer."""
+        """Return the samples with a current decision of a reviewer."""
         with self._lock:
             self.book.refresh()
             return [sample for sample, key in self._key_of.items() if self.book.has_decided(key, reviewer)]
 
     def progress_text(self, reviewer: str) -> str:
-        """Return how many of their images a reviewer decided, and how long the others will take."""
+        """Return how many of their images a reviewer has decided, and the time for the rest."""
         with self._lock:
             self.book.refresh()
             share = self._share(reviewer)
@@ -140,28 +137,30 @@ class LiveReview:
         ]
 
     def _share(self, reviewer: str) -> list[Key]:
-        """Return what a reviewer has to judge: an adjudicator what others differ on, anybody else what is assigned."""
+        """Return the images that a reviewer judges: the assigned ones; for an adjudicator, those with a conflict."""
         if reviewer not in self.record.adjudicators:
             return [key for key in self.batch_of if reviewer in self._assigned.get(key, (reviewer,))]
         return [key for key in self.batch_of if differ(self.book.standing(key).verdicts, self.record.adjudicators)]
 
     def replay(self) -> int:
-        """Bring the samples up to the log and return how many changed; only those are written."""
+        """Update the samples that differ from the log, and return their number."""
         self.book.refresh()
         standing = self.book.all_standing()
         names = [field.name for field in VERDICT_FIELDS]
-        values_of = dict(zip(self._key_of, zip(*self.dataset.values(names), strict=True), strict=True))
+        has_values: dict[str, Any] = {"$or": [{name: {"$nin": [None, []]}} for name in names]}
+        shown = {str(row["_id"]): row for row in self.dataset._sample_collection.find(has_values, names)}
         stale = {}
-        for sample, key in self._key_of.items():
-            values = self._field_values(standing.get(key, Standing(())))
-            if [value or None for value in values_of[sample]] != [value or None for value in values]:
+        judged = {sample for key in standing for sample in self._samples_of.get(key, ())}
+        for sample in (shown.keys() & self._key_of.keys()) | judged:
+            values = self._field_values(standing.get(self._key_of[sample], Standing(())))
+            if [shown.get(sample, {}).get(name) or None for name in names] != [value or None for value in values]:
                 stale[sample] = values
         self._write(stale)
         return len(stale)
 
     def _keys(self, samples: Any) -> list[Key]:
         if not isinstance(samples, Sequence) or isinstance(samples, str) or not samples:
-            hint = "tick images in the grid (the box in the corner of each), then give the verdict again"
+            hint = "tick images in the grid (the box in the corner of each), then press the key again"
             raise ReviewError("No image is selected", hint=hint)
         if unmatched := [sample for sample in samples if not isinstance(sample, str) or sample not in self._key_of]:
             message = f"{len(unmatched)} of the {len(samples)} selected items are not images of this review"
@@ -177,14 +176,14 @@ class LiveReview:
         self._write(changed)
 
     def _field_values(self, standing: Standing) -> tuple[Any, ...]:
-        """Return what samples show: in a blind review the reviewers alone, so that no server can tell."""
+        """Return the fields of a sample. In a blind review they contain the reviewers, not their decisions."""
         names = [verdict.reviewer for verdict in standing.verdicts] or None
         return (
             (None, None, names) if self.record.hides_verdicts else (standing.verdict, standing.texts() or None, names)
         )
 
     def _write(self, values: Mapping[str, tuple[Any, ...]]) -> None:
-        """Write fields of samples, and those alone."""
+        """Write the decision fields of some samples."""
         if not values:
             return
         from bson import ObjectId
@@ -201,20 +200,20 @@ class LiveReview:
             with timeout(_PATIENCE_S + _PATIENCE_AN_IMAGE_S * len(changes)):
                 matched = self.dataset._sample_collection.bulk_write(changes, ordered=False).matched_count
         except PyMongoError as error:
-            message = "The verdict is in the log, but the database does not answer"
+            message = "The decision is in the log, but the database does not answer"
             raise ReviewError(message, found=f"{type(error).__name__}: {error}"[:200], hint=hint) from None
         if matched < len(changes):
-            message = "The verdict is in the log, but the dataset was built anew meanwhile"
+            message = "The decision is in the log, but the dataset was built anew meanwhile"
             raise ReviewError(message, found=f"{matched} of {len(changes)} images", hint=hint)
 
 
 def open_review(dataset: Any) -> LiveReview:
-    """Return the live review of a dataset, the same one for every call of this process while the dataset stays.
+    """Return the live review of a dataset; every call of this process returns the same object.
 
     Raises
     ------
     ReviewError
-        The dataset is not a finished review, or names a log that may not be written.
+        The dataset is not a finished review, or its log is not writable.
     """
     if dataset is None:
         raise ReviewError("No dataset is open", hint="choose the review's dataset in the App")
@@ -233,10 +232,10 @@ def open_review(dataset: Any) -> LiveReview:
 
 
 def offer_own_view(dataset: Any, reviewer: str) -> str:
-    """Save the view of what waits for a reviewer, whatever others decided; its name. An adjudicator has the conflicts.
+    """Save the view of the images that a reviewer has yet to decide, and return its name; an adjudicator's: conflicts.
 
-    The view *to decide* shows undecided images, for reviewers who share the work; this one serves those who judge
-    the same images, or those that are assigned to them.
+    The view *to decide* shows images without any decision, for reviewers who share the work. This view is for reviewers
+    who judge the same images, or their assigned images.
     """
     if reviewer in open_review(dataset).record.adjudicators:
         return CONFLICT_VIEW
@@ -245,7 +244,7 @@ def offer_own_view(dataset: Any, reviewer: str) -> str:
         waiting["assigned_to"] = {"$in": [reviewer, None]}
     view = dataset.match(waiting)
     base = f"{OPEN_VIEW}: {reviewer[:60]}"
-    # The App knows a view by a short form of its name, which Anna and anna share.
+    # The App identifies a view by a short form of its name, which is equal for Anna and anna.
     for name in (base, *(f"{base} ({number})" for number in range(2, 100))):
         if dataset.has_saved_view(name):
             return name
@@ -256,11 +255,11 @@ def offer_own_view(dataset: Any, reviewer: str) -> str:
 
 
 REVIEWER_VARIABLE = "CURATION_REVIEWER"
-"""Holds who reviews, for the life of a server: every way to judge reads it, and no request changes it."""
+"""Environment variable with the reviewer's name. A server reads it for each decision; no request changes it."""
 
 
 def reviewer_here(request: Mapping[str, Any] | None = None) -> str:
-    """Return who reviews: ``curation review start --reviewer``, fixed while the server runs.
+    """Return the reviewer's name: that of ``curation review start --reviewer``, fixed while the server runs.
 
     Parameters
     ----------
@@ -285,13 +284,13 @@ def reviewer_here(request: Mapping[str, Any] | None = None) -> str:
 
 
 def answered(dataset: Any, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a key is answered: what was done, to the log and then to the database, or why nothing was.
+    """Carry out a key and return the answer to the page: what was recorded, or why nothing was.
 
     Parameters
     ----------
     request : mapping
-        ``ids`` of samples, ``verdict`` (``undo`` takes the last one back), and ``reason`` where there is one. It may
-        name no other reviewer.
+        ``ids`` of samples, ``verdict`` (``undo`` takes the last one back), and an optional ``reason``. A ``reviewer``
+        must be that of the server.
 
     Returns
     -------
@@ -319,12 +318,12 @@ def answered(dataset: Any, request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def refused(error: CurationError | OSError) -> dict[str, Any]:
-    """Return what is answered where nothing was done."""
+    """Return the answer for a key that recorded nothing."""
     if isinstance(error, OSError):
         error = ReviewError(
             "Nothing was recorded: the log cannot be written",
             found=error.strerror or type(error).__name__,
-            hint="free some disk space, then press the key again",
+            hint="free disk space, or make the log writable; then press the key again",
         )
     text = error.what + (f". {error.hint[:1].upper()}{error.hint[1:]}" if error.hint else "")
     return {"images": 0, "message": text, **error.as_dict()}

@@ -1,4 +1,4 @@
-"""Pairs of photos as images of a review: one picture shows both, beside each other, so every view of the App does."""
+"""Pairs of photos as images of a review: one picture shows both side by side, in every view of the App."""
 
 from __future__ import annotations
 
@@ -27,14 +27,13 @@ _GROUND = (30, 30, 34)
 def pair_images(pairs: Sequence[PhotoPair], folder: Path) -> ReviewImages:
     """Return one image for each pair, the most doubtful first, and write the pictures that show both photos.
 
-    Pairs of which a photo cannot be read have no picture: `curation.review.app.images.arranged` leaves them out and
-    names them.
+    A pair with an unreadable photo has no picture: `curation.review.app.images.arranged` leaves it out and lists it.
 
     Parameters
     ----------
     pairs : sequence of PhotoPair
     folder : Path
-        Of the review.
+        Folder of the review.
     """
     from tqdm import tqdm
 
@@ -42,10 +41,8 @@ def pair_images(pairs: Sequence[PhotoPair], folder: Path) -> ReviewImages:
     sheets.mkdir(parents=True, exist_ok=True)
     paths: dict[str, Path | None] = {}
     with tqdm(total=len(pairs), desc="pairs", unit=" pairs", disable=None) as bar:
-        # One shard is read once, for all pairs with photos in it.
-        for archives, some in grouped(
-            pairs, lambda pair: tuple(map(_archive, (pair.left_path, pair.right_path)))
-        ).items():
+        # Each shard is read once for all pairs with the same two shards.
+        for archives, some in grouped(pairs, _archives).items():
             files = {path for pair in some for path in (pair.left_path, pair.right_path)}
             members = {name: data for archive in {*archives} - {""} for name, data in _members(archive, files).items()}
             for pair in some:
@@ -80,20 +77,20 @@ def _archives(pair: PhotoPair) -> tuple[str, str]:
 
 
 def _members(archive: str, files: Collection[str]) -> dict[str, bytes | BrokenPhotoError]:
-    """Return the photos of a shard that some paths name."""
+    """Return the photos of a shard that belong to `files`, by path."""
     photos = (photo for table in TarPhotos(archive, archive, "").tables() for photo in photo_data(table))
     return {path: data for name, data in photos if (path := f"{archive}!{name.removeprefix(archive)[1:]}") in files}
 
 
 def _write_sheet(pair: PhotoPair, members: dict[str, bytes | BrokenPhotoError], folder: Path) -> Path | None:
-    """Write the picture of a pair; its path, or None if a photo of it cannot be read."""
+    """Write the picture of a pair and return its path, or None if a photo cannot be read."""
     from PIL import Image
 
     try:
         left, right = (_photo(path, members) for path in (pair.left_path, pair.right_path))
     except BrokenPhotoError:
         return None
-    # A margin keeps neighbours of the grid apart.
+    # A margin separates neighbours in the grid.
     sheet = Image.new("RGB", (2 * _SIDE + 3 * _GAP, max(left.height, right.height) + 2 * _GAP), _GROUND)
     for start, photo in ((_GAP, left), (_SIDE + 2 * _GAP, right)):
         sheet.paste(photo, (start + (_SIDE - photo.width) // 2, (sheet.height - photo.height) // 2))

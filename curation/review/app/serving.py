@@ -1,7 +1,7 @@
-"""The server of a review: at 127.0.0.1, which this machine alone reaches, at a free port.
+"""The server of a review: at 127.0.0.1, which only this machine reaches, at a free port.
 
-FiftyOne's own application is run behind `curation.review.app.guard`, in this process: one server is one reviewer. A
-port is taken by opening it, so no review ever shows what another program serves.
+It runs FiftyOne's own application behind `curation.review.app.guard`, in this process: one server per reviewer. It
+opens its port itself, so a review never shows the pages of another program.
 """
 
 from __future__ import annotations
@@ -28,36 +28,36 @@ from curation.review.app.live_review import answered, offer_own_view, reviewer_h
 LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 5151
 ANY = "0"
-"""The port of whoever takes a free one."""
+"""Port number that stands for any free port."""
 
 _PATIENCE = 2.0
 _LARGEST_PORT = 65535
 _PORT_OF_HTTP = 80
 _WAITING = 100
 _FAREWELL = 2.0
-"""Seconds that what still runs gets at the end; pages hold a connection open for as long as they are shown."""
+"""Seconds that open connections get at the end: each open page holds one."""
 
 
 def find_port(port: str | None = None) -> int:
-    """Return a port that the App can be served at, 0 for any.
+    """Return a port for the App, 0 for any free one.
 
     Parameters
     ----------
     port : str, optional
-        A number, 0 for any that is free. The default is FiftyOne's: 5151.
+        A number; 0 for any free port. The default is FiftyOne's: 5151.
 
     Raises
     ------
     UsageError
-        The port is not a number of a port.
+        The text is not a port number.
     ReviewError
-        Something answers at the port.
+        Another program answers at the port.
     """
     text = str(DEFAULT_PORT) if port is None else port
     number = int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else -1
     if not 0 <= number <= _LARGEST_PORT:
         expected = f"a number up to {_LARGEST_PORT}; {ANY} takes a free one"
-        raise UsageError("Not a port", where=f"--port {ascii(text)[1:-1][:40]}", expected=expected)
+        raise UsageError("Not a port number", where=f"--port {ascii(text)[1:-1][:40]}", expected=expected)
     _open(number).close()
     return number
 
@@ -70,20 +70,20 @@ def serve(
     Parameters
     ----------
     dataset : fiftyone.Dataset
-        Under review: the only one that is shown.
+        The dataset under review, the only one that is shown.
     port : int
-        From `find_port`.
+        A port from `find_port`.
     at_work : callable
-        Called with the App's address once the server listens. The address holds the token: show it to the reviewer, and
-        write it nowhere.
+        Called with the App's address once the server listens. The address contains the token: show it to the reviewer,
+        and do not store it.
     browser : bool
-        Open the App in the browser of this machine. Other users can read its command line, which names a page that
-        only this user can read; the page leads to an address that opens the App a single time.
+        Open the App in the browser of this machine. Other users can read its command line. So it names a page that only
+        this user can read, which leads to an address that opens the App once.
 
     Raises
     ------
     ReviewError
-        Another program was faster at the port.
+        Another program has taken the port meanwhile.
     """
     from fiftyone.core.utils import to_slug
 
@@ -109,7 +109,7 @@ def serve(
             def begin() -> None:
                 at_work(f"{address}{guard.token}")
                 if page is not None:
-                    # A browser of the terminal stays in the foreground, and waits for the server.
+                    # A text browser stays in the foreground and waits for the server.
                     threading.Thread(target=webbrowser.open, args=(page.as_uri(), 2), daemon=True).start()
 
             asyncio.run(_run(guard, listener, begin))
@@ -117,7 +117,7 @@ def serve(
 
 @contextmanager
 def _redirect_page(address: str) -> Iterator[Path]:
-    """Keep a page that leads to an address, in a folder that this user alone can enter, as Jupyter does."""
+    """Yield a page that leads to an address, in a folder that only this user can enter, as Jupyter does."""
     with TemporaryDirectory(prefix="curation-review-", ignore_cleanup_errors=True) as folder:
         page = Path(folder, "review.html")
         page.touch(0o600, exist_ok=False)
@@ -130,7 +130,7 @@ def _fiftyone_app(port: int) -> Any:
     os.environ["FIFTYONE_SERVER"] = "1"
     import fiftyone
 
-    # The variable alone speaks to a FiftyOne that is not imported yet. Other processes write to this database too.
+    # FiftyOne reads the variable only at its import. Other processes write to this database too.
     fiftyone.config.singleton_cache = False
     from fiftyone.server.app import app
     from fiftyone.server.events import set_port
@@ -143,10 +143,10 @@ def _fiftyone_app(port: int) -> Any:
 
 
 def _load_once(fiftyone: Any) -> None:
-    """Let FiftyOne's views of a dataset share what was loaded of it, until what is stored of the dataset is another.
+    """Let FiftyOne's views share a loaded dataset until its stored record changes.
 
-    It loads a dataset for every question of a page, which is most of the work of an answer. What is stored is compared
-    whole: another process may change it at any moment.
+    FiftyOne loads the dataset for every request, which takes most of the time of an answer. The whole stored record is
+    compared, because another process may change it at any moment.
     """
     from fiftyone.server import view
 
@@ -158,7 +158,7 @@ def _load_once(fiftyone: Any) -> None:
     @wraps(make)
     def get_view(dataset: Any, *arguments: Any, **more: Any) -> Any:
         nonlocal latest
-        # What a saved view holds is stored elsewhere.
+        # Saved views are stored elsewhere.
         if isinstance(dataset, str) and not more.get("view_name"):
             loaded, stored = latest, datasets.find_one({"name": dataset}, parts)
             if stored is not None and loaded[0] != stored:
@@ -175,19 +175,19 @@ async def _run(guard: Any, listener: socket.socket, at_work: Callable[[], None])
 
     ended, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        # A shell without job control starts background programs with Ctrl-C ignored: it ends something else then.
+        # A shell without job control starts background programs with Ctrl-C ignored; leave that as it is.
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, lambda _number, _frame: loop.call_soon_threadsafe(ended.set))
 
     def report(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        # A page's connection that is cut at the end is not a fault.
+        # At the end, connections of pages are cut.
         if not isinstance(context.get("exception"), asyncio.CancelledError):
             loop.default_exception_handler(context)
 
     loop.set_exception_handler(report)
     at_work()
     config = hypercorn.config.Config()
-    # Its own copy: the server closes what it is given.
+    # A copy, because the server closes its socket.
     config.bind = [f"fd://{listener.dup().detach()}"]
     config.loglevel = "WARNING"
     config.include_server_header = False
@@ -198,20 +198,20 @@ async def _run(guard: Any, listener: socket.socket, at_work: Callable[[], None])
 
 def _open(port: int) -> socket.socket:
     """Return a socket that listens at a free port of this machine; else raise `ReviewError`."""
-    # Some systems allow a second listener beside one for all addresses.
+    # Some systems allow a second listener at a port of another program that listens at all addresses.
     if port:
         with suppress(OSError), socket.create_connection((LOOPBACK, port), timeout=_PATIENCE):
             raise _port_error(port, "another program answers")
     listener = socket.socket()
     if os.name != "nt":
-        # A port that was just closed is free.
+        # Accept a port that was just closed.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((LOOPBACK, port))
         listener.listen(_WAITING)
     except OSError:
         listener.close()
-        raise _port_error(port, "nobody answers, but this user may not listen there") from None
+        raise _port_error(port, "no program answers, but this user may not listen there") from None
     return listener
 
 

@@ -1,4 +1,4 @@
-"""`review_from_files`, `start_review`: from files, or columns of images, to a dataset that is in step with its log."""
+"""`review_from_files` and `start_review`: make or continue the dataset of a review, and replay its log."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ from curation.sources.photos import PhotoFolder
 from curation.sources.source_specs import Reading, Sources, named_slots
 
 FURTHER_PHOTOS = (".gif", ".bmp")
-"""Suffixes of photos that browsers show, beside those that every command reads."""
+"""Suffixes of photos that browsers show, in addition to those that every command reads."""
 _PLUGINS_VARIABLE = "FIFTYONE_PLUGINS_DIR"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewPlan:
-    """How a review is done.
+    """Options of a review.
 
     Attributes
     ----------
@@ -64,18 +64,18 @@ class ReviewPlan:
         the question, the meaning of near, far and remove, and reasons on the keys 1 to 9: Markdown, or a benchmark file
         with a table [guide]
     blind
-        show no reviewer what others decided
+        hide the decisions of other reviewers
     order
         the most suspect image first, or a random order by hash rank; stratified: drawn from each kind of proposal
     sample
-        draw so many images by hash rank, which bounds what remains: of those without a proposal, or of all in a random
-        order
+        number of images to draw by hash rank, which bounds the remaining errors: from those without a proposal; from
+        all in a random order
     colleague
         another reviewer who shares the images (repeatable)
     overlap
         share of each batch that all reviewers judge; the rest is divided among them (default: 1)
     gold
-        decisions that are known to be right: their images are shown to all reviewers
+        correct decisions: their images are shown to all reviewers
     """
 
     guide: Annotated[Path | None, "FILE"] = None
@@ -89,7 +89,7 @@ class ReviewPlan:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A review that is ready: its dataset at work, whether it was built now, and samples that the log changed."""
+    """A review that is ready: whether its dataset was built now, and how many samples the log changed."""
 
     review: LiveReview
     record: ReviewRecord
@@ -121,7 +121,7 @@ def review_from_files(
     plan: ReviewPlan | None = None,
     reading: Reading | None = None,
 ) -> Started:
-    """Make a review of what some files hold, or continue that of a folder where nothing else is named.
+    """Make a review from files, or continue the review of a folder if no other input is named.
 
     Parameters
     ----------
@@ -130,32 +130,30 @@ def review_from_files(
     folder
         folder of the review and its log
     sources
-        without a manifest NAME may be any word that begins with its data set; with one, those that moved since it was
-        built
+        with a manifest, sources that moved since it was built; without one, NAME begins with the name of its data set
     photos
         the photos of a source, or of all
     id_photos
-        the photos of ID images, by the namespace of their ids, for the one that looks most alike (repeatable; default:
-        those of --photos)
+        the photos of ID images, by namespace, to show the most similar one (repeatable; default: those of --photos)
     part
         review this part only (repeatable; default: all)
     proposals
         from `curation review propose`
     pairs
-        pairs of photos that may be one photo, shown beside each other: the pairs.csv that `curation similarity leaks
-        --out` and `curation audit --out` write
+        pairs of photos that may be the same photo, shown side by side: the pairs.csv of `curation similarity leaks
+        --out` or `curation audit --out`
     embeddings
         from `curation similarity embed`, to sort by similarity
     stage
-        what the verdicts are for: images of a part, candidates for one, exceptions to the automatic stage, or --pairs
+        what the decisions are for: images of a part, candidates for one, exceptions to the automatic stage, or --pairs
     pool
         what decisions apply to (default: the part)
     name
-        name of the FiftyOne dataset (default: that of the folder)
+        name of the FiftyOne dataset (default: the name of the folder)
     batch_size
         images of a batch (default: 100)
     reviewer
-        who reviews: the name that every verdict of this server bears
+        your name, stored with every decision of this server
     rebuild
         build the dataset again and replay the log
     no_app
@@ -166,13 +164,13 @@ def review_from_files(
     Raises
     ------
     UsageError
-        Something that a review needs is missing, the reviewer's name above all, or does not fit.
+        The reviewer's name, or another input that a review needs, is missing or does not fit the others.
     ReviewError
         See `start_review` and `resume_review`.
     """
     if not no_app:
         _require_name(reviewer)
-        # Said before minutes of building rather than after.
+        # Refuse before minutes of building, not after.
         find_port(port)
     plan = plan or ReviewPlan()
     if not (manifest or sources or photos or part or proposals or pairs or embeddings):
@@ -190,7 +188,7 @@ def review_from_files(
             "The file of pairs names its photos, and all its pairs are reviewed", where="--pairs", hint=hint
         )
     if stage == "pair" and not pairs:
-        raise UsageError("A review of pairs needs them", expected="--pairs pairs.csv")
+        raise UsageError("A review of pairs needs a file of pairs", expected="--pairs pairs.csv")
     stage = "pair" if pairs else stage
     guide = read_guide(plan.guide, stage) if plan.guide else None
     gold = read_decisions(plan.gold).decisions if plan.gold else ()
@@ -241,7 +239,7 @@ def review_from_files(
 
 def _require_name(reviewer: str) -> None:
     if not reviewer.strip():
-        hint = "every verdict of this server bears it; a second reviewer starts a second server"
+        hint = "each decision is stored with this name; a second reviewer starts a second server"
         raise UsageError("A review needs the name of its reviewer", expected="--reviewer NAME", hint=hint)
 
 
@@ -264,7 +262,7 @@ def _images(
         raise UsageError("There is nothing to review", where=where, expected=expected, hint="curation list")
     slots = manifest.slots if manifest else named_slots(sources, parts=False)
     names = [entry.name for entry in manifest.header.sources] if manifest else [slot.name for slot in slots]
-    # With a misspelled name every image would be left out.
+    # A misspelled name would leave out every image.
     if unknown := [name for name in photos if name and name not in names]:
         raise UsageError(
             "--photos names an unknown source",
@@ -292,37 +290,37 @@ def start_review(
     gold: Sequence[Decision] = (),
     pairs: Sequence[PhotoPair] = (),
 ) -> Started:
-    """Return a review whose dataset shows the images with every verdict of the folder's log.
+    """Return a review whose dataset shows the images with every decision of the folder's log.
 
-    A dataset of the same inputs is continued with the user's tags; otherwise a new one is built.
+    A dataset of the same inputs is continued, with the user's tags; otherwise a new one is built.
 
     Parameters
     ----------
     folder : Path
-        Gets ``decisions.jsonl`` (the log), ``review.json``, ``database`` and exports; nothing is written elsewhere.
+        Folder for ``decisions.jsonl`` (the log), ``review.json``, ``database`` and exports; the only one written to.
     name : str
-        Of the FiftyOne dataset.
+        Name of the FiftyOne dataset.
     images : ReviewImages
-        Arranged: see `curation.review.app.images.arranged`.
+        From `curation.review.app.images.arranged`.
     manifest : str
         Digest of the manifest under review.
     reviewer : str
-        Who reviews, in all that this process serves.
+        Name of the reviewer, for everything that this process serves.
     rebuild : bool
-        Build anew what a dataset of this name holds. The log is kept and replayed.
+        Replace a dataset of this name. The log is kept and replayed.
     guide : Guide, optional
         The question and the reasons.
     blind : bool
-        Show no reviewer what others decided.
+        Hide the decisions of other reviewers.
     gold : sequence of Decision
-        What some images are known to be.
+        Correct decisions on some images.
     pairs : sequence of PhotoPair
-        What the images show, at stage ``pair``.
+        The pairs that the images show, at stage ``pair``.
 
     Raises
     ------
     ReviewError
-        The folder or the dataset holds another review and `rebuild` is False; or see `load_fiftyone`.
+        The folder or the dataset belongs to another review and `rebuild` is False; or see `load_fiftyone`.
     """
     if not name or len(name) > 100 or not name.isprintable() or "/" in name:
         message, expected = "The name of the dataset is malformed", "1 to 100 characters without /"
@@ -369,14 +367,14 @@ def start_review(
 
 
 def resume_review(folder: Path, *, reviewer: str = "") -> Started:
-    """Return the review of a folder whose dataset is in the database still, brought up to its log.
+    """Return the review of a folder whose dataset is still in the database, updated from its log.
 
     Raises
     ------
     MissingFileError
-        The folder holds no review.
+        The folder contains no review.
     ReviewError
-        The dataset is not in this database, or not finished: it has to be built from its sources again.
+        The dataset is not in this database, or unfinished: build it again from its sources.
     """
     record = read_record(folder)
     _prepare_app(reviewer)
@@ -406,14 +404,14 @@ def adjudicate_folder(
     no_app: bool = False,
     port: Annotated[str | None, "N"] = None,
 ) -> Started:
-    """Continue a review with a person whose verdicts settle its conflicts, and who sees the verdicts of both sides.
+    """Continue a review with a person whose decisions settle its conflicts, and who sees those of both sides.
 
     Parameters
     ----------
     folder
         folder of the review and its log
     reviewer
-        who settles: a person who has not judged yet
+        name of the adjudicator: a person who has not judged yet
     no_app
         prepare the dataset and exit
     port
@@ -443,7 +441,7 @@ def adjudicate_folder(
 
 
 def _started(dataset: Any, record: ReviewRecord, *, built: bool, reviewer: str) -> Started:
-    """Return a review whose dataset is brought up to its log."""
+    """Return the review of a dataset after replaying its log."""
     review = open_review(dataset)
     if reviewer:
         offer_own_view(dataset, checked_reviewer(reviewer))
@@ -451,17 +449,17 @@ def _started(dataset: Any, record: ReviewRecord, *, built: bool, reviewer: str) 
 
 
 def _prepare_app(reviewer: str) -> None:
-    """Let the App load our plugin and no other, and every way to judge know the reviewer."""
+    """Set the reviewer's name, and let the App load the plugin of the review and no other."""
     if reviewer:
         os.environ[REVIEWER_VARIABLE] = checked_reviewer(reviewer)
     os.environ[_PLUGINS_VARIABLE] = plugin = str(Path(__file__).parent / "plugin")
-    # A source that FiftyOne holds was read already.
+    # A source may have been read from FiftyOne already.
     if fiftyone := sys.modules.get("fiftyone"):
         fiftyone.config.plugins_dir = plugin
 
 
 def _digest(images: ReviewImages, stage: Stage, manifest: str, embeddings: Embeddings | None) -> str:
-    """Return the digest of everything that the dataset shows; numbers as texts, for no float is ever hashed."""
+    """Return the digest of everything that the dataset shows, with numbers as texts: floats are never hashed."""
     boxes = images.boxes
     return sha256_of_value(
         {
@@ -500,7 +498,7 @@ def _may_replace(info: Mapping[str, Any], name: str, log: Path, *, rebuild: bool
         message = "A dataset of this name exists that is not a review"
         raise ReviewError(message, where=name, hint="choose another --name")
     theirs = Path(str(info.get("log")))
-    # A folder that was moved away holds no review.
+    # A review whose folder was moved away may be replaced.
     if theirs != log and theirs.with_name(REVIEW).is_file():
         raise ReviewError(
             "A dataset of this name is the review of another folder",

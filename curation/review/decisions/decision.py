@@ -107,7 +107,7 @@ def check_decision(decision: Decision, *, where: str) -> None:
         raise DecisionError(
             "A decision names more than one reviewer",
             where=f"{where}: reviewer",
-            expected="one name, without , ; | & + / or 'and': each verdict of each reviewer is a line of its own",
+            expected="one name, without , ; | & + / or 'and': each decision of each reviewer has its own line",
             found=repr(decision.reviewer[:80]),
         )
     actions = ACTIONS.get(decision.stage, {}).values()

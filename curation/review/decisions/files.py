@@ -110,7 +110,7 @@ def read_decision_files(
 ) -> list[DecisionFile]:
     """Return the decisions of some files; one that is named twice, or holds only a torn line, is an error."""
     if len({path.absolute() for path in paths}) < len(paths):
-        raise UsageError("A file is named twice", where=", ".join(map(str, paths))[:300])
+        raise UsageError("The same file is named twice", where=", ".join(map(str, paths))[:300])
     files = [read(path) for path in paths]
     for file in files:
         if file.torn and not file.decisions:

@@ -101,14 +101,14 @@ def checked_guide(content: Mapping[str, Any], where: str, stage: Stage) -> Guide
     for name, text in texts.items():
         if not text or not is_line(text, _LONGEST):
             expected = f"1 to {_LONGEST} printable characters"
-            raise ReviewError("A text of the guide does not fit", where=f"{where}: {name}", expected=expected)
+            raise ReviewError("A guide text is empty, long or unprintable", where=f"{where}: {name}", expected=expected)
     for word in ("near", "far", "remove"):
         if word in ACTIONS[stage] and not getattr(guide, word):
             hint = f"add a heading '## {word}' with one sentence below it"
             raise ReviewError(f"The guide does not say what {word!r} means", where=where, expected=_LAYOUT, hint=hint)
     if len(guide.reasons) > MOST_REASONS or len(set(guide.reasons)) < len(guide.reasons):
         raise ReviewError(
-            "Too many reasons, or one twice", where=where, expected=f"at most {MOST_REASONS}, all different"
+            "Too many reasons, or a repeated one", where=where, expected=f"at most {MOST_REASONS}, all different"
         )
     for reason in guide.reasons:
         checked_reason(reason)
@@ -150,7 +150,7 @@ def _markdown(text: str, name: str) -> dict[str, Any]:
         is_question = len(heading[1]) == 1
         section = "question" if is_question else title.lower()
         if section in content or section not in ("question", "reasons", *VERDICTS):
-            message = "A heading of the guide is unknown or comes twice"
+            message = "A heading of the guide is unknown or repeated"
             raise ReviewError(message, where=f"{name}, line {number}", expected=_LAYOUT, found=ascii(line)[:80])
         content[section] = title
     return content

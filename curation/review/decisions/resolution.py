@@ -136,7 +136,7 @@ def resolve(
     if rule not in RULES:
         raise UsageError("Unknown rule for conflicts", expected=", ".join(RULES), found=repr(rule[:40]))
     if (rule == "senior") != bool(seniors):
-        raise UsageError("Only the rule 'senior' needs --senior NAME, and it does", hint="--rule senior --senior NAME")
+        raise UsageError("The rule 'senior' needs --senior NAME, and no other rule takes it", where="--rule")
     rows = list(decisions)
     distinct = list(dict.fromkeys(rows))
     standing = standing_verdicts(distinct)

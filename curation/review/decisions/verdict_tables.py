@@ -83,7 +83,7 @@ class TableOptions:
         unknown = [name for name in columns if name not in FIELDS]
         if lacking or unknown:
             raise UsageError(
-                "The columns of a table are mapped to fields of a decision, image_id and action among them",
+                "--key must map columns to fields of a decision, including image_id and action",
                 where="--key",
                 expected=", ".join(FIELDS),
                 found=f"no {lacking[0]}" if lacking else ascii(unknown[0])[:60],

@@ -145,7 +145,7 @@ class VerdictBook:
         """
         action = ACTIONS[self.stage].get(verdict)
         if action is None:
-            message = f"{verdict[:40]!r} is not a verdict of stage {self.stage!r}"
+            message = f"{verdict[:40]!r} is not a decision of stage {self.stage!r}"
             raise ReviewError(message, expected=", ".join(ACTIONS[self.stage]))
         reviewer, reason = checked_reviewer(reviewer), checked_reason(reason)
         self.refresh()
@@ -279,7 +279,7 @@ def checked_reviewer(text: object) -> str:
     name = _checked_line(text, "reviewer")
     if not name:
         raise ReviewError(
-            "A verdict needs a reviewer",
+            "A decision needs a reviewer",
             where="the server of this review",
             hint="stop it and restart it with `curation review start --reviewer NAME`",
         )
@@ -298,7 +298,7 @@ def checked_reason(text: object) -> str:
     """
     reason = _checked_line(text, "reason")
     if reason == UNDO or reason.startswith(f"{UNDO}:"):
-        hint = "use the operator Undo my last verdict"
+        hint = "begin it with another word; the key z takes a decision back"
         raise ReviewError("A reason may not begin with 'undo'", found=reason[:80], hint=hint)
     return reason
 

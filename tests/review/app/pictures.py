@@ -57,7 +57,7 @@ class Photographer:
 def thin_photos(folder: Path) -> tuple[str, ...]:
     """Draw very wide and very high photos; the options of a review of them."""
     folder.mkdir()
-    sizes = [(1500, 300), (300, 1500), (1200, 400), (40, 30)]
+    sizes = [(2000, 60), (60, 2000), (1500, 300), (40, 30)]
     for number, size in enumerate(sizes, 1):
         Image.linear_gradient("L").resize(size).convert("RGB").save(folder / f"{number:012d}.jpg")
     rows = [{"id": n, "file_name": f"{n:012d}.jpg", "width": w, "height": h} for n, (w, h) in enumerate(sizes, 1)]
@@ -165,7 +165,7 @@ def take_pictures(out: Path, work: Path) -> None:
                 reviewer = camera.review(server)
                 camera.take(f"{name}-grid")
                 reviewer.enlarge()
-                for number in (1, 2):
+                for number in (1, 2, 3, 4):
                     camera.take(f"{name}-{number}")
                     page.keyboard.press("ArrowRight")
                     page.wait_for_timeout(1000)

@@ -123,7 +123,7 @@ def test_a_review_of_pairs_names_nothing_else(tmp_path: Path, shell: Shell) -> N
     (tmp_path / PAIRS).write_text(pairs_csv([PhotoPair("a", "b", "", "", "x", "y", "perceptual", 1, 2)]))
     with pytest.raises(UsageError, match="names its photos"):
         review_from_files(folder=tmp_path / "r", pairs=tmp_path / PAIRS, photos=tmp_path, no_app=True)
-    with pytest.raises(UsageError, match="A review of pairs needs them"):
+    with pytest.raises(UsageError, match="A review of pairs needs a file of pairs"):
         review_from_files(folder=tmp_path / "r", stage="pair", photos=tmp_path, no_app=True)
     assert not (tmp_path / "r").exists()
 
@@ -139,7 +139,7 @@ def test_two_hundred_pairs_end_in_the_right_lists(
         samples = served.samples("leaks", PLANTED)
         assert sorted(samples.values()) == sorted(truth)
         refused = served.judge("leaks", "near", list(samples)[:1])
-        assert "is not a verdict of stage 'pair'" in refused["message"]
+        assert "is not a decision of stage 'pair'" in refused["message"]
         for sample, image in samples.items():
             assert served.judge("leaks", truth[image], [sample])["images"] == 1
     require_lists(folder, pairs, truth, shell, tmp_path / "out")

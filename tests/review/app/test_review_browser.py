@@ -182,7 +182,7 @@ def test_keys_lose_nothing_and_double_nothing(drawn: ReviewServer, page: Any, tm
     assert len(exported) == DRAWN - 1
     # A server waits for a page that is still open.
     page.goto("about:blank")
-    assert "every verdict is in the log" in drawn.stop()
+    assert "every decision is in the log" in drawn.stop()
 
 
 GUIDE = """# Does the photo show a horse?

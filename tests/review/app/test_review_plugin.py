@@ -37,7 +37,7 @@ def chosen(review: LiveReview, count: int) -> list[str]:
 def test_without_a_name_nothing_is_recorded(execute: Any, review: LiveReview, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CURATION_REVIEWER")
     answer = execute("judge", ids=chosen(review, 1), verdict="near")
-    assert answer["message"].startswith("A verdict needs a reviewer. Stop it and restart it")
+    assert answer["message"].startswith("A decision needs a reviewer. Stop it and restart it")
     assert not review.book.path.exists()
 
 

@@ -55,7 +55,7 @@ def test_a_port_in_use_is_one_error_at_once() -> None:
 
 @pytest.mark.parametrize("port", ["next", "-1", "65536", "http", "", "٣", "1e3", "9" * 5000])
 def test_what_is_no_port(port: str) -> None:
-    with pytest.raises(UsageError, match="Not a port"):
+    with pytest.raises(UsageError, match="Not a port number"):
         find_port(port)
 
 
@@ -230,7 +230,7 @@ def serving(environment: dict[str, str], folder: Path, *more: str, reviewer: str
         yield one
     finally:
         said = ended(one, signal.SIGTERM)
-    assert "every verdict is in the log" in said
+    assert "every decision is in the log" in said
     assert one.program.returncode == 0
 
 
@@ -731,7 +731,7 @@ def test_two_reviewers_are_two_servers_and_a_kill_loses_no_verdict(
         page.request("POST", "/events", json.dumps(asked), {"cookie": f"curation_review_{ben.port}={ben.token}"})
         assert page.getresponse().status == 200
         said = ended(ben, signal.SIGINT)
-        assert ("every verdict is in the log" in said, "Traceback" in said) == (True, False)
+        assert ("every decision is in the log" in said, "Traceback" in said) == (True, False)
         page.close()
     finally:
         ben.program.kill()

@@ -70,16 +70,16 @@ def test_an_override_has_no_far(tmp_path: Path) -> None:
 
 WRONG = {
     "no question": (WHOLE.partition("\n")[2], "begins without a heading"),
-    "two questions": (WHOLE + "\n# Another?\n", "comes twice"),
+    "two questions": (WHOLE + "\n# Another?\n", "unknown or repeated"),
     "an unknown heading": (WHOLE + "\n## maybe\nx\n", "is unknown"),
     "an empty meaning": (WHOLE.replace("A horse.\n", "\n"), "does not say what 'remove' means"),
     "a number left out": (WHOLE.replace("2. mirror", "3. mirror"), "Malformed list of reasons"),
     "a bullet": (WHOLE.replace("2. mirror", "- mirror"), "Malformed list of reasons"),
     "ten reasons": (WHOLE + "".join(f"{n}. r{n}\n" for n in range(3, 11)), "Too many reasons"),
-    "a reason twice": (WHOLE.replace("mirror image", "toy"), "or one twice"),
+    "a reason twice": (WHOLE.replace("mirror image", "toy"), "or a repeated one"),
     "a reason that is an undo": (WHOLE.replace("mirror image", "undo: it"), "may not begin with 'undo'"),
-    "a long text": (WHOLE.replace("A horse.", "A horse. " * 99), "does not fit"),
-    "a question without words": (WHOLE.replace("Does the photo show a horse?", ""), "does not fit"),
+    "a long text": (WHOLE.replace("A horse.", "A horse. " * 99), "empty, long or unprintable"),
+    "a question without words": (WHOLE.replace("Does the photo show a horse?", ""), "empty, long or unprintable"),
 }
 
 

@@ -1,4 +1,4 @@
-"""``curation review``: look at images in the FiftyOne App, and record verdicts that can be replayed."""
+"""``curation review``: look at images in the FiftyOne App, and record decisions that can be replayed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def adjudicate(
     remote: bool = False,
     port: Annotated[str | None, "N"] = None,
 ) -> Answer:
-    """Open the conflicts of a review for a third person, whose verdicts settle them.
+    """Open the conflicts of a review for a third person, whose decisions settle them.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def _serve(started: Started, port: str | None, *, remote: bool) -> None:
     # FiftyOne prints its connections to standard output, which holds the result.
     with redirect_stdout(sys.stderr):
         serve(started.review.dataset, number, at_work=at_work, browser=not remote)
-    print("\nthe App is closed; every verdict is in the log", file=sys.stderr)
+    print("\nthe App is closed; every decision is in the log", file=sys.stderr)
 
 
 def status(*, folder: Folder) -> Answer:

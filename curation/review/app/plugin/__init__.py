@@ -1,6 +1,6 @@
-"""The FiftyOne plugin ``@curation/review``: what its page, `review.js`, asks before it judges.
+"""The FiftyOne plugin ``@curation/review``: the operators that its page, `review.js`, calls.
 
-Verdicts need no operator: the page asks the server of the review (`curation.review.app.live_review`).
+Decisions need no operator: the page sends them to the server of the review (`curation.review.app.live_review`).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class _Shown(foo.Operator):
 
 
 class About(_Shown):
-    """What `review.js` has to know of a dataset: nothing if it is not a review."""
+    """The data that `review.js` needs of a dataset; empty if it is not a review."""
 
     called, label = "about", "Review: what this dataset is"
 
     def execute(self, ctx: Any) -> dict[str, Any]:
-        """Return reviewer, verdicts of the stage, the guide, what the reviewer decided, and the count."""
+        """Return the reviewer, the decisions of the stage, the guide, the decided samples and the progress."""
         try:
             review = open_review(ctx.dataset)
         except CurationError:
@@ -51,7 +51,7 @@ class About(_Shown):
 
 
 class InOrder(_Shown):
-    """The images of the grid in its order, for the way from one to the next in the enlarged view."""
+    """The images of the grid in their order, for steps from one to the next in the enlarged view."""
 
     called, label = "in_order", "Review: the images of this view"
 
@@ -59,7 +59,7 @@ class InOrder(_Shown):
         """Return the samples of the view, sorted as the grid is."""
         request, view, sort = ctx.request_params, ctx.view, ctx.params.get("sort")
         if request.get("view_name") and (request.get("filters") or request.get("extended")):
-            # FiftyOne's own answer is then the saved view, without what the sidebar filters in it.
+            # FiftyOne's own answer would be the saved view without the filters of the sidebar.
             view = get_view(
                 ctx.dataset,
                 stages=request.get("view"),

@@ -170,7 +170,7 @@
   const reasons = element(bar, "div", ROW);
   const reasonKeys = element(reasons, "span", `${ROW}flex-shrink:0;`);
   const reason = element(reasons, "input", "font:inherit;color:inherit;background:transparent;border:0;border-bottom:1px solid #777;width:16em;");
-  reason.placeholder = "reason of the next verdict";
+  reason.placeholder = "reason of the next decision";
   reason.id = "curation-review-reason";
   // In one line, so that the strip keeps its height, and the image its place.
   const past = element(bar, "div", `${ROW}gap:6px;font-size:12px;color:#c8c8d0;flex-wrap:nowrap;justify-content:safe center;overflow-x:auto;`);
@@ -266,9 +266,9 @@
       row.append(`${verdict}: ${meaningOf(verdict)}`);
     }
     for (const [letter, text] of [
-      ...reasonsHere().map((text, place) => [String(place + 1), `the reason of the next verdict: ${text}`]),
+      ...reasonsHere().map((text, place) => [String(place + 1), `the reason of the next decision: ${text}`]),
       ["x", "skip: on to the next image; nothing is recorded, and this one comes again"],
-      ["z", "undo: your last verdict is taken back; the log keeps both"],
+      ["z", "undo: takes back your last decision; the log keeps both"],
       ["?", "this help; any key closes it"],
     ]) {
       const row = element(help, "div", "margin:3px 0;");
@@ -280,7 +280,7 @@
       "div",
       "margin-top:10px;color:#c8c8d0;",
       "In the grid a key judges the images that are ticked. In the enlarged view it judges the image shown and goes on to " +
-        "the next one without a verdict of yours; an image that you judge anew is followed by its neighbour. A click in the " +
+        "the next one that you have not decided; after an image that you decide again its neighbour follows. A click in the " +
         "strip does what the key does; a click on one of your last decisions shows that image again."
     );
   }
@@ -833,7 +833,7 @@
         "div",
         { display: "flex", flexWrap: "wrap", columnGap: 28 },
         isPair ? null : h("div", {}, heading("proposed, not decided"), proposalOf(sample)),
-        h("div", {}, heading("verdict"), verdictOf(sample))
+        h("div", {}, heading("decision"), verdictOf(sample))
       ),
       sample.evidence_rows && sample.evidence_rows.length ? heading("why it is proposed") : null,
       sample.evidence_rows && sample.evidence_rows.length ? evidenceTable(sample.evidence_rows) : null,
