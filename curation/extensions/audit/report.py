@@ -451,7 +451,7 @@ class Report:
     @property
     def _lines_text(self) -> str:
         lists = [listed for listed in self.target.files if listed.available]
-        return f"{counted(sum(listed.count_lines() for listed in lists), 'line')} in {counted(len(lists), 'list')}"
+        return f"{counted(sum(map(len, lists)), 'line')} in {counted(len(lists), 'list')}"
 
     @property
     def checked_text(self) -> str:
@@ -644,7 +644,7 @@ def _list_data(target: AuditTarget, listed: AuditedList) -> dict[str, Any]:
         "family": next((part.family for part in parts if part.family), ""),
         "why": "; ".join(dict.fromkeys(part.why for part in parts if part.why)),
         "images": len(listed.unique) if listed.available else None,
-        "lines": listed.count_lines() if listed.available else None,
+        "lines": len(listed) if listed.available else None,
         "form": target.published.files[listed.file].form if target.published else "",
         "sha256": listed.sha256 or None,
     }

@@ -9,11 +9,10 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from curation.core.columns import distinct
+from curation.core.columns import distinct, encoded
 from curation.core.errors import CurationError
 from curation.core.wording import counted
 from curation.extensions.audit.lists import AuditedList, list_of
@@ -42,6 +41,7 @@ from curation.sources.datasets import namespace_of
 from curation.sources.list_roles import read_role
 from curation.sources.opening import open_path
 from curation.sources.source import Bools, FileRecord, Images, Int32s, Int64s, Source
+from curation.sources.stems import cells_of
 from curation.sources.voc import VOC_FOLDERS, VOC_SETS
 
 SIZES = "the width and height of the images in the annotation file"
@@ -312,15 +312,13 @@ def _is_written_by_line(target: AuditTarget, part: AuditedList) -> bool:
 
 def _repeated_rows(part: AuditedList) -> Int64s:
     """Return the rows whose image, label, second file and columns are in an earlier row."""
-    import pandas as pd
-
-    read = part.read
-    fields: dict[str, Any] = {"image": part.members, "label": read.labels, "class": read.group_of}
-    fields |= {"labels": read.label_counts, "rest": read.rest}
-    fields |= {f"column {name}": column.of for name, column in read.columns.items()}
-    fields["second"] = None if read.companions is None else np.array(read.companions.split(b"\n")[:-1], object)
-    columns = {name: values for name, values in fields.items() if values is not None}
-    return np.flatnonzero(pd.DataFrame(columns).duplicated().to_numpy())
+    read, rows = part.read, part.members.astype(np.int64)
+    second = None if read.companions is None else encoded(cells_of(read.companions))[0]
+    columns = (column.of for column in read.columns.values())
+    for values in (read.labels, read.group_of, read.label_counts, read.rest, second, *columns):
+        if values is not None:
+            rows = np.unique((rows << 32) + values, return_inverse=True)[1].astype(np.int64)
+    return np.delete(np.arange(len(rows)), np.unique(rows, return_index=True)[1])
 
 
 def roles_share_no_image(target: AuditTarget) -> Outcome:
@@ -362,10 +360,11 @@ def _apart(target: AuditTarget, pairs: Sequence[ComparedPair]) -> Outcome:
 def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
     """Return the finding on two lists that share images by their whole names."""
     first, second = pair.first, pair.second
-    inside = target.where(images)
-    rows = [inside[side.members] for side in (first, second)]
-    lines = [side.count_lines(mask) for side, mask in zip((first, second), rows, strict=True)]
-    sizes, here = [side.count_lines() for side in (first, second)], (len(first.unique), len(second.unique))
+    inside, here = target.where(images), (len(first.unique), len(second.unique))
+    sizes = len(first), len(second)
+    lines = [
+        int(inside[side.members].sum()) if len(side) > len(side.unique) else len(images) for side in (first, second)
+    ]
     verdict: Verdict = "warn" if pair.unlabelled and pair.roles == ("train", "val") else "fail"
     text = (
         f"both hold {counted(len(images), 'image')}, on {lines[0]:,} of {sizes[0]:,} and {lines[1]:,} of "
@@ -376,7 +375,7 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
         hint += f"; {_WHOLE_DOMAINS}"
     finding = _shared_finding(verdict, pair, len(images), text, target.examples(images, [first, second]), hint=hint)
     loser = (first, second)[loser_of(pair)]
-    finding = replace(finding, like="the lists share images", drops={loser.name: loser.lines[rows[loser_of(pair)]]})
+    finding = replace(finding, like="the lists share images", drops={loser.name: loser.lines[inside[loser.members]]})
     if _counted_anew(target, pair, images) and not _are_files_of_one_folder(target, pair, images):
         return _undecided(pair, len(images), target.examples(images, [first, second]))
     if len(images) == here[0] == here[1]:
@@ -499,10 +498,10 @@ def _counted_anew(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bo
         return False
     if any(part.read.has_folders for part in lists):
         return all(_numbers_folders(target.ids[part.unique].tolist()) for part in lists)
+    if not all(_COUNTS.fullmatch(str(target.ids[image])) for image in images):
+        return False
     apart = len({part.file.rpartition("/")[0] for part in lists}) > 1
     by_folder = apart and all(read_role(part.file).why.startswith("its folder") for part in lists)
-    if not all(_COUNTS.fullmatch(str(target.ids[image])) for image in images.tolist()):
-        return False
     if by_folder and not any(str(name).startswith("voc2007:") for name in target.ids[images]):
         return True
     first, second = (
@@ -593,9 +592,11 @@ def _perhaps(target: AuditTarget, pair: ComparedPair) -> list[Finding]:
         or (overlap := target.published.images.alike(*pair.places)) is None
     ):
         return []
+    images = list(zip(*overlap.examples, strict=True))
+    places = zip(pair.first.lines_of(images[0]), pair.second.lines_of(images[1]), strict=True)
     examples = tuple(
-        f"{target.ids[left]} and {target.ids[right]} ({pair.first.line_of(left)}; {pair.second.line_of(right)})"
-        for left, right in overlap.examples
+        f"{target.ids[left]} and {target.ids[right]} ({'; '.join(lines)})"
+        for (left, right), lines in zip(overlap.examples, places, strict=True)
     )
     bare = [part for part in (pair.first, pair.second) if not part.read.has_folders]
     if any(all(map(_COUNTS.fullmatch, target.ids[part.unique].tolist())) for part in bare):
