@@ -46,6 +46,14 @@ def values_of(column: Any) -> Any:
     return np.from_dlpack(column.cast("uint8")).view(np.bool_) if is_truth else np.from_dlpack(column)
 
 
+def positions_of(column: Any) -> npt.NDArray[np.int32]:
+    """Return an Arrow array of positions as a NumPy array, -1 for null."""
+    from pyarrow import compute
+
+    positions: npt.NDArray[np.int32] = values_of(compute.coalesce(column, arrow_of(np.array([-1]))[0])).astype(np.int32)
+    return positions
+
+
 def _in_one(column: Any) -> Any:
     """Return the chunks of a column as one array."""
     return column.combine_chunks() if hasattr(column, "chunks") else column

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from curation.core.columns import values_of
 from curation.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def match_mask(texts: Any, pattern: str) -> npt.NDArray[np.bool_]:
     """Return which texts of an Arrow array contain a match of a pattern, shape (n,)."""
     from pyarrow import compute
 
-    matching: npt.NDArray[np.bool_] = compute.match_substring_regex(texts, pattern).to_numpy(zero_copy_only=False)
+    matching: npt.NDArray[np.bool_] = values_of(compute.match_substring_regex(texts, pattern))
     return matching
 
 

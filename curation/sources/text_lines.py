@@ -112,7 +112,11 @@ def box_line(data: bytes) -> int | None:
     Such lines have at least four numbers, not only flags, and no file: annotations of YOLO, VisDrone, MOT,
     KITTI, DOTA and WIDER, and tables of detections.
     """
-    lines = [line for line in data[:_HEAD].decode("utf-8", "ignore").split("\n")[:_SAMPLED_LINES] if line.strip()]
+    head = data[:_HEAD]
+    # Most lists have one word a line.
+    if head.isascii() and not any(mark in head for mark in b" \t\v\f,;"):
+        return None
+    lines = [line for line in head.decode("utf-8", "ignore").split("\n")[:_SAMPLED_LINES] if line.strip()]
     counts = [count for count in map(_box_numbers, lines) if count]
     return counts[0] if counts and len(counts) >= _BOX_SHARE * len(lines) else None
 

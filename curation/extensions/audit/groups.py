@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from curation.core.columns import distinct
+from curation.core.columns import arrow_of, distinct, encoded, text_array, values_of
 from curation.core.errors import UsageError
 from curation.core.patterns import captured, match_mask, require_group
 from curation.extensions.audit.identity import IMAGE_SUFFIX, Images
@@ -285,7 +285,7 @@ class Groups:
         columns = [{_column(name): (name, col) for name, col in self.images.lists[at].columns.items()} for at in (a, b)]
         for name in ([self.column] * bool(self.column)) + ([] if people_only else list(GROUP_COLUMNS)):
             if name in columns[0] and name in columns[1]:
-                sides = [(side[name][1].of, _texts(side[name][1].values)) for side in columns]
+                sides = [(side[name][1].of, text_array(side[name][1].values)) for side in columns]
                 written = f"the column {columns[0][name][0]}"
                 yield _Pattern(written, (name.removesuffix("_id"),), ""), _joined(*sides)
         for pattern in (*self.own, *(_PEOPLE if people_only else _PATTERNS)):
@@ -299,7 +299,7 @@ class Groups:
             unique = self.images.uniques[at]
             ids = int(np.searchsorted(unique, self.images.n_ids))
             rows = unique[ids:]
-            codes, names = np.full(len(self.images.members[at]), -1, np.int32), _texts(())
+            codes, names = np.full(len(self.images.members[at]), -1, np.int32), text_array(())
             # A sample of lines rejects patterns that do not fit; patterns of the user are applied to all lines.
             few = rows if pattern in self.own else rows[:: max(len(rows) // _SAMPLE, 1)]
             hits, whole = match_mask(self._paths(few), pattern.regex), False
@@ -310,25 +310,22 @@ class Groups:
             if len(rows) and 2 * hits.sum() >= len(few) * (pattern not in self.own) and hits.any():
                 texts = self._paths(rows, whole=whole)
                 fits = match_mask(texts, pattern.regex)
-                texts = texts.filter(fits)
+                texts = texts.filter(arrow_of(fits))
                 if pattern.in_folders:
                     texts = compute.replace_substring_regex(texts, _ROLE_FOLDER, r"\1")
                 captures = 1 if pattern in self.own else re.compile(pattern.regex).groups
-                encoded = captured(texts, pattern.regex, captures).dictionary_encode()
-                of_images, names = np.full(len(unique), -1, np.int32), encoded.dictionary
-                of_images[ids + np.flatnonzero(fits)] = encoded.indices.to_numpy()
+                of_images = np.full(len(unique), -1, np.int32)
+                of_images[ids + np.flatnonzero(fits)], names = encoded(captured(texts, pattern.regex, captures))
                 codes = of_images[np.searchsorted(unique, self.images.members[at])]
             self._by_pattern[at, pattern] = codes, names
         return self._by_pattern[at, pattern]
 
     def _paths(self, rows: Int32s, *, whole: bool = False) -> pa.LargeStringArray:
         """Return the paths of some images below the root, or whole."""
-        import pyarrow as pa
         from pyarrow import compute
 
-        texts = self.images.texts.take(rows)
-        root = [pa.scalar(text, pa.large_string()) for text in (f"{self.images.root}/", "")]
-        return compute.binary_join_element_wise(root[0], texts, root[1]) if whole else texts
+        texts = self.images.texts.take(arrow_of(rows))
+        return compute.binary_replace_slice(texts, 0, 0, f"{self.images.root}/") if whole else texts
 
     def _originals(self, at: int) -> tuple[Int32s, pa.LargeStringArray, pa.LargeStringArray]:
         """Return the original of each line of a list by its name, all of them, and those that a copy is named after."""
@@ -339,13 +336,10 @@ class Groups:
             texts = self._paths(unique)
             names = compute.replace_substring_regex(texts, f"(?:{IMAGE_SUFFIX})|{_COPY}", r"\1")
             names = compute.replace_substring_regex(names, _ROLE_FOLDER, r"\1")
-            encoded = names.dictionary_encode()
-            lines = encoded.indices.to_numpy()[np.searchsorted(unique, self.images.members[at])]
-            self._by_original[at] = (
-                lines,
-                encoded.dictionary,
-                names.filter(compute.match_substring_regex(texts, _COPY)).unique(),
-            )
+            codes, originals = encoded(names)
+            copied = names.filter(compute.match_substring_regex(texts, _COPY)).unique()
+            lines = codes[np.searchsorted(unique, self.images.members[at])].astype(np.int32)
+            self._by_original[at] = lines, originals, copied
         return self._by_original[at]
 
     @cached_property
@@ -364,7 +358,7 @@ class Groups:
         if not len(copied):
             return None
         sides = _joined(left[:2], right[:2])
-        is_copied = compute.is_in(sides.names, copied).to_numpy(zero_copy_only=False)
+        is_copied = values_of(compute.is_in(sides.names, copied))
         here, there = (np.where(is_copied[codes], codes, -1).astype(np.int32) for codes in sides.codes)
         sides = self._without_common(_Sides((here, there), sides.names), (a, b))
         pattern = _Pattern("the name of the original (aug, augmented, copy)", ("source photo",), _COPY)
@@ -398,7 +392,7 @@ class Groups:
         if not pattern.sure and True in follows and False not in follows:
             return f"each {pattern.nouns[0]} holds one label"
         if pattern.in_folders:
-            folders = [_folders(sides.names.take(distinct(codes[codes >= 0]))) for codes in sides.codes]
+            folders = [_folders(sides.names.take(arrow_of(distinct(codes[codes >= 0])))) for codes in sides.codes]
             if folders[0].isdisjoint(folders[1]):
                 return "the folders of the two lists differ"
         if result.both and pattern.in_folders and self._numbered_anew(sides, pair):
@@ -431,9 +425,9 @@ class Groups:
         last = self.images.texts
         for pattern in (IMAGE_SUFFIX, r"\D+$", r"^(?s:.*\D)"):
             last = compute.replace_substring_regex(last, pattern, "")
-        length = compute.utf8_length(last)
-        fits = compute.and_(compute.greater(length, 0), compute.less(length, _DIGITS))
-        numbers: Int64s = compute.if_else(fits, last, "-1").cast("int64").to_numpy()
+        length, numbers = values_of(compute.utf8_length(last)), np.full(len(last), -1, np.int64)
+        fits = (length > 0) & (length < _DIGITS)
+        numbers[fits] = values_of(last.filter(arrow_of(fits)).cast("int64"))
         return numbers
 
     def _neighbours(self, pair: tuple[int, int], sides: _Sides) -> tuple[float, bool]:
@@ -501,29 +495,23 @@ def _folders(names: pa.LargeStringArray) -> set[str]:
     return set(compute.replace_substring_regex(folders, r"\p{Nd}+", "0").to_pylist())
 
 
-def _texts(values: Sequence[str]) -> pa.LargeStringArray:
-    import pyarrow as pa
-
-    return pa.array(values, pa.large_string())
-
-
 def _joined(a: tuple[Int32s, pa.LargeStringArray], b: tuple[Int32s, pa.LargeStringArray]) -> _Sides:
     """Return the groups of two lists under common names."""
     import pyarrow as pa
 
     if not len(a[1]) and not len(b[1]):
         return _Sides((a[0], b[0]), a[1])
-    encoded = pa.concat_arrays([a[1], b[1]]).dictionary_encode()
+    numbers, names = encoded(pa.concat_arrays([a[1], b[1]]))
     # The last entry maps -1 to itself.
-    codes = np.append(encoded.indices.to_numpy(), -1).astype(np.int32)
+    codes = np.append(numbers, -1).astype(np.int32)
     right = np.where(b[0] < 0, -1, b[0] + len(a[1]))
-    return _Sides((codes[a[0]], codes[right]), encoded.dictionary)
+    return _Sides((codes[a[0]], codes[right]), names)
 
 
 def _judged(pattern: _Pattern, sides: _Sides) -> GroupResult:
     counts = [np.bincount(codes[codes >= 0], minlength=len(sides.names)) for codes in sides.codes]
     both = np.flatnonzero((counts[0] > 0) & (counts[1] > 0))
-    names = sides.names.take(both).to_pylist()
+    names = sides.names.take(arrow_of(both)).to_pylist()
     order = sorted(range(len(both)), key=lambda row: (-int(counts[0][both[row]] + counts[1][both[row]]), names[row]))
     examples = [GroupExample(names[row], tuple(int(count[both[row]]) for count in counts)) for row in order[:_SHOWN]]  # type: ignore[arg-type]
     text = " ".join(sides.names.slice(0, 1).to_pylist()).lower()

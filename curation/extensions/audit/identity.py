@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from curation.core.columns import distinct
+from curation.core.columns import arrow_of, distinct, encoded, first_places, positions_of, values_of
 from curation.core.ids import NATIVE_FORMS
 from curation.sources.entries import PublishedList
 from curation.sources.source import Bools, Int32s, Int64s
-from curation.sources.stems import cells_of, stems, text_of
+from curation.sources.stems import cells_of, match_pattern, stems, text_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,7 +45,8 @@ _UNWRITTEN = {
 """Replacements that turn a written id, before zeros are added, into its native form."""
 _BARE = {"coco": "[0-9]{1,12}", "voc2007": "[0-9]{1,6}", "voc2012": "[0-9]{10}"}
 """Numbers accepted as ids of each dataset, if the user or a namespace names the dataset."""
-_VOC2007_LAST = "voc2007:009963"
+_MOST_DIGITS, _LENGTH_BITS = 16, 5
+_VOC2007_LAST = b"voc2007:009963\n"
 """Its last image: a longer list of six-digit numbers is of another dataset."""
 
 
@@ -65,7 +66,7 @@ def ids_of(stems: pa.StringArray, patterns: Iterable[tuple[str, str]]) -> pa.Str
         fits = compute.match_substring_regex(stems, f"^(?:{pattern})$")
         digits = compute.replace_substring_regex(stems.filter(fits), *_UNWRITTEN[space])
         ids = compute.utf8_lpad(digits, _WIDTH[space], "0")
-        full_ids = compute.binary_join_element_wise(space, ids, ":")
+        full_ids = compute.binary_replace_slice(ids, 0, 0, f"{space}:")
         matched = compute.coalesce(matched, compute.replace_with_mask(none, fits, full_ids))
     return matched
 
@@ -128,20 +129,24 @@ class Images:
 
     def ids(self, rows: Int32s | Int64s | Sequence[int] | None = None) -> list[str]:
         """Return images ``namespace:native`` at some positions, or all; bare where the namespace is not known."""
-        texts = (self.texts if rows is None else self.texts.take(np.asarray(rows, np.int64))).to_pylist()
+        texts = (self.texts if rows is None else self.texts.take(arrow_of(np.asarray(rows)))).to_pylist()
         prefix = f"{self.namespace}:" if self.namespace else ""
         return [text if re.match(_PREFIX, text) else prefix + text for text in texts]
 
     @cached_property
     def namespaces(self) -> tuple[list[str], Int32s]:
         """The namespaces, ``""`` for none, and that of each image as a position among them, shape (u,)."""
-        import pyarrow as pa
         from pyarrow import compute
 
-        written = compute.replace_substring_regex(self.texts, f"(?s)^(?:({_PREFIX[1:-1]}):)?.*$", r"\1")
-        spaces = compute.if_else(compute.equal(written, ""), self.namespace, written)
-        names = list(dict.fromkeys([*NATIVE_FORMS, self.namespace, *sorted(spaces.unique().to_pylist())]))
-        return names, compute.index_in(spaces, pa.array(names, pa.large_string())).to_numpy()
+        parts = compute.split_pattern(self.texts, ":", max_splits=1)
+        edges = values_of(parts.offsets)
+        has_colon = np.diff(edges) == 2
+        codes, beginnings = encoded(parts.values.take(arrow_of(edges[:-1][has_colon])))
+        written = [text if re.match(_PREFIX, f"{text}:") else self.namespace for text in beginnings.to_pylist()]
+        names = list(dict.fromkeys([*NATIVE_FORMS, self.namespace, *sorted(written)]))
+        of_images = np.full(len(self), names.index(self.namespace), np.int32)
+        of_images[has_colon] = np.array([*map(names.index, written)], np.int32)[codes]
+        return names, of_images
 
     def datasets(self, rows: Int32s) -> dict[str, int]:
         """Return how many of some images each namespace has."""
@@ -203,17 +208,17 @@ class Images:
 
         sides = self.uniques[a], self.uniques[b]
         # Namespaces do not count where some images are ids of COCO or VOC.
-        texts = [(self.natives if self.n_ids else self.texts).take(images) for images in sides]
+        texts = [(self.natives if self.n_ids else self.texts).take(arrow_of(images)) for images in sides]
         in_folders = [compute.any(compute.match_substring(names, "/")).as_py() for names in texts]
         if not all(map(len, sides)) or in_folders[0] == in_folders[1]:
             return None
         stems = [compute.replace_substring_regex(names, rf"^.*/|{IMAGE_SUFFIX}", "") for names in texts]
-        places = compute.index_in(stems[1], stems[0])
-        matched = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
+        places = positions_of(compute.index_in(stems[1], stems[0]))
+        matched = np.flatnonzero(places >= 0)
         if any(len(names.unique()) < len(names) for names in stems) or len(matched) < ALIKE * min(map(len, sides)):
             return None
         order = matched[np.argsort(self.first_rows[b][matched], kind="stable")][:shown]
-        pairs = zip(sides[0][places.take(order).to_numpy()].tolist(), sides[1][order].tolist(), strict=True)
+        pairs = zip(sides[0][places[order]].tolist(), sides[1][order].tolist(), strict=True)
         return Alike(len(matched), tuple(pairs))
 
 
@@ -237,10 +242,9 @@ def images_of(lists: Sequence[PublishedList], namespace: str = "") -> Images:
     import pyarrow as pa
     from pyarrow import compute
 
-    cells = pa.chunked_array([cells_of(listed.images) for listed in lists], pa.string())
-    encoded = cells.dictionary_encode().combine_chunks()
-    rows = np.split(encoded.indices.to_numpy(), np.cumsum([len(listed) for listed in lists], dtype=np.int64))[:-1]
-    namings = _namings(encoded.dictionary, namespace)
+    codes, paths = _distinct_paths(lists)
+    rows = np.split(codes, np.cumsum([len(listed) for listed in lists], dtype=np.int64))[:-1]
+    namings = _namings(paths, namespace)
     texts = namings.texts
     ids_by_list = [_ids_in(listed, codes, namings, namespace) for listed, codes in zip(lists, rows, strict=True)]
     members: Sequence[Int32s] = [
@@ -249,19 +253,20 @@ def images_of(lists: Sequence[PublishedList], namespace: str = "") -> Images:
     # A text that is an id in one list is this id in every list.
     ids = _joined(ids_by_list)
     ids = distinct(ids[ids >= 0])
-    paths = np.setdiff1d(distinct(_joined(members)), ids, assume_unique=True)
-    if len(paths) and namespace in ("", *NATIVE_FORMS):
+    others = np.setdiff1d(distinct(_joined(members)), ids, assume_unique=True)
+    if len(others) and namespace in ("", *NATIVE_FORMS):
         # So is its number, unless the user says that bare numbers are of another dataset.
-        image = _twins(texts, paths, compute.replace_substring_regex(texts.take(ids), _PREFIX, ""), ids)
+        image = _twins(texts, others, compute.replace_substring_regex(texts.take(arrow_of(ids)), _PREFIX, ""), ids)
         members = [image[codes] for codes in members]
-    members = _across_suffixes(texts, paths, members)
-    used = np.isin(np.arange(len(texts)), _joined(members))
-    ids, paths = (codes[compute.sort_indices(texts.take(codes))] for codes in (ids[used[ids]], paths[used[paths]]))
+    members = _across_suffixes(texts, others, members)
+    used = np.zeros(len(texts), np.bool_)
+    used[_joined(members)] = True
+    ids, others = (_sorted(texts, codes[used[codes]]) for codes in (ids, others))
     rank = np.empty(len(texts), np.int32)
-    rank[np.concatenate([ids, paths])] = np.arange(used.sum())
-    root, below = _below_root(texts.take(paths))
+    rank[np.concatenate([ids, others])] = np.arange(used.sum())
+    root, below = _below_root(texts.take(arrow_of(others)))
     return Images(
-        pa.concat_arrays([texts.take(ids), below]),
+        pa.concat_arrays([texts.take(arrow_of(ids)), below]),
         len(ids),
         namespace,
         tuple(rank[codes] for codes in members),
@@ -269,6 +274,22 @@ def images_of(lists: Sequence[PublishedList], namespace: str = "") -> Images:
         root,
         sum(len(_CLIMBS.findall(listed.images)) for listed in lists if b".." in listed.images),
     )
+
+
+def _distinct_paths(lists: Sequence[PublishedList]) -> tuple[Int32s, pa.StringArray]:
+    """Return the position of the path of each line among the distinct paths, and these, in their order."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    cells = pa.chunked_array([cells_of(listed.images) for listed in lists], pa.string())
+    lengths = compute.binary_length(cells)
+    if not all(listed.are_stems for listed in lists) or (compute.max(lengths).as_py() or 0) > _MOST_DIGITS:
+        codes, paths = encoded(cells)
+        return codes.astype(np.int32), paths
+    # Whole numbers are hashed several times faster than texts; 07 and 7 differ in length.
+    codes, numbers = encoded(arrow_of((values_of(cells.cast("int64")) << _LENGTH_BITS) + values_of(lengths)))
+    first = first_places(codes, len(numbers))
+    return codes.astype(np.int32), cells.take(arrow_of(first)).combine_chunks()
 
 
 def _joined(rows: Sequence[Int32s]) -> Int32s:
@@ -294,21 +315,22 @@ def _namings(paths: pa.StringArray, namespace: str) -> _Namings:
     import pyarrow as pa
     from pyarrow import compute
 
-    names = stems(text_of(paths))
-    stem = cells_of(names)
+    stem_text = stems(text_of(paths))
+    stem = cells_of(stem_text)
     written = [(space, f"{space}:(?:{form}|{_BARE[space]})") for space, form in NATIVE_FORMS.items()]
     bare = [(space, digits) for space, digits in _BARE.items() if space == namespace]
-    declared, formed = ids_of(stem, (written if b":" in names else []) + bare), ids_of(stem, NATIVE_FORMS.items())
+    declared, formed = ids_of(stem, (written if b":" in stem_text else []) + bare), ids_of(stem, NATIVE_FORMS.items())
     # Six digits are VOC2007's unless some are 0 or too large for it, or other numbers have fewer digits.
-    too_large = compute.and_(compute.starts_with(formed, "voc2007:"), compute.greater(formed, _VOC2007_LAST))
-    unlike_voc = compute.or_(too_large.fill_null(False), compute.match_substring_regex(stem, "^(?:[0-9]{1,5}|0{6})$"))
+    last = cells_of(_VOC2007_LAST)[0]
+    too_large = compute.and_(compute.starts_with(formed, "voc2007:"), compute.greater(formed, last))
+    too_large = compute.if_else(formed.is_valid(), too_large, formed.is_valid())
+    unlike_voc = compute.or_(too_large, compute.match_substring_regex(stem, "^(?:[0-9]{1,5}|0{6})$"))
     natives = compute.replace_substring_regex(paths, f"^{namespace}:", "") if namespace else paths
     columns = [texts.cast(pa.large_string()) for texts in (natives, declared, formed)]
-    encoded = pa.concat_arrays(columns).dictionary_encode()
-    images = encoded.indices.fill_null(-1).to_numpy().reshape(3, -1)
-    is_voc = compute.match_substring_regex(encoded.dictionary, f"^voc2007:{NATIVE_FORMS['voc2007']}$")
-    masks = [mask.to_numpy(zero_copy_only=False) for mask in (unlike_voc, is_voc)]
-    return _Namings(encoded.dictionary, *images, *masks)
+    names = pa.concat_arrays(columns).dictionary_encode()
+    images = positions_of(names.indices).reshape(3, -1)
+    is_voc = match_pattern(names.dictionary, f"^voc2007:{NATIVE_FORMS['voc2007']}$")
+    return _Namings(names.dictionary, images[0], images[1], images[2], values_of(unlike_voc), is_voc)
 
 
 def _ids_in(listed: PublishedList, rows: Int32s, namings: _Namings, namespace: str) -> Int32s:
@@ -336,7 +358,7 @@ def _twins(texts: pa.LargeStringArray, rows: Int32s, other: pa.LargeStringArray,
     from pyarrow import compute
 
     image = np.arange(len(texts), dtype=np.int32)
-    twin = compute.index_in(texts.take(rows), other).fill_null(-1).to_numpy()
+    twin = positions_of(compute.index_in(texts.take(arrow_of(rows)), other))
     image[rows[twin >= 0]] = positions[twin[twin >= 0]]
     return image
 
@@ -346,15 +368,23 @@ def _across_suffixes(texts: pa.LargeStringArray, paths: Int32s, members: Sequenc
     from pyarrow import compute
 
     ends = np.zeros(len(texts), np.bool_)
-    ends[paths] = compute.match_substring_regex(texts.take(paths), IMAGE_SUFFIX)
+    ends[paths] = match_pattern(texts.take(arrow_of(paths)), IMAGE_SUFFIX)
     without = [bool(len(codes)) and not ends[codes].any() for codes in members]
     if not ends.any() or not any(without):
         return members
     # Of several suffixes, the first by code point stands for the image.
-    others = np.flatnonzero(ends)
-    others = others[compute.sort_indices(texts.take(others))]
-    image = _twins(texts, paths, compute.replace_substring_regex(texts.take(others), IMAGE_SUFFIX, ""), others)
+    others = _sorted(texts, np.flatnonzero(ends))
+    named = compute.replace_substring_regex(texts.take(arrow_of(others)), IMAGE_SUFFIX, "")
+    image = _twins(texts, paths, named, others)
     return [image[codes] if bare else codes for codes, bare in zip(members, without, strict=True)]
+
+
+def _sorted(texts: pa.LargeStringArray, rows: Int32s | Int64s) -> Int32s:
+    """Return some positions, ordered by their texts."""
+    from pyarrow import compute
+
+    ordered: Int32s = rows[values_of(compute.sort_indices(texts.take(arrow_of(rows))))].astype(np.int32)
+    return ordered
 
 
 def _below_root(texts: pa.LargeStringArray) -> tuple[str, pa.LargeStringArray]:

@@ -27,7 +27,7 @@ from curation.manifest.header import LabelView
 from curation.sources.class_folders import class_folders, part_of_folder
 from curation.sources.entries import CLASS_FILE, EmptyListError, PublishedFile, PublishedList
 from curation.sources.published_list import PHOTO_SUFFIXES, YAML_NAMES, files_below_folder, first_line, read_published
-from curation.sources.source import Bools, Int32s
+from curation.sources.source import Int32s
 from curation.sources.text_lines import box_line
 from curation.sources.yolo import CLASS_NAMES, yolo_file
 
@@ -113,10 +113,6 @@ class AuditedList:
     def __len__(self) -> int:
         return len(self.members)
 
-    def count_lines(self, rows: Bools | None = None) -> int:
-        """Return how many lines entries are on, of all or of some rows."""
-        return len(self) if rows is None else int(rows.sum())
-
     @cached_property
     def unique(self) -> Int32s:
         """Positions of its images, each once, ascending."""
@@ -127,12 +123,13 @@ class AuditedList:
         """The first row of each of its images, in the order of `unique`."""
         return first_row_of_each(self.members, self.unique)
 
-    def line_of(self, image: int) -> str:
-        """Return ``t1_train line 12`` for its first line that names an image, ``""`` where none does."""
-        at = int(np.searchsorted(self.unique, image))
-        if at == len(self.unique) or self.unique[at] != image:
-            return ""
-        return f"{self.whole} line {self.lines[self.first_rows[at]]}"
+    def lines_of(self, images: Sequence[int]) -> list[str]:
+        """Return ``t1_train line 12`` for its first line that names each image, ``""`` where none does."""
+        if not len(self.unique):
+            return [""] * len(images)
+        at = np.minimum(np.searchsorted(self.unique, images), len(self.unique) - 1)
+        lines, names = self.lines[self.first_rows[at]].tolist(), (self.unique[at] == images).tolist()
+        return [f"{self.whole} line {line}" if is_named else "" for line, is_named in zip(lines, names, strict=True)]
 
 
 class Unread(NamedTuple):

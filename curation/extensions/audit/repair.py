@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,8 +21,10 @@ from curation.core.errors import UsageError
 from curation.core.wording import counted
 from curation.core.writing import publishing_folder
 from curation.extensions.audit.lists import AuditedList
-from curation.extensions.audit.target import AuditTarget
 from curation.sources.source import Bools, Int32s
+
+if TYPE_CHECKING:
+    from curation.extensions.audit.report import Report
 
 RECORD = "audit-repair.json"
 """The record of a repair, beside the lists."""
@@ -39,33 +41,6 @@ _LINES = frozenset(
 )  # fmt: skip
 _JSON = "coco json"
 _WRITTEN = "text lists, CSV, TSV, one JSON object a line, COCO JSON"
-
-
-class Report(Protocol):
-    """What a repair needs of `curation.extensions.audit.report.Report`."""
-
-    @property
-    def target(self) -> AuditTarget:
-        """What was judged."""
-
-    @property
-    def results(self) -> Sequence[Any]:
-        """Of every rule."""
-
-    @property
-    def statements(self) -> Sequence[Any]:
-        """What is said of the lists."""
-
-    @property
-    def again(self) -> Callable[[Path], Report] | None:
-        """An audit of another folder with the same options."""
-
-    @property
-    def exit_status(self) -> int:
-        """Exit status of the command."""
-
-    def lists(self) -> list[dict[str, Any]]:
-        """Return each list with its role."""
 
 
 @dataclass

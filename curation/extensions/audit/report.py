@@ -1,4 +1,4 @@
-"""`Report`: what every rule found, as plain data, a table and one HTML page.
+"""`Report`: the findings of every rule as statements, plain data, a table and one HTML page.
 
 Each result is reported once, as a `Statement` with its count, its total and its limits.
 """
@@ -19,7 +19,6 @@ from curation.core.pages import page
 from curation.core.tables import html_table, printable
 from curation.core.wording import counted, cut
 from curation.core.writing import publishing_folder
-from curation.extensions.audit.lists import AuditedList
 from curation.extensions.audit.repair import can_repair, repair
 from curation.extensions.audit.rule import VERDICTS, Finding, Outcome, Rule, Severity, Verdict, joined, reading_doubts
 from curation.extensions.audit.rules import RULES
@@ -54,14 +53,13 @@ _LACKING = {
     "LI2": "sources (--source)",
     "LI3": "sources (--source)",
 }
-"""What rules that are not applied lack, if not tasks or labels."""
-_ALIKE = 2
+"""What rules that are not applied lack, other than tasks or labels."""
 _SHOWN_ALIKE = 8
 
 
 @dataclass(frozen=True, slots=True)
 class RuleResult:
-    """One rule with what it found."""
+    """A rule and its findings."""
 
     rule: Rule
     outcome: Outcome
@@ -117,12 +115,12 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """How much an audit could decide, a question being a rule and a list or pair that it applies to.
+    """Counts of questions and of statements. A question is a rule and a list, or pair of lists, that it applies to.
 
     Attributes
     ----------
     decided, questions : int
-        Answers, and what was asked.
+        Questions that could be decided, and all questions.
     errors, warnings, notes : int
     undecidable : mapping of str to int
         Questions by rule whose data are missing.
@@ -167,34 +165,6 @@ class _Coverage:
     others: int
 
 
-def statements(results: Iterable[RuleResult], folder: str = "") -> tuple[Statement, ...]:
-    """Return what rules found, gravest first: what lists share before what is wrong in one of them.
-
-    Parameters
-    ----------
-    folder : str
-        That all lists are in, with its slash: sentences leave it out.
-    """
-    made = [statement for result in results for statement in _of_rule(result)]
-    if folder:
-        made = [
-            replace(
-                statement,
-                text=statement.text.replace(folder, ""),
-                examples=tuple(text.replace(folder, "") for text in statement.examples),
-                hint=statement.hint.replace(folder, ""),
-            )
-            for statement in made
-        ]
-    order = list(GRAVITIES.values())
-
-    def rank(statement: Statement) -> tuple[int, int]:
-        place = _MATTERS.index(statement.rule) if statement.rule in _MATTERS else len(_MATTERS)
-        return order.index(statement.gravity), place
-
-    return tuple(sorted(made, key=rank))
-
-
 def by_need(statements: Iterable[Statement]) -> list[Statement]:
     """Return statements, those that need the same to be decided as one: its rules are named together."""
     groups: dict[tuple[str, ...], list[Statement]] = {}
@@ -211,27 +181,6 @@ def by_need(statements: Iterable[Statement]) -> list[Statement]:
     ]
 
 
-def sums_of(results: Sequence[RuleResult], statements: Sequence[Statement], not_asked: int = 0) -> Sums:
-    """Return how many questions rules could decide, and what came out."""
-    decided, open_ = 0, Counter[str]()
-    for result in results:
-        for finding in result.outcome.findings:
-            if finding.verdict == "undecidable":
-                open_[result.rule.name] += finding.asked
-            elif finding.verdict in ("fail", "warn", "pass"):
-                decided += finding.asked
-    gravities = [statement.gravity for statement in statements]
-    return Sums(
-        decided=decided,
-        questions=decided + open_.total(),
-        errors=gravities.count("error"),
-        warnings=gravities.count("warning"),
-        notes=gravities.count("note"),
-        undecidable=dict(open_),
-        not_asked=not_asked,
-    )
-
-
 def _of_rule(result: RuleResult) -> Iterator[Statement]:
     rule, findings = result.rule, result.outcome.findings
     groups: dict[tuple[str, str], list[Finding]] = {}
@@ -240,13 +189,10 @@ def _of_rule(result: RuleResult) -> Iterator[Statement]:
             alike = finding.need if finding.verdict == "undecidable" else finding.like
             groups.setdefault((finding.verdict, alike or str(row)), []).append(finding)
     asked = [finding for finding in findings if finding.verdict in ("fail", "warn", "pass", "undecidable")]
-    for (verdict, _), group in groups.items():
+    for group in groups.values():
         of_pairs = bool(group[0].pairs)
         questions = sum(finding.asked for finding in asked if bool(finding.pairs) == of_pairs)
-        if len(group) >= (2 if verdict == "undecidable" else _ALIKE):
-            yield _together(rule, group, questions)
-        else:
-            yield from (_alone(rule, finding) for finding in group)
+        yield _together(rule, group, questions) if len(group) > 1 else _alone(rule, group[0])
 
 
 def _alone(rule: Rule, finding: Finding) -> Statement:
@@ -318,22 +264,22 @@ _SHOWN_SUBJECTS = 6
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """What an audit found.
+    """The findings of an audit.
 
     Attributes
     ----------
     target : AuditTarget
-        What was judged.
+        The lists, sources and photos that were audited.
     results : tuple of RuleResult
         Results of all rules that ran, by principle.
     digest : str
         Of the manifest, ``""`` for a folder.
     fail_on : {"error", "warning"}
-        What makes the audit fail: a rule broken as an error, or also one broken as a warning.
+        The weakest gravity of a finding that makes the audit fail.
     not_asked : tuple of str
-        Rules that do not apply: those on tasks and labels if no name mentions any.
+        Rules that were not applied, such as those on tasks and labels if no name mentions any.
     again : callable, optional
-        Audits another folder with the same options; of a folder of lists alone.
+        Audits another folder with the same options; only for folders of lists.
     """
 
     target: AuditTarget
@@ -357,8 +303,20 @@ class Report:
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
-        """The statements of the report, gravest first."""
-        return statements(self.results, self.folder)
+        """The statements, gravest first; of equal gravity, images in two lists before what is wrong in one list."""
+        gravities, folder = list(GRAVITIES.values()), self.folder
+        short = [
+            replace(
+                statement,
+                text=statement.text.replace(folder, ""),
+                examples=tuple(text.replace(folder, "") for text in statement.examples),
+                hint=statement.hint.replace(folder, ""),
+            )
+            for result in self.results
+            for statement in _of_rule(result)
+        ]
+        order = [(gravities.index(row.gravity), (*_MATTERS, row.rule).index(row.rule)) for row in short]
+        return tuple(short[row] for row in sorted(range(len(short)), key=order.__getitem__))
 
     @cached_property
     def folder(self) -> str:
@@ -367,8 +325,24 @@ class Report:
 
     @cached_property
     def sums(self) -> Sums:
-        """How many questions could be decided, and what came out."""
-        return sums_of(self.results, self.statements, len(self.not_asked))
+        """The counts of questions and statements."""
+        asked, undecidable = Counter[str](), Counter[str]()
+        for result in self.results:
+            for finding in result.outcome.findings:
+                asked[finding.verdict] += finding.asked
+                if finding.verdict == "undecidable":
+                    undecidable[result.rule.name] += finding.asked
+        gravities = Counter(statement.gravity for statement in self.statements)
+        decided = asked["fail"] + asked["warn"] + asked["pass"]
+        return Sums(
+            decided=decided,
+            questions=decided + asked["undecidable"],
+            errors=gravities["error"],
+            warnings=gravities["warning"],
+            notes=gravities["note"],
+            undecidable=dict(undecidable),
+            not_asked=len(self.not_asked),
+        )
 
     @cached_property
     def coverage(self) -> _Coverage:
@@ -391,7 +365,7 @@ class Report:
 
     @property
     def nothing_compared(self) -> str:
-        """Why nothing was compared, a sentence without full stop; ``""`` if lists were, or one alone was there."""
+        """The reason why no lists were compared; empty if some were, or if there is only one list."""
         seen, target = self.coverage, self.target
         if not self.sums.decided:
             return "no question could be decided"
@@ -429,7 +403,7 @@ class Report:
 
     @property
     def verdict_text(self) -> str:
-        """The first line of a report: what matters most, in at most `LONGEST_VERDICT` characters."""
+        """The first line of a report: the gravest statement, in at most `LONGEST_VERDICT` characters."""
         sums, seen, name = self.sums, self.coverage, cut(self.target.name, 40)
         unread = f"{seen.unread:,} of {seen.unread + len(self._files):,} files could not be read" if seen.unread else ""
         counts = f"{counted(sums.errors, 'error')}, {counted(sums.warnings, 'warning')}"
@@ -451,11 +425,11 @@ class Report:
     @property
     def _lines_text(self) -> str:
         lists = [listed for listed in self.target.files if listed.available]
-        return f"{counted(sum(listed.count_lines() for listed in lists), 'line')} in {counted(len(lists), 'list')}"
+        return f"{counted(sum(map(len, lists)), 'line')} in {counted(len(lists), 'list')}"
 
     @property
     def checked_text(self) -> str:
-        """The second line of a report: what was read and compared, and what was not."""
+        """The second line of a report: the lines that were checked, and the files and lists that were not."""
         published, seen, texts = self.target.published, self.coverage, list[str]()
         if seen.unread:
             texts.append(f"{seen.unread:,} of {len(self._files) + seen.unread:,} files could not be read")
@@ -475,13 +449,13 @@ class Report:
 
     @property
     def not_applied_text(self) -> str:
-        """The rules that were not applied, by what they lack; ``""`` where all were."""
+        """The rules that were not applied, by the data that they lack; empty if all were applied."""
         lacking: dict[str, list[str]] = {}
         for rule in RULES:
             if rule.name in self.not_asked:
-                what = _LACKING.get(rule.name, "tasks and labels (--tasks)")
-                lacking.setdefault(what, []).append(f"{rule.subject} ({rule.name})")
-        return "; ".join(f"for lack of {what}: {', '.join(rules)}" for what, rules in lacking.items())
+                data = _LACKING.get(rule.name, "tasks and labels (--tasks)")
+                lacking.setdefault(data, []).append(f"{rule.subject} ({rule.name})")
+        return "; ".join(f"for lack of {data}: {', '.join(rules)}" for data, rules in lacking.items())
 
     @property
     def sums_text(self) -> str:
@@ -503,42 +477,41 @@ class Report:
 
     @property
     def photo_pairs(self) -> list[PhotoPair] | None:
-        """Photos of two roles that are the same or nearly so, for a person to judge; None if none were compared."""
+        """Pairs of same or nearly same photos of two roles, for a person to judge; None if no photos were compared."""
         return self.target.cache.get(("photo pairs", ""))
 
     @cached_property
     def next_text(self) -> str:
-        """What mends the lists; ``""`` where a repair would change nothing or cannot write their forms."""
-        if not can_repair(self):
-            return ""
-        return "next: the same command with --repair DIR writes lists without these images, groups and repeated lines"
+        """The advice to repair the lists; empty if a repair would change nothing or cannot write their forms."""
+        advice = "next: the same command with --repair DIR writes lists without these images, groups and repeated lines"
+        return advice if can_repair(self) else ""
 
     @property
     def unread(self) -> list[tuple[str, str, str]]:
-        """Files of a folder that were not read: name, first line, why."""
+        """The name, first line and reason of each file of a folder that was not read."""
         published = self.target.published
         return [(name, unread.first_line, unread.why) for name, unread in published.unread.items()] if published else []
 
     @property
     def failed(self) -> bool:
-        """Whether a rule is broken."""
+        """Whether a rule is violated."""
         bad = {"fail", "warn"} if self.fail_on == "warning" else {"fail"}
         return any(finding.verdict in bad for result in self.results for finding in result.outcome.findings)
 
     @property
     def exit_status(self) -> int:
-        """Exit status of ``curation audit``: 1 if a rule is broken, 0 if lists were compared and none is, else 2."""
+        """Exit status of ``curation audit``: 1 if a rule is violated, 0 if lists were compared and none is, else 2."""
         return {"fail": 1, "pass": 0}.get(self.status, 2)
 
     @property
     def damaged(self) -> dict[str, str]:
-        """Lists that could not be read, and why: the rules judge the other lists only."""
+        """The reason for each list that could not be read; the rules judge the other lists."""
         published = self.target.published
         return {name: unread.why for name, unread in published.unread.items() if unread.is_damaged} if published else {}
 
     @property
     def findings(self) -> pd.DataFrame:
-        """One row for each finding: rule, verdict, what it is about, count, text, examples, missing data."""
+        """One row for each finding: rule, verdict, subject, count, text, examples, missing data."""
         import pandas as pd
 
         rows = [
@@ -554,12 +527,12 @@ class Report:
         return next(result.outcome.verdict for result in self.results if result.rule.name == name)
 
     def tally(self) -> dict[str, int]:
-        """Return how many rules came to each verdict, strongest first, absent ones left out."""
+        """Return the number of rules with each verdict, strongest first, without verdicts that do not occur."""
         counts = Counter(result.outcome.verdict for result in self.results)
         return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
 
     def data(self) -> dict[str, Any]:
-        """Return plain data for JSON: what was judged, from which files, and what was found."""
+        """Return plain data for JSON: the lists and sources with their files, and the statements."""
         target = self.target
         return {
             "target": target.name,
@@ -572,7 +545,7 @@ class Report:
             "coverage": asdict(self.coverage),
             "sums": asdict(self.sums),
             "next": self.next_text,
-            **({"judged": judged_data(self.photo_pairs or ())} if self.target.judged else {}),
+            **({"judged": judged_data(self.photo_pairs or ())} if target.judged else {}),
             "statements": [asdict(statement) for statement in self.statements],
             "lists": self.lists(),
             "unread": [dict(zip(("path", "first_line", "reason"), row, strict=True)) for row in self.unread],
@@ -591,11 +564,25 @@ class Report:
         }
 
     def lists(self) -> list[dict[str, Any]]:
-        """Return what each list is: its role and family, and what they are known by."""
-        return [_list_data(self.target, listed) for listed in self.target.files]
+        """Return a record of each list: its role and family, with the reasons for them, its size and digest."""
+        target, rows = self.target, list[dict[str, Any]]()
+        for listed in target.files:
+            parts = [part for part in target.used if part.whole == listed.whole]
+            rows.append({
+                "name": listed.name,
+                "path": listed.file or listed.name,
+                "role": "; ".join(dict.fromkeys(part.played for part in parts if part.played)),
+                "family": next((part.family for part in parts if part.family), ""),
+                "why": "; ".join(dict.fromkeys(part.why for part in parts if part.why)),
+                "images": len(listed.unique) if listed.available else None,
+                "lines": len(listed) if listed.available else None,
+                "form": self._files[listed.file].form if target.published else "",
+                "sha256": listed.sha256 or None,
+            })  # fmt: skip
+        return rows
 
     def html(self) -> str:
-        """Return one HTML page: no script, no other file, for screen, phone and paper, light and dark."""
+        """Return the report as one HTML page without scripts or links to other files."""
         from curation.version import __version__
 
         return page(
@@ -625,7 +612,7 @@ class Report:
 
     @checked
     def repair(self, folder: Path | str) -> dict[str, Any]:
-        """Write the lists without the leaks that were found, and return the record that lies beside them.
+        """Write the lists without the leaks that were found, and return the record that is saved with them.
 
         Raises
         ------
@@ -633,18 +620,3 @@ class Report:
             See `curation.extensions.audit.repair.repair`.
         """
         return repair(self, Path(folder))
-
-
-def _list_data(target: AuditTarget, listed: AuditedList) -> dict[str, Any]:
-    parts = [part for part in target.used if part.whole == listed.whole]
-    return {
-        "name": listed.name,
-        "path": listed.file or listed.name,
-        "role": "; ".join(dict.fromkeys(part.played for part in parts if part.played)),
-        "family": next((part.family for part in parts if part.family), ""),
-        "why": "; ".join(dict.fromkeys(part.why for part in parts if part.why)),
-        "images": len(listed.unique) if listed.available else None,
-        "lines": listed.count_lines() if listed.available else None,
-        "form": target.published.files[listed.file].form if target.published else "",
-        "sha256": listed.sha256 or None,
-    }

@@ -13,7 +13,7 @@ import numpy as np
 from curation.core.columns import distinct
 from curation.core.wording import counted, short_repr
 from curation.extensions.audit.lists import AuditedList
-from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditTarget, ComparedPair
+from curation.extensions.audit.target import AuditTarget, ComparedPair
 from curation.manifest.header import UNKNOWN_ID, ClassEntry, ClassRole, LabelView
 from curation.manifest.views import EVERYTHING, PartImages, select_objects
 from curation.sources.source import Bools, Int32s, Int64s
@@ -111,17 +111,6 @@ class Outcome:
         if self.total is not None:
             return self.total
         return sum(finding.count for finding in self.findings if finding.verdict == self.verdict)
-
-    @property
-    def examples(self) -> tuple[str, ...]:
-        """The first few examples of the findings that make the verdict."""
-        chosen = [text for finding in self.findings if finding.verdict == self.verdict for text in finding.examples]
-        return tuple(dict.fromkeys(chosen))[:SHOWN_EXAMPLES]
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Data missing for undecidable findings, without duplicates."""
-        return tuple(dict.fromkeys(finding.need for finding in self.findings if finding.need))
 
 
 Check = Callable[..., Outcome | Iterable[Finding]]

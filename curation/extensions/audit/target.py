@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 
 from curation.benchmarks.roles import disjoint_of
+from curation.core.columns import arrow_of, encoded, text_array
 from curation.core.errors import UsageError
 from curation.core.wording import short_repr
 from curation.extensions.audit.classes import ClassNames, TaskClasses, classes_of, tasks_of_header
@@ -313,15 +314,20 @@ class AuditTarget:
 
     def shared(self, first: AuditedList, second: AuditedList) -> Int32s:
         """Return the images that are in both of two lists, ascending."""
-        return second.unique[self.where(first.unique)[second.unique]]
+        # Pairs follow each other by their first list.
+        if self.cache.get(("shared", ""), (None,))[0] is not first:
+            self.cache["shared", ""] = first, self.where(first.unique)
+        shared: Int32s = second.unique[self.cache["shared", ""][1][second.unique]]
+        return shared
 
     def examples(self, images: Int32s | Int64s, lists: Sequence[AuditedList] = ()) -> tuple[str, ...]:
         """Return the first few images by id, each with the lines on which some lists name it first."""
-        texts = []
-        for image in self.first(images):
-            lines = [line for part in lists if (line := part.line_of(image))]
-            texts.append(f"{self.ids[image]}" + (f" ({'; '.join(lines)})" if lines else ""))
-        return tuple(texts)
+        first = self.first(images)
+        lines = (
+            "; ".join(filter(None, places)) for places in zip(*(part.lines_of(first) for part in lists), strict=True)
+        )
+        places = [f" ({text})" if text else "" for text in lines] if lists else [""] * len(first)
+        return tuple(f"{self.ids[image]}{place}" for image, place in zip(first, places, strict=True))
 
     def first(self, images: Int32s | Int64s) -> list[int]:
         """Return the few images whose ids come first by code point."""
@@ -458,7 +464,7 @@ def _positions_of(images: Images, sources: Sequence[Source]) -> Int32s:
     positions = np.full((len(sources), len(images)), -1, np.int32)
     for number, source in enumerate(sources):
         rows = np.flatnonzero(images.may_be_of(source.namespace))
-        resolved = source.image_index.resolve(images.natives.take(rows).to_pylist()).position
+        resolved = source.image_index.resolve(images.natives.take(arrow_of(rows)).to_pylist()).position
         positions[number, rows] = np.maximum(resolved, -1)
     return positions
 
@@ -572,7 +578,7 @@ def folder_target(
         kind="folder",
         classes=classes,
         tasks=tasks,
-        ids=lists.images.natives.to_numpy(zero_copy_only=False),
+        ids=np.array(lists.images.natives.to_pylist(), object),
         files=lists.lists,
         used=tuple(used),
         sources=audited,
@@ -713,8 +719,6 @@ def manifest_target(
     photos, paths : mapping of str to Path
         Folders of photos, and annotation files or roots, by source.
     """
-    import pyarrow as pa
-
     # Ignored classes are neither known nor unknown: no rule considers them.
     classes = tuple(entry for entry in manifest.header.classes if entry.role != "ignored")
     header = msgspec.structs.replace(manifest.header, classes=classes)
@@ -729,9 +733,9 @@ def manifest_target(
     )
     reads = [_read(part.name, manifest.lists.get(part.name, ())) for part in header.parts]
     ids = [image for part in header.parts for image in manifest.lists.get(part.name, ())]
-    encoded = pa.array(ids, pa.large_string()).dictionary_encode()
-    texts = encoded.dictionary.to_pylist()
-    members = np.split(encoded.indices.to_numpy(), np.cumsum([len(read) for read in reads]))[:-1]
+    codes, names = encoded(text_array(ids))
+    texts = names.to_pylist()
+    members = np.split(codes.astype(np.int32), np.cumsum([len(read) for read in reads]))[:-1]
     positions = [positions_of_ids(texts, [source.raw])[1] for source in audited]
     tasks = tasks_of_header(header)
     lists = tuple(
@@ -743,7 +747,7 @@ def manifest_target(
     for part in lists:
         files.setdefault(part.sha256 or part.name, part)
     ignored = [entry for entry in manifest.header.classes if entry.role == "ignored"]
-    names = ClassNames(manifest.header.classes)
+    class_names = ClassNames(manifest.header.classes)
     return AuditTarget(
         name=f"{header.name} {header.version}",
         kind="manifest",
@@ -762,7 +766,7 @@ def manifest_target(
         photos=photos or {},
         disjoint=disjoint_of(header),
         paths=paths or {},
-        ignored=frozenset(names.folded(name) for entry in ignored for name in (entry.name, *entry.aliases)),
+        ignored=frozenset(class_names.folded(name) for entry in ignored for name in (entry.name, *entry.aliases)),
     )
 
 

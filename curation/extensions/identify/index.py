@@ -31,7 +31,7 @@ from curation.core.reading import utf8_text
 from curation.core.tables import grouped
 from curation.sources.entries import NO_LABEL, Form, PackedText, PublishedList
 from curation.sources.published_list import list_files, read_published
-from curation.sources.stems import DistinctLines, cells_of, match_pattern, text_of
+from curation.sources.stems import DistinctLines, blocks_of, cells_of, match_pattern, stems, text_of
 
 Hashes = npt.NDArray[np.uint64]
 SKETCH = 1024
@@ -277,6 +277,7 @@ def _hex(blocks: Iterable[bytes]) -> str:
 MAGIC = b"curation-lists 2\n"
 DECLARATION = "lists.toml"
 _FAR = 0.1
+_HEAD = 1 << 12
 _KEPT = 2_000_000
 """Number of names that remain sorted in memory; a longer list is sorted again for each use."""
 _MOST_DIGITS, _LARGEST_NUMBER = 18, 1 << 27
@@ -386,6 +387,19 @@ class ListIndex:
         lists = (*self.lists, *(other.lists[row] for row in more))
         sketches = (*self.sketches, *(other.sketches[row] for row in more))
         return ListIndex(lists, sketches, {**self.bits, **other.bits})
+
+
+def may_be_known(listed: PublishedList, images: int, index: ListIndex) -> bool:
+    """Return whether a list may equal a known one: no hash of its first lines contradicts the sketch of that one."""
+    head, hashes = next(blocks_of(listed.paths, _HEAD)), dict[bool, Hashes]()
+    for known, sketch in zip(index.lists, index.sketches, strict=True):
+        if images in (known.stems, known.parent_stems):
+            if known.folded not in hashes:
+                hashes[known.folded] = hashes_in_order(stems(head, parents=int(known.folded)))
+            below = hashes[known.folded][hashes[known.folded] <= sketch[-1]]
+            if np.isin(below, sketch).all():
+                return True
+    return False
 
 
 class _Head(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from curation.core.columns import distinct
 from curation.core.wording import counted
 from curation.extensions.audit.classes import fold, known_aliases
 from curation.extensions.audit.lists import AuditedList, ListSet, list_of
@@ -68,10 +69,11 @@ def _labels(listed: AuditedList, rows: Int32s | Int64s) -> npt.NDArray[Any]:
 
 
 def _two_labels(lists: ListSet, listed: AuditedList) -> Iterator[Finding]:
-    import pandas as pd
-
-    pairs = pd.DataFrame({"image": listed.members, "label": _values(listed)}).drop_duplicates()
-    conflict = np.unique(pairs["image"][pairs["image"].duplicated()])
+    values = _values(listed)
+    assert values is not None  # noqa: S101 - lists with labels are compared
+    pairs = distinct((listed.members.astype(np.int64) << 32) + values)
+    images = (pairs - NO_LABEL) >> 32
+    conflict = distinct(images[1:][images[1:] == images[:-1]])
     if not len(conflict):
         return
     examples = []

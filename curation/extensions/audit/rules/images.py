@@ -1,4 +1,4 @@
-"""LI, DS: test images have all the labels that a score assumes; each image occurs once and in one role."""
+"""LI, DS: test images have all labels that a score assumes; each image occurs once and in one role."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from curation.core.columns import distinct
+from curation.core.columns import distinct, encoded
 from curation.core.errors import CurationError
 from curation.core.wording import counted
 from curation.extensions.audit.lists import AuditedList, list_of
@@ -42,11 +41,12 @@ from curation.sources.datasets import namespace_of
 from curation.sources.list_roles import read_role
 from curation.sources.opening import open_path
 from curation.sources.source import Bools, FileRecord, Images, Int32s, Int64s, Source
+from curation.sources.stems import cells_of
 from curation.sources.voc import VOC_FOLDERS, VOC_SETS
 
 SIZES = "the width and height of the images in the annotation file"
 _OUTSIDE = 1.0
-"""Pixels by which a box may stick out of its image: annotation tools round up to one."""
+"""Pixels by which a box may exceed its image: annotation tools round up to one."""
 _GROUPS = ("train", "val", "test")
 _COUNTS = re.compile(r"(?:voc2007:)?[A-Za-z]{0,8}[ _-]?[0-9]{1,8}(?:\.[A-Za-z]+)?")
 """Names such as ``0007.jpg``, ``frame_12.png`` and ``000012``, which many folders have."""
@@ -67,26 +67,26 @@ def tests_are_annotated_exhaustively(target: AuditTarget) -> Outcome:
     images = np.flatnonzero(target.mask(tests)).astype(np.int32)
     home = target.home[images]
     for number, source in enumerate(target.sources):
-        if len(mine := images[home == number]):
-            findings.append(_exhaustive(target, source.name, source.exhaustive, mine, tests))
-    if len(rest := images[home < 0]):
-        findings += _by_entries(target, rest, tests)
+        if len(images_of_source := images[home == number]):
+            findings.append(_exhaustive(target, source.name, source.exhaustive, images_of_source, tests))
+    if len(unlocated_images := images[home < 0]):
+        findings += _by_entries(target, unlocated_images, tests)
     return Outcome(tuple(findings), sum(finding.count for finding in findings if finding.verdict == "fail"))
 
 
 def _exhaustive(
     target: AuditTarget, name: str, declared: Sequence[str], images: Int32s, tests: list[AuditedList]
 ) -> Finding:
+    size = counted(len(images), "test image")
     if not declared:
-        text = f"{counted(len(images), 'test image')} from {name}, of which nothing is known"
-        return undecidable(name, EXHAUSTIVE, text)
-    covered = {target.names.folded(stated_name) for stated_name in declared}
+        return undecidable(name, EXHAUSTIVE, f"{size} from {name}, of which nothing is known")
+    covered = set(map(target.names.folded, declared))
     lacking = [entry.name for entry in target.classes if target.names.folded(entry.name) not in covered]
     if not lacking:
-        return Finding("pass", name, text=f"{counted(len(images), 'test image')}, annotated with every class")
+        return Finding("pass", name, text=f"{size}, annotated with every class")
     text = (
-        f"{counted(len(images), 'test image')} from a source that does not annotate {len(lacking)} of "
-        f"{len(target.classes)} classes exhaustively: {joined(lacking)}"
+        f"{size} from a source that does not annotate {len(lacking)} of {len(target.classes)} classes exhaustively: "
+        f"{joined(lacking)}"
     )
     return Finding("fail", name, len(images), text, target.examples(images, tests))
 
@@ -99,15 +99,15 @@ def _by_entries(target: AuditTarget, images: Int32s, tests: list[AuditedList]) -
     findings = []
     drawn_from = {name for test in tests for name in test.sources}
     for space in sorted(set(spaces.tolist())):
-        mine = images[spaces == space]
+        of_space = images[spaces == space]
         entries = [entry for entry in target.entries if entry.namespace == space and entry.name in drawn_from]
-        class_sets = [set(entry.exhaustive) for entry in entries]
-        common = sorted(set.intersection(*class_sets)) if class_sets else []
-        name = joined([entry.name for entry in entries]) or "no available source"
         if entries:
-            findings.append(_exhaustive(target, name, common, mine, tests))
+            common = sorted(set.intersection(*(set(entry.exhaustive) for entry in entries)))
+            names = joined([entry.name for entry in entries])
+            findings.append(_exhaustive(target, names, common, of_space, tests))
         else:
-            findings.append(undecidable(name, SOURCES, f"{counted(len(mine), 'test image')} in no available source"))
+            text = f"{counted(len(of_space), 'test image')} in no available source"
+            findings.append(undecidable("no available source", SOURCES, text))
     return findings
 
 
@@ -123,8 +123,8 @@ def tests_have_annotations(target: AuditTarget) -> Outcome:
         for number, source in enumerate(target.sources):
             annotated = np.zeros(len(source.raw.images), np.bool_)
             annotated[source.raw.class_pairs()[0]] = True
-            mine = target.home[images] == number
-            has_label[mine] = annotated[target.positions[number][images[mine]]]
+            of_source = target.home[images] == number
+            has_label[of_source] = annotated[target.positions[number][images[of_source]]]
         findings += [*unlocated(target, test), _bare(target, test, images, images[~has_label])]
         bare = np.union1d(bare, images[~has_label & ~target.incomplete(images)])
     return Outcome(tuple(findings), len(bare))
@@ -143,7 +143,7 @@ def _bare(target: AuditTarget, part: AuditedList, images: Int32s, bare: Int32s) 
 
 
 def _distinct(lists: Sequence[AuditedList]) -> list[AuditedList]:
-    """Return lists without those that hold the very lines of an earlier one."""
+    """Return lists without those that equal an earlier one."""
     seen: dict[bytes, AuditedList] = {}
     for part in lists:
         seen.setdefault(part.members.tobytes() if part.available else part.name.encode(), part)
@@ -220,37 +220,32 @@ def _boxes(source: AuditedSource, is_test: Bools) -> list[Finding]:
     if not sized.all():
         text = f"the image size is not stated for {counted(int((~sized).sum()), 'box', 'boxes')}"
         findings.append(undecidable(source.name, SIZES, text))
-    return findings or [
-        Finding(
-            "pass", source.name, text=f"{counted(len(rows), 'box', 'boxes')}, each with a size and inside its image"
-        )
-    ]
+    text = f"{counted(len(rows), 'box', 'boxes')}, each with a size and inside its image"
+    return findings or [Finding("pass", source.name, text=text)]
 
 
 def share_of_unknown(target: AuditTarget) -> Outcome:
     """LI4: Test images that show no unknown box, and those that show only unknown boxes."""
     findings = [finding for case in cases(target, "test") for finding in _shares(case)]
-    # Numbers of several tasks do not add up to one.
+    # An image counts in several tasks.
     return Outcome(tuple(findings), total=0)
 
 
 def _shares(case: ListInTask) -> list[Finding]:
-    target, labels, judged = case.target, case.labels, case.target.held(case.part)
+    target, labels, located = case.target, case.labels, case.target.held(case.part)
     if not len(labels):
         return case.missing
     is_unknown = labels.label == target.unknown_label
-    with_unknown, with_known = (target.where(labels.image[kind])[judged] for kind in (is_unknown, ~is_unknown))
+    with_unknown, with_known = (target.where(labels.image[rows])[located] for rows in (is_unknown, ~is_unknown))
     none, alone = int((~with_unknown).sum()), int((with_unknown & ~with_known).sum())
-    left, size = len(case.part.unique) - len(judged), counted(len(judged), "image")
-    rest = f"; nothing is known about {left:,} more" if left else ""
-    if target.tasks[case.task].unknown and target.incomplete(judged).any():
-        # A table may miss an unknown object as well as a known one: the first number is a bound, the second nothing.
-        text = f"no unknown box on at most {none:,} of {size} ({none / len(judged):.1%}), by a table of image and class"
+    unlocated_images, size = len(case.part.unique) - len(located), counted(len(located), "image")
+    rest = f"; nothing is known about {unlocated_images:,} more" if unlocated_images else ""
+    text = f"{none:,} of {size} ({none / len(located):.1%})"
+    if target.tasks[case.task].unknown and target.incomplete(located).any():
+        # A table may miss objects: the first number is an upper bound, and the second one cannot be bounded.
+        text = f"no unknown box on at most {text}, by a table of image and class"
     else:
-        text = (
-            f"no unknown box on {none:,} of {size} ({none / len(judged):.1%}), "
-            f"only unknown boxes on {alone:,} ({alone / len(judged):.1%})"
-        )
+        text = f"no unknown box on {text}, only unknown boxes on {alone:,} ({alone / len(located):.1%})"
     return [Finding("info", case.about, none, text + rest)]
 
 
@@ -268,8 +263,8 @@ def lists_name_images_once(target: AuditTarget) -> Iterator[Finding]:
             yield list_finding("fail", part, part.stated_repeats, text)
     sound = []
     for part in (known for known in target.files if known.available):
-        if len(part.members) > len(part.unique) and (finding := _repeated(target, part)):
-            yield finding
+        if len(part) > len(part.unique) and len(rows := _repeated_rows(part)):
+            yield _repeated(target, part, rows)
         else:
             sound.append(part.name)
     if sound:
@@ -277,50 +272,38 @@ def lists_name_images_once(target: AuditTarget) -> Iterator[Finding]:
         yield Finding("pass", "lists", text=text, lists=tuple(sound), asked=len(sound))
 
 
-def _repeated(target: AuditTarget, part: AuditedList) -> Finding | None:
-    """Return the finding on repeated lines of a list; None if repeats only give an image several labels."""
-    rows = np.arange(len(part.members))
-    again = _repeated_rows(part)
-    repeats = len(rows) - len(part.unique)
-    other = repeats - len(again)
-    if not len(again):
-        return None
-    if other > len(again):
+def _repeated(target: AuditTarget, part: AuditedList, again: Int64s) -> Finding:
+    """Return the finding on the repeated rows of a list; other rows may give the same image another label."""
+    repeats, times = len(part) - len(part.unique), np.bincount(part.members)
+    ids: Int32s | Int64s = np.flatnonzero(times > 1)
+    if (relabelled := repeats - len(again)) > len(again):
         # Most repeats are by design: a line a label.
-        ids: Int64s = distinct(part.members[again]).astype(np.int64)
-        repeats, other = len(again), 0
-    else:
-        ids = np.flatnonzero(np.bincount(part.members) > 1)
+        ids, repeats, relabelled = distinct(part.members[again]), len(again), 0
     text = (
-        f"{counted(repeats, 'repeated line')}: {len(rows):,} lines, {counted(len(part.unique), 'image')}, "
-        f"{len(ids):,} of them more than once (up to {int(np.bincount(part.members).max())} times)"
-    ) + (f"; {other:,} of these lines with another label" if other else "")
+        f"{counted(repeats, 'repeated line')}: {len(part):,} lines, {counted(len(part.unique), 'image')}, "
+        f"{len(ids):,} of them more than once (up to {int(times.max())} times)"
+    ) + (f"; {relabelled:,} of these lines with another label" if relabelled else "")
     examples = []
     for image in target.first(ids):
         lines = part.lines[part.members == image].tolist()
         examples.append(f"{target.ids[image]} ({part.whole} lines {', '.join(map(str, lines[:4]))})")
     like = "lines are repeated"
-    # Annotations of a COCO JSON may be of either record of an image: none of the two is left out.
-    lines = np.setdiff1d(part.lines[again], np.delete(part.lines, again)) if _is_written_by_line(target, part) else ()
+    # Annotations of a COCO JSON may belong to either record of an image: a repair keeps both.
+    by_line = target.published is not None and target.published.files[part.file].form != "coco json"
+    lines = np.setdiff1d(part.lines[again], np.delete(part.lines, again)) if by_line else ()
     drops = {part.name: np.asarray(lines, np.int32)}
-    return list_finding("fail", part, repeats, text, examples, of=len(rows), like=like, drops=drops)
-
-
-def _is_written_by_line(target: AuditTarget, part: AuditedList) -> bool:
-    return target.published is not None and target.published.files[part.file].form != "coco json"
+    return list_finding("fail", part, repeats, text, examples, of=len(part), like=like, drops=drops)
 
 
 def _repeated_rows(part: AuditedList) -> Int64s:
     """Return the rows whose image, label, second file and columns are in an earlier row."""
-    import pandas as pd
-
-    read = part.read
-    fields: dict[str, Any] = {"image": part.members, "label": read.labels, "class": read.group_of}
-    fields |= {"labels": read.label_counts, "rest": read.rest}
-    fields |= {f"column {name}": column.of for name, column in read.columns.items()}
-    fields["second"] = None if read.companions is None else np.array(read.companions.split(b"\n")[:-1], object)
-    columns = {name: values for name, values in fields.items() if values is not None}
-    return np.flatnonzero(pd.DataFrame(columns).duplicated().to_numpy())
+    read, rows = part.read, part.members.astype(np.int64)
+    second = None if read.companions is None else encoded(cells_of(read.companions))[0]
+    columns = (column.of for column in read.columns.values())
+    for values in (read.labels, read.group_of, read.label_counts, read.rest, second, *columns):
+        if values is not None:
+            rows = np.unique((rows << 32) + values, return_inverse=True)[1].astype(np.int64)
+    return np.delete(np.arange(len(rows)), np.unique(rows, return_index=True)[1])
 
 
 def roles_share_no_image(target: AuditTarget) -> Outcome:
@@ -336,7 +319,7 @@ def roles_share_no_image(target: AuditTarget) -> Outcome:
 
 
 def _apart(target: AuditTarget, pairs: Sequence[ComparedPair]) -> Outcome:
-    """Return which pairs of lists share images, and how many images some pair shares."""
+    """Return the findings on images that pairs of lists share, and the number of images that some pair shares."""
     if not pairs:
         return not_applicable("there are no lists of two roles" if target.with_role(*_GROUPS) else "there are no roles")
     findings = [*missing_lists([part for part in target.lists if part.role in ("finetune", *_GROUPS)])]
@@ -360,12 +343,13 @@ def _apart(target: AuditTarget, pairs: Sequence[ComparedPair]) -> Outcome:
 
 
 def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
-    """Return the finding on two lists that share images by their whole names."""
+    """Return the finding on images that occur under the same whole name in two lists."""
     first, second = pair.first, pair.second
-    inside = target.where(images)
-    rows = [inside[side.members] for side in (first, second)]
-    lines = [side.count_lines(mask) for side, mask in zip((first, second), rows, strict=True)]
-    sizes, here = [side.count_lines() for side in (first, second)], (len(first.unique), len(second.unique))
+    inside, here = target.where(images), (len(first.unique), len(second.unique))
+    sizes = len(first), len(second)
+    lines = [
+        int(inside[side.members].sum()) if len(side) > len(side.unique) else len(images) for side in (first, second)
+    ]
     verdict: Verdict = "warn" if pair.unlabelled and pair.roles == ("train", "val") else "fail"
     text = (
         f"both hold {counted(len(images), 'image')}, on {lines[0]:,} of {sizes[0]:,} and {lines[1]:,} of "
@@ -376,7 +360,7 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
         hint += f"; {_WHOLE_DOMAINS}"
     finding = _shared_finding(verdict, pair, len(images), text, target.examples(images, [first, second]), hint=hint)
     loser = (first, second)[loser_of(pair)]
-    finding = replace(finding, like="the lists share images", drops={loser.name: loser.lines[rows[loser_of(pair)]]})
+    finding = replace(finding, like="the lists share images", drops={loser.name: loser.lines[inside[loser.members]]})
     if _counted_anew(target, pair, images) and not _are_files_of_one_folder(target, pair, images):
         return _undecided(pair, len(images), target.examples(images, [first, second]))
     if len(images) == here[0] == here[1]:
@@ -404,17 +388,18 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
 
 
 def _undecided(pair: ComparedPair, count: int, examples: Sequence[str]) -> Finding:
-    """Return the finding on two lists that share numbers, which each may have counted anew."""
+    """Return the undecidable finding on two lists that share numbers, each of which may count its own images."""
     text = f"both hold {counted(count, 'number')}, but each list may count the images of its own folder"
-    finding = undecidable(pair.about, _WHICH_COUNT, text, tuple(examples))
-    like, reason = "each list may count the images of its own folder", "their names are numbers"
-    return replace(finding, lists=pair.names, pairs=(pair.names,), like=like, brief=pair.about, reason=reason)
+    return pair_finding(
+        "undecidable", pair.names, count, text, examples, about=pair.about, of=len(pair.second.unique),
+        need=_WHICH_COUNT, like="each list may count the images of its own folder",
+        reason="their names are numbers", brief=f"{pair.about} ({count:,})",
+    )  # fmt: skip
 
 
 def _mend(pair: ComparedPair) -> str:
-    """Return what to do about images that two lists share; ``""``, the text of the rule, for two validation lists."""
-    loser = (pair.first, pair.second)[loser_of(pair)]
-    return "" if pair.roles == ("val", "val") else f"remove the shared images from {loser.name}"
+    """Return the advice on images that two lists share; empty for two validation lists, as the rule has advice."""
+    return "" if pair.roles == ("val", "val") else f"remove the shared images from {pair.names[loser_of(pair)]}"
 
 
 def _shared_finding(
@@ -425,16 +410,17 @@ def _shared_finding(
 
 
 def _by_evidence(shared: Shared, pair: ComparedPair, count: int, text: str, examples: Sequence[str]) -> Finding:
-    """Return the finding on images that two lists share by a proof, or perhaps by a sign."""
+    """Return the finding on images that two lists share: an error if that is proven, else a warning."""
     if shared.proven:
         return _shared_finding("fail", pair, count, text, examples, _mend(pair))
     return _shared_finding("warn", pair, count, f"perhaps {text}", examples, _LOOK)
 
 
 def _by_annotations(target: AuditTarget, pair: ComparedPair, by_name: list[Finding]) -> list[Finding]:
-    """Return the findings on two lists after comparing boxes, sizes and photos of their annotations.
+    """Return the findings on two lists, with those by the boxes, sizes and photos of their annotations.
 
-    `by_name` holds the findings by file name. It is returned unchanged if a file has no annotations or if it fails.
+    `by_name` has the findings by file name. They are returned unchanged if a file has no annotations, or if one of them
+    is an error.
     """
     left, right = (_annotations(target, part) for part in (pair.first, pair.second))
     if left is None or right is None or any(finding.verdict == "fail" for finding in by_name):
@@ -455,13 +441,13 @@ def _by_annotations(target: AuditTarget, pair: ComparedPair, by_name: list[Findi
             rows = shared.right - len(left[0].images) if loser_of(pair) else shared.left
             finding = replace(finding, drops={side.name: side.lines[distinct(rows)]})
         findings.append(finding)
-    # Files with the same name but different records or photos are two images.
+    # Files of the same name with different records or photos are two images.
     is_sign = any(shared.evidence == "name" for shared in overlaps)
     return findings + (by_name if is_sign else [finding for finding in by_name if finding.verdict == "pass"])
 
 
 def _annotations(target: AuditTarget, part: AuditedList) -> tuple[Source, Path] | None:
-    """Return the source that a list is of: COCO JSON, or a part of a VOC or YOLO folder; None for other lists."""
+    """Return the source of a list and its path: COCO JSON, or a part of a VOC or YOLO folder; None for other lists."""
     if target.published is None or part.whole != part.name:
         return None
     file, path = target.published.files[part.file].path, target.published.labels.get(part.name)
@@ -478,7 +464,7 @@ def _annotations(target: AuditTarget, part: AuditedList) -> tuple[Source, Path] 
     if key not in target.cache:
         source: Source | None = None
         with suppress(CurationError):
-            # Other rules report errors of the file.
+            # Other rules report errors in the file.
             source = open_path(path, dataset="lists", part=use, bad_boxes="drop")
         if is_yolo and source is None:
             # Photos have bytes without annotations.
@@ -492,17 +478,19 @@ def _annotations(target: AuditTarget, part: AuditedList) -> tuple[Source, Path] 
 
 
 def _counted_anew(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bool:
-    """Return whether bare names count from 0 or 1, or in folders of train and test: each may count its own images."""
+    """Return whether shared names are numbers that may count the images of each list anew.
+
+    They count from 0 or 1, or the lists lie in folders of train and test.
+    """
     lists = (pair.first, pair.second)
-    is_of_dataset = target.published is not None and target.published.images.namespace != ""
-    if is_of_dataset:
+    if target.published is not None and target.published.images.namespace:
         return False
     if any(part.read.has_folders for part in lists):
         return all(_numbers_folders(target.ids[part.unique].tolist()) for part in lists)
+    if not all(_COUNTS.fullmatch(str(target.ids[image])) for image in images):
+        return False
     apart = len({part.file.rpartition("/")[0] for part in lists}) > 1
     by_folder = apart and all(read_role(part.file).why.startswith("its folder") for part in lists)
-    if not all(_COUNTS.fullmatch(str(target.ids[image])) for image in images.tolist()):
-        return False
     if by_folder and not any(str(name).startswith("voc2007:") for name in target.ids[images]):
         return True
     first, second = (
@@ -512,7 +500,7 @@ def _counted_anew(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bo
 
 
 def _numbers_folders(paths: Sequence[str]) -> bool:
-    """Return whether all parts of some paths count: the images of each folder, and the folders, from 0 or 1."""
+    """Return whether all parts of some paths are numbers that count from 0 or 1: in each folder, and the folders."""
     seen, counts = set[str](), defaultdict[str, list[int]](list)
     for path in paths:
         while path and path not in seen:
@@ -528,7 +516,7 @@ def _numbers_folders(paths: Sequence[str]) -> bool:
 
 
 def _are_files_of_one_folder(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bool:
-    """Return whether lists name files of the same folder: their VOC root, else the folder of both lists."""
+    """Return whether two lists name files of the same folder: their VOC root, else the folder of both lists."""
     if target.published is None:
         return False
     folders = {_folder_of(target.published.files[part.file].path.absolute()) for part in (pair.first, pair.second)}
@@ -540,7 +528,7 @@ def _are_files_of_one_folder(target: AuditTarget, pair: ComparedPair, images: In
 
 
 def _folder_of(file: Path) -> Path:
-    """Return the VOC folder in which a list lies, at most three folders above it, else its own folder."""
+    """Return the VOC folder that contains a list, at most three levels above it, else the folder of the list."""
     above = file.parents[:4]
     return next((root for root in above if any((root / name).is_dir() for name in VOC_FOLDERS)), file.parent)
 
@@ -548,13 +536,13 @@ def _folder_of(file: Path) -> Path:
 def _goes_through(numbers: Sequence[int], others: Sequence[int], shared: int) -> bool:
     """Return whether numbers count from 0 or 1 without gaps, and the overlap with others can be coincidence."""
     lowest, count = min(numbers, default=2), len(set(numbers))
-    goes = lowest < 2 and _FEWEST_COUNTED <= count == len(numbers) == max(numbers) - lowest + 1
+    is_counter = lowest < 2 and _FEWEST_COUNTED <= count == len(numbers) == max(numbers) - lowest + 1
     # If the others continue where these end, a common number is a mistake, not coincidence.
-    return goes and 2 * shared * (max(others) + 1) >= min(count, max(others) + 1) * len(others)
+    return is_counter and 2 * shared * (max(others) + 1) >= min(count, max(others) + 1) * len(others)
 
 
 def _equal(pair: ComparedPair) -> str:
-    """Return how two lists of the same images are equal; ``""`` where one repeats some more often."""
+    """Return how two lists of the same images are equal; empty if one repeats some images more often."""
     digests = [part.sha256 for part in (pair.first, pair.second)]
     if digests[0] and digests[0] == digests[1] and pair.first.file != pair.second.file:
         return "byte for byte"
@@ -565,10 +553,10 @@ def _equal(pair: ComparedPair) -> str:
 
 
 def _under_other_ids(target: AuditTarget, pair: ComparedPair) -> list[Finding]:
-    """Return findings of images with different ids in two lists, by names, sizes and boxes of the sources."""
+    """Return the findings on images with different ids in two lists, by names, sizes and boxes of the sources."""
     findings = []
     for shared in target.shared_under_other_ids:
-        # Other rules judge the names in lists of a folder, which also consider folders and groups.
+        # In a folder of lists, other rules compare names, and consider folders and groups too.
         if not (shared.proven or target.kind == "manifest"):
             continue
         here = np.isin(shared.left, pair.first.unique) & np.isin(shared.right, pair.second.unique)
@@ -586,16 +574,18 @@ def _under_other_ids(target: AuditTarget, pair: ComparedPair) -> list[Finding]:
 
 
 def _perhaps(target: AuditTarget, pair: ComparedPair) -> list[Finding]:
-    """Return the finding on similar file names if no whole name is in both lists."""
+    """Return the finding on equal file names in other folders, if no whole name is in both lists."""
     if (
         target.published is None
         or min(pair.places) < 0
         or (overlap := target.published.images.alike(*pair.places)) is None
     ):
         return []
+    images = list(zip(*overlap.examples, strict=True))
+    places = zip(pair.first.lines_of(images[0]), pair.second.lines_of(images[1]), strict=True)
     examples = tuple(
-        f"{target.ids[left]} and {target.ids[right]} ({pair.first.line_of(left)}; {pair.second.line_of(right)})"
-        for left, right in overlap.examples
+        f"{target.ids[left]} and {target.ids[right]} ({'; '.join(lines)})"
+        for (left, right), lines in zip(overlap.examples, places, strict=True)
     )
     bare = [part for part in (pair.first, pair.second) if not part.read.has_folders]
     if any(all(map(_COUNTS.fullmatch, target.ids[part.unique].tolist())) for part in bare):
@@ -605,13 +595,13 @@ def _perhaps(target: AuditTarget, pair: ComparedPair) -> list[Finding]:
 
 
 def _allowed(target: AuditTarget) -> list[Finding]:
-    """Return images shared by train lists of different tasks: allowed, since each labels other classes."""
-    findings = []
-    for first, second in combinations(target.with_role("train"), 2):
-        if first.tasks != second.tasks and (count := len(target.shared(first, second))):
-            text = f"both train lists hold {counted(count, 'image')} (allowed)"
-            findings.append(Finding("pass", f"{second.name} and {first.name}", count, text, asked=0))
-    return findings
+    """Return the images shared by train lists of different tasks: allowed, as each list labels other classes."""
+    return [
+        Finding("pass", f"{second.name} and {first.name}", count,
+                f"both train lists hold {counted(count, 'image')} (allowed)", asked=0)
+        for first, second in combinations(target.with_role("train"), 2)
+        if first.tasks != second.tasks and (count := len(target.shared(first, second)))
+    ]  # fmt: skip
 
 
 def validation_is_apart(target: AuditTarget) -> Outcome:
@@ -650,7 +640,7 @@ def _namespaced(target: AuditTarget) -> list[Finding]:
 
 
 def _collisions(target: AuditTarget) -> Iterator[Finding]:
-    """Yield the ids that sources of two datasets share; parts of the same dataset may share ids."""
+    """Yield the finding on ids that sources of two datasets share; parts of the same dataset may share ids."""
     for (a, first), (b, second) in combinations(enumerate(target.sources), 2):
         if namespace_of(first.raw.dataset) == namespace_of(second.raw.dataset):
             continue

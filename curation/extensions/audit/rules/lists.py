@@ -182,18 +182,19 @@ def _per_class(listed: AuditedList, form: str) -> Int64s | None:
 
 def lists_have_one_name(target: AuditTarget) -> Iterator[Finding]:
     """PL11: Which published lists these are, whatever their names."""
-    from curation.extensions.identify.index import packaged_index, read_index
+    from curation.extensions.identify.index import may_be_known, packaged_index, read_index
 
-    index = read_index(packaged_index()).lists
-    counts = {known.stems for known in index} | {known.parent_stems for known in index}
+    index = read_index(packaged_index())
     for part in published_of(target).lists:
-        equal = [known for known in index if f"sha256:{known.sha256}" == part.sha256 and known.key == part.read.name]
-        how = "the same bytes as"
-        if not equal and len(part.unique) in counts and len(part) >= LEAST_COUNT:
+        how, size = "the same bytes as", len(part.unique)
+        equal = [
+            known for known in index.lists if f"sha256:{known.sha256}" == part.sha256 and known.key == part.read.name
+        ]
+        if not equal and len(part) >= LEAST_COUNT and may_be_known(part.read, size, index):
             how, digests = "the same images as", ListDigests.of(part.read, "")
             equal = [
                 known
-                for known in index
+                for known in index.lists
                 if (known.sha256_parent_stems == digests.sha256_parent_stems and known.folded)
                 or (known.sha256_stems == digests.sha256_stems and not known.folded)
             ]
