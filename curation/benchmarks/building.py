@@ -294,13 +294,13 @@ def _header_only(benchmark: str | Path | Manifest) -> Manifest:
         raise UsageError(
             "Published lists are imported, not built",
             where=target,
-            hint=f"curation import {target} --lists DIR --out DIR",
+            hint=f"curation import {shlex.quote(target)} --lists DIR --out DIR",
         )
     if declared.header.origin != "declared":
         raise UsageError(
             "The manifest is already complete",
             where=target,
-            hint=f"curation verify {target} --rebuild --source NAME=PATH",
+            hint=f"curation verify {shlex.quote(target)} --rebuild --source NAME=PATH",
         )
     return declared
 

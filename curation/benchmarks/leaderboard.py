@@ -423,7 +423,7 @@ def leaderboard(
             where=str(path),
             expected="one row a line",
             found=ascii(read.torn),
-            hint="curation evaluate … --append FILE writes it",
+            hint="curation evaluate … --append FILE.jsonl writes it",
         )
     groups = ranked_groups(read.rows, metric)
     numbers = [candidate.number for candidate in groups]

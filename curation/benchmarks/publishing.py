@@ -197,7 +197,7 @@ def _results(path: Path, digests: Sequence[str]) -> Results:
             "The results end in an incomplete line" if read.torn else "The file holds no result",
             where=f"--results {path}",
             expected="one whole record a line",
-            hint="curation evaluate … --append FILE writes it, and mends a line that was cut off",
+            hint="curation evaluate … --append FILE.jsonl writes it, and mends a line that was cut off",
         )
     for number, row in read.rows:
         digest = row.manifest.digest if row.manifest else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -78,7 +79,7 @@ def _refuse(overlap: Overlap, slots: Sequence[str], sources: Mapping[str, Source
     opened = [sources[name] for name in slots if name in sources]
     parts = list(dict.fromkeys(map(_list_of, opened)))
     first = next((source.origin for source in opened if source.origin is not None), None)
-    divide = f"curation split {first or 'FILE'} --parts train=0.8,test=0.2 --out DIR"
+    divide = f"curation split {shlex.quote(str(first or 'FILE'))} --parts train=0.8,test=0.2 --out DIR"
     if all(_list_of(source) == CLASS_FOLDERS for source in opened):
         hint = "remove one of the two photos of each pair"
         if overlap.images.evidence == "id":

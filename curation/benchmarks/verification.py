@@ -201,10 +201,13 @@ def verify(
     for key, file in (inputs or {}).items():
         option, _, name = key.partition(".")
         files_of.setdefault(option, {})[name] = file
-    if not isinstance(manifest, Manifest) and is_result(Path(manifest)):
+    result = next(
+        (path for path in (Path(str(manifest)), Path(str(manifest), "results.json")) if is_result(path)), None
+    )
+    if result is not None and not isinstance(manifest, Manifest):
         if sources or strict or rebuild or published:
-            raise UsageError("A result is scored again: it accepts only its own inputs", where=str(manifest))
-        return verify_result(Path(manifest), files_of)
+            raise UsageError("A result is scored again: it accepts only its own inputs", where=str(result))
+        return verify_result(result, files_of)
     if any(files_of.values()):
         raise UsageError("Predictions are verified with the result that was made from them", expected="results.json")
     held = manifest if isinstance(manifest, Manifest) else load_manifest(manifest)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from curation.cli.offered import help_lines, offered, verb_module
-from curation.cli.option_names import Help, refuse_retired
+from curation.cli.option_names import RETIRED, Help, refuse_retired
 from curation.core import process, writing
 from curation.core.entry_points import loading
 from curation.core.errors import CurationError, UsageError
@@ -130,7 +130,8 @@ class Parser(argparse.ArgumentParser):
         """Refuse a verb or command that does not exist; `call` refuses other words."""
         if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
             expected = ", ".join(action.choices) + ", or a folder with manifest.json" * self.prog.endswith(" evaluate")
-            self._refuse(f"There is no `{self.prog} {value[:80]}`", expected=expected, value=value)
+            command = f"{self.prog} {value}"
+            self._refuse(f"There is no `{command[:80]}`", expected=expected, value=value, hint=RETIRED.get(command))
 
     def error(self, message: str) -> NoReturn:
         """Raise for a command line that argparse cannot split."""

@@ -49,8 +49,9 @@ RETIRED: Mapping[str, str] = {
     "lines": "leave it out: decisions apply to manifests, and `curation export` writes the parts of a manifest",
     "set text_margin": "leave it out: prompts are compared by `curation similarity neighbors`",
     "set standard_errors": "leave it out: sets are compared by `curation similarity neighbors`",
+    "curation renumber": "curation inspect FILE --renumber NEW.json",
 }
-"""Options of earlier versions, or keys of them, that have no equivalent, without dashes, and what to do instead."""
+"""Options of earlier versions (without dashes), keys of them, and commands, with what to do instead."""
 
 
 def refuse_retired(option: str, prog: str) -> None:

@@ -6,6 +6,7 @@ Ground truth and predictions are columns over one list of images and one list of
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -536,7 +537,7 @@ def tasks_of_file(path: Path) -> tuple[ClassRoles, ...]:
         is called ``unknown``, or a task has no known class.
     """
     if path.suffix.lower() == ".toml":
-        hint = f"curation build {path} … --out DIR, then curation evaluate DIR"
+        hint = f"curation build {shlex.quote(str(path))} … --out DIR, then --manifest DIR in place of --classes"
         raise EvaluationError("--classes takes JSON", where=str(path), expected=_EXAMPLE, found="TOML", hint=hint)
     listed = read_class_file(path, _TaskFile, _EXAMPLE, subject="task file").tasks
     if twice := repeated(record.name for record in listed):

@@ -246,6 +246,9 @@ def _warn_of_names(source: Source, class_names: Sequence[str], aliases: Mapping[
     warn_of_near_names(where[:200], [aliases.get(name, name) for name in names] if aliases else names, class_names)
 
 
+_EXPORT = "curation export MANIFEST --part PART --format coco --out TRUTH.json writes such a truth"
+
+
 def check_closed(part: Part) -> None:
     """Raise `EvaluationError` if the closed part shows no object of a known class."""
     if not (part.truth.label >= 0).any():
@@ -316,7 +319,7 @@ def _positions_of(source: Source, ids: Sequence[str]) -> list[int | None]:
             where=files_of(source),
             expected="a truth with the manifest's ids, as an export has them",
             found=f"{first}, an image's id and another image's file name"[:200],
-            hint="curation export MANIFEST --part PART --format coco --out TRUTH.json",
+            hint=_EXPORT,
         )
     return min(by_name, by_number, key=lambda positions: positions.count(None))
 
@@ -329,7 +332,7 @@ def _require_once(source: Source, names: Sequence[str]) -> None:
             where=files_of(source),
             expected="every curation_id once",
             found=", ".join(repeated)[:200],
-            hint="curation export MANIFEST --part PART --format coco --out TRUTH.json",
+            hint=_EXPORT,
         )
 
 
@@ -341,7 +344,7 @@ def _positions(source: Source, resolved: Resolved, ids: Sequence[str]) -> list[i
             where=files_of(source),
             expected=f"one image called {ids[row]}"[:200],
             found=source.image_index.describe(pair)[:200],
-            hint="curation export MANIFEST --part PART --format coco --out TRUTH.json",
+            hint=_EXPORT,
         )
     return [position if position >= 0 else None for position in resolved.position.tolist()]
 

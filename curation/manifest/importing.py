@@ -203,9 +203,7 @@ def list_slices(header: Header) -> dict[str, ListSlice]:
             where=_title(header),
             expected=f"origin as_published, rule {PROTOCOL}",
             found=f"origin {header.origin}, rule {header.rule.protocol[:80]}",
-            hint=f"curation build {_title(header).replace(' ', '@')} --source NAME=PATH --out DIR"
-            if header.origin == "declared"
-            else None,
+            hint=Manifest(header, {}).completion() if header.origin == "declared" else None,
         )
     slices = {}
     for part in header.parts:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -334,7 +335,7 @@ def _require_part(names: list[str], part: str, path: Path) -> None:
             where=str(path),
             expected=f"images of {part}",
             found=repr(first[:60]),
-            hint=f"--source imagenet-{list_part}={path}",
+            hint=f"--source imagenet-{list_part}={shlex.quote(str(path))}",
         )
 
 

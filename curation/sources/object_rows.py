@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -138,7 +139,7 @@ def _files_of(root: Path, part: str) -> tuple[Path, ...]:
             where=str(root),
             expected="one of its splits or configurations",
             found=", ".join(offered)[:300] or "no Parquet file",
-            hint=f"--source NAME@{first}={root}; of --truth: --image-set {first}, or the file itself",
+            hint=f"--source NAME@{first}={shlex.quote(str(root))}; of --truth: --image-set {first}, or the file itself",
         )
     files = offered[chosen]
     for shard in map(_SHARD.search, (file.stem for file in files)):

@@ -7,6 +7,7 @@ images (with and without boxes), and a table of image sizes, which Open Images d
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -109,7 +110,7 @@ def _locate(path: Path, part: str) -> tuple[str, dict[str, Path]]:
                 where=str(path),
                 expected="one of them",
                 found=", ".join(offered),
-                hint=f"--source openimages@{offered[0]}={path}",
+                hint=f"--source openimages@{offered[0]}={shlex.quote(str(path))}",
             )
         part = part or next(iter(offered), "")
         box_files = _existing_files(path, _BOXES, part) if part else []
@@ -126,7 +127,7 @@ def _locate(path: Path, part: str) -> tuple[str, dict[str, Path]]:
                 where=str(path),
                 expected="one of them",
                 found=", ".join(str(file.relative_to(path)) for file in box_files),
-                hint=f"--source openimages@{part}={box_files[0]}",
+                hint=f"--source openimages@{part}={shlex.quote(str(box_files[0]))}",
             )
         boxes = box_files[0]
         folders = [path, boxes.parent, boxes.parent.parent]

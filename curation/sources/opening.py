@@ -8,6 +8,7 @@ is that of the file.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -156,8 +157,9 @@ def _missing(path: Path, dataset: str) -> MissingFileError:
     if root and Path(root).is_dir():
         offered = parts_at(Path(root), dataset)
         chosen = word if word in offered or not offered else offered[0]
-        error.hint = f"--source NAME@{chosen}={root}; of --truth: --truth {root} --image-set={chosen}; "
-        error.hint += f"of split: NAME@{chosen}={root}"
+        quoted = shlex.quote(root)
+        error.hint = f"--source NAME@{chosen}={quoted}; of --truth: --truth {quoted} --image-set={chosen}; "
+        error.hint += f"of split: NAME@{chosen}={quoted}"
     return error
 
 
@@ -422,7 +424,7 @@ def _open_slot(reading: Reading, slot: SourceSlot, part: str, path: Any) -> Sour
             where=f"--source {slot.name}@{part}",
             expected=slot.part,
             found=part,
-            hint=f"--source {slot.name}={path}; or state the other part where the benchmark names this one",
+            hint=f"--source {slot.name}={shlex.quote(str(path))}; or state the other part in the benchmark file",
         )
     return as_source(
         path, dataset=slot.dataset, part=part or slot.part or _part_of(slot, path), bad_boxes=reading.bad_boxes
@@ -449,7 +451,7 @@ def _part_of(slot: SourceSlot, path: Any) -> str:
             where=f"--source {slot.name}={path}",
             expected="one of them",
             found=", ".join(offered),
-            hint=f"--source {slot.name}@{likely}={path}",
+            hint=f"--source {slot.name}@{likely}={shlex.quote(str(path))}",
         )
     # A part named after another use is read only on request; otherwise it could serve for both uses.
     if offered and {usual, _use_of(offered[0])} in ({"train", "val"}, {"train", "test"}):
@@ -459,7 +461,7 @@ def _part_of(slot: SourceSlot, path: Any) -> str:
             expected=f"a part such as {usual}",
             found=offered[0],
             hint=f"--source {slot.name}=PATH of another file or folder, or if you mean this part: "
-            f"--source {slot.name}@{offered[0]}={path}",
+            f"--source {slot.name}@{offered[0]}={shlex.quote(str(path))}",
         )
     return offered[0] if offered else slot.usual_part
 

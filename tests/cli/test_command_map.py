@@ -43,6 +43,7 @@ def test_the_help_lists_the_verbs_in_groups_on_one_screen(shell: Shell, monkeypa
         ("evaluate owd --json", "There is no `curation evaluate owd`", "did you mean owod?"),
         ("review aply", "There is no `curation review aply`", "did you mean apply?"),
         ("build owod --sorce x", "--sorce of `curation build` does not exist", "did you mean --source?"),
+        ("renumber x", "There is no `curation renumber`", "curation inspect FILE --renumber NEW.json"),
         ("frobnicate", "There is no `curation frobnicate`", "curation --help"),
         ("show M \x1b[31m", "There are words that belong to no option", "curation show --help"),
         (

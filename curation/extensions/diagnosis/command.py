@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -51,7 +52,9 @@ def run(
     if renumber is not None:
         return _renumbered(Path(file), renumber, image_set)
     if bool(mend) != (out is not None):
-        raise UsageError("--mend and --out belong together", hint=f"curation inspect {file} --detections FILE")
+        raise UsageError(
+            "--mend and --out belong together", hint=f"curation inspect {shlex.quote(file)} --detections FILE"
+        )
     # The modules that read detections are slow to import.
     from curation.extensions.diagnosis import diagnosis
 

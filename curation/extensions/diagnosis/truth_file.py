@@ -419,7 +419,7 @@ class TruthFile:
         findings = [*_record_mistakes(annotated), *([layout] if layout else []), *_other_mistakes(annotated, layout)]
         if not any(finding.mend == _DROP for finding in findings) and InputFile(path).data != data:
             mistake = "The truth holds NaN or Infinity, which JSON lacks"
-            findings.append(Finding(mistake, "curation evaluate refuses it", None, mend=_DROP, side="truth"))
+            findings.append(Finding(mistake, "`curation evaluate` refuses it", None, mend=_DROP, side="truth"))
         self.mends = tuple(finding.mend for finding in findings if finding.mend)
         self.data = mended_truth(data, self.mends) if self.mends else data
         written = Path(new_name("mended_truth", path)) if self.mends else path
@@ -524,7 +524,7 @@ def _record_mistakes(annotated: AnnotationFile) -> Iterator[Finding]:
     if n and not annotated.categories:
         example = '"categories": [{"id": 1, "name": "circle"}, ...]'
         mistake = f"The truth lists no categories: its {counted(n, 'annotation')} have no class"
-        yield Finding(mistake, "curation evaluate refuses it", None, command=f"write {example} into it", side="truth")
+        yield Finding(mistake, "`curation evaluate` refuses it", None, command=f"write {example} into it", side="truth")
     usable = _usable(annotated)
     if n and not usable.all():
         first = int(np.argmin(usable))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import warnings
 from collections import Counter
@@ -433,7 +434,7 @@ def adjudicate_folder(
             message, hint = "An adjudicator is a third person", "--reviewer NAME of a person who has not judged yet"
             raise ReviewError(message, found=f"{name} judged images of this review", hint=hint)
         if not any(differ(votes) for votes in grouped(rows, lambda row: (row.dataset, row.image_id)).values()):
-            hint = f"curation review export --folder {folder} --out decisions.jsonl"
+            hint = f"curation review export --folder {shlex.quote(str(folder))} --out decisions.jsonl"
             raise ReviewError("There is no conflict to settle", where=str(folder), hint=hint)
         record = msgspec.structs.replace(record, adjudicators=(*record.adjudicators, name))
         write_record(folder, record)

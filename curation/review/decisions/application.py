@@ -716,5 +716,5 @@ def _check_version(version: str, manifest: Manifest, *, must_be_later: bool) -> 
         where="--version",
         expected="MAJOR.MINOR.PATCH",
         found=repr(version[:40]),
-        hint="other lists deserve a new major version: `curation diff` shows which step",
+        hint=f"--version {version_numbers(base)[0] + 1}.0.0 if lists change",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -162,7 +163,7 @@ def _read(
     if not folders:
         return read(paths), None
     if len(paths) > 1:
-        hint = "curation review export writes the decisions of a review to a file"
+        hint = f"curation review export --folder {shlex.quote(str(folders[0]))} --out decisions.jsonl writes a file"
         raise UsageError("The folder of a review is read alone", where=str(folders[0]), hint=hint)
     reviewed = folder_decisions(folders[0])
     return [reviewed.file], reviewed
@@ -256,11 +257,11 @@ def apply_from_files(
         raise DecisionError("A file is truncated or incomplete", where=torn[0], hint="leave out --strict")
     rows = [row for file in files for row in file.decisions]
     if any(row.stage == "pair" for row in rows):
-        hint = "curation review export --folder DIR --out pairs.csv --drops DIR"
+        hint = "curation review export --folder FOLDER --out pairs.csv --drops DIR"
         raise UsageError("Decisions on pairs change no manifest", where=str(decisions[0]), hint=hint)
     base = load_manifest(manifest)
     if variant is None and (name or version is None):
-        hint = "--version MAJOR.MINOR.PATCH; or --cleaned, for a separate cleaned list, with --name"
+        hint = "--version MAJOR.MINOR.PATCH; or --cleaned minus-remove, for a separate cleaned list"
         raise UsageError("A new version of a manifest needs a version number, and keeps the name", hint=hint)
     resolution = resolve(
         rows,

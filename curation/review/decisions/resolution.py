@@ -201,7 +201,7 @@ def refuse_conflicts(conflicts: Sequence[Conflict]) -> None:
             where=examples((conflict.text() for conflict in conflicts), joint=" | "),
             expected="one action for an image at a stage",
             hint="--rule majority, --rule senior --senior NAME, or --on-error conflicts=keep to replay them all; "
-            "curation review adjudicate has a third person settle them",
+            "curation review adjudicate --folder FOLDER --reviewer NAME has a third person settle them",
         )
 
 

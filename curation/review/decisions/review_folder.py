@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shlex
 import warnings
 from collections import Counter
 from contextlib import suppress
@@ -133,7 +134,8 @@ def read_record(folder: Path) -> ReviewRecord:
             "The folder holds no review",
             where=str(folder),
             expected=REVIEW,
-            hint="another --folder; or create one: curation review start --folder DIR --source NAME=PATH --photos DIR",
+            hint="another --folder; or create one: "
+            "curation review start --folder FOLDER --source NAME=PATH --photos DIR --reviewer NAME",
         )
     data = read_bytes(path, kind="record of the review", most=_LARGEST, error=ReviewError)
     hint = "curation review start … --rebuild: the decisions in the log are kept"
@@ -260,7 +262,7 @@ def folder_decisions(folder: Path) -> FolderDecisions:
     """
     record, log = read_record(folder), folder / LOG_FILE
     if not log.exists():
-        hint = f"decide on an image first: curation review start --folder {folder} --reviewer NAME"
+        hint = f"decide on an image first: curation review start --folder {shlex.quote(str(folder))} --reviewer NAME"
         raise MissingFileError("No decisions yet", where=str(log), hint=hint)
     logged = read_decisions(log)
     rows = tuple(standing_rows(logged.decisions))
@@ -345,7 +347,11 @@ def export_decisions(folder: Path, path: Path, drops: Path | None = None) -> Exp
     if drops and not pairs:
         raise UsageError("Only a review of pairs has drop lists", where=f"--drops {drops}", hint="leave out --drops")
     if pairs and path.suffix.lower() != ".csv":
-        raise UsageError("Pairs are written as CSV", where=f"--out {path}", hint=f"--out {path.with_suffix('.csv')}")
+        raise UsageError(
+            "Pairs are written as CSV",
+            where=f"--out {path}",
+            hint=f"--out {shlex.quote(str(path.with_suffix('.csv')))}",
+        )
     if pairs:
         write_text(path, pairs_csv(pairs))
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -417,7 +418,7 @@ def _sources(ood: Mapping[str, Path], bad_boxes: BadBoxes) -> dict[str, Source]:
                     "The root offers several parts",
                     where=f"--source {key}={path}",
                     found=", ".join(offered),
-                    hint=f"--source {name}@{offered[0]}={path}",
+                    hint=f"--source {name}@{offered[0]}={shlex.quote(str(path))}",
                 )
             part = offered[0] if offered else ""
         if name in opened or name == "id":

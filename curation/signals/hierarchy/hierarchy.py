@@ -11,6 +11,7 @@ Images has a tree in JSON.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
@@ -225,7 +226,7 @@ def node_of(graph: Graph, text: str) -> str:
         where=repr(text[:60]),
         expected="an id such as n02084071, a unique name such as dog.n.01, or a lemma that belongs to a single node",
         found=", ".join(f"{node} {graph.nodes[node].get('name', '')}".strip() for node in sorted(matches)[:8]) or None,
-        hint=f"curation hierarchy find {key[:40]}",
+        hint=f"curation hierarchy find {shlex.quote(key[:40])}",
     )
 
 

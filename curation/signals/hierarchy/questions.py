@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -142,7 +143,9 @@ def subtree(node: str, /, *, depth: int = 3, view: View | None = None) -> Subtre
         node = hierarchy.node_of(graph, node)
     except HierarchyError as error:
         if leaves is not None and error.found is None:
-            error.hint = f"--leaves all, if it lies above none of these leaves; or {error.hint}"
+            with suppress(HierarchyError):
+                hierarchy.node_of(view.above(None), node)
+                error.hint = "--leaves all: the node lies above none of these leaves"
         raise
     return Subtree(
         node,

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.core.errors import EncoderError
+from curation.core.wording import counted
 from curation.signals.similarity.embeddings import EncoderIdentity, Vectors
 
 if TYPE_CHECKING:
@@ -122,8 +123,8 @@ class ColourEncoder:
         """Raise `EncoderError`: histograms know no words."""
         raise EncoderError(
             "The colour encoder has no text tower",
-            found=f"{len(texts)} texts",
-            hint="curation similarity embed --texts FILE --model ViT-B-32 --pretrained TAG_OR_FILE",
+            found=counted(len(texts), "text"),
+            hint="--model ViT-B-32 --pretrained TAG in place of --encoder",
         )
 
 

@@ -1,0 +1,254 @@
+"""What a message advises is run on the case that prints it: commands, options to add, and options to leave out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from curation.cli import main
+from curation.manifest.manifest import read_manifest
+from curation.review.decisions.review_folder import ReviewRecord, write_record
+from curation.review.decisions.verdicts import VerdictBook
+from tests.cli.test_first_hour import INIT, draw, results
+from tests.shell import parsers
+from tests.signals.similarity.clip_world import write_config, write_photos
+
+COMMAND = re.compile(
+    r"(?<!of `)curation [a-z][^`;]*?(?= (?:compares|finds|has|lists|makes|mends|names|shows|writes) |; |, |`|$)"
+)
+ADDED = re.compile(r"(?:^|; |, or | or |, |then |did you mean )(--[a-z].*?)(?=; |, |:| or |\?|$)")
+REPLACED = re.compile(r"(.*) in place of (--[a-z-]+)")
+LEFT_OUT = re.compile(r"(?:leave out|drop) (--[a-z-]+)")
+NEXT = (
+    "error: The dataset of this review is not in the database",
+    "error: The closed source shows classes that are not known",
+    "error: 1 of the 1 published lists are missing",
+)
+"""Where an advised command ends in the world: no App has opened its reviews, and its data are not the papers'."""
+PLACES = {
+    "FILE.jsonl": "rows.jsonl",
+    "RESOLVED.jsonl": "resolved.jsonl",
+    "TRUTH.json": "truth.json",
+    "MENDED.json": "mended.json",
+    "NEW.json": "new.json",
+    "MAJOR.MINOR.PATCH": "2.0.0",
+    "NAME=PATH": "train=train.json",
+    "train=PATH": "train=train.json",
+    "test=PATH": "test=test.json",
+    "NAME=DIR": "test=photos",
+    "MANIFEST": "shapes",
+    "FOLDER": "'my review'",
+    "DIR": "made",
+    "CORPUS": "photos",
+    "TRUTH": "test.json",
+    "FILE": "d.json",
+    "NAME": "eva",
+    "PART": "t1-test",
+    "RULE": "majority",
+    "FORM": "xyxy",
+    "WORD": "dog",
+}
+"""What a user writes in place of a word in capitals, unless a row says otherwise."""
+FLAGS = {parser.prog.removeprefix("curation "): parser._option_string_actions for parser in parsers()}
+
+
+@pytest.fixture(scope="module")
+def first_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with two files, the manifest ``shapes`` of them, results of its task t2, reviews and photos."""
+    folder = tmp_path_factory.mktemp("world")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("CURATION_CACHE", str(folder.with_name("cache")))
+        draw(folder, 5, 4, 120)
+        assert main([*INIT, "--name", "mylab/shapes", "--n-tasks", "2", "--exhaustive", "--out", "tasks.toml"]) == 0
+        assert main(["build", "tasks.toml", *INIT[2:], "--out", "shapes"]) == 0
+        results(folder)
+    images = read_manifest(folder / "shapes").ids("t1-test")[:6]
+    for name, other_decision in (("my review", "keep"), ("agreed", "remove"), ("new review", "")):
+        record = ReviewRecord(dataset=name, stage="manual", manifest="", inputs="", batches={"0001": 4, "0002": 4})
+        write_record(folder / name, record)
+        book = VerdictBook(folder / name / "decisions.jsonl", stage="manual")
+        for reviewer, decision in (("anna", "remove"), ("ben", other_decision)) if other_decision else ():
+            book.record([(("t1-test", image), "0001") for image in images], decision, reason="", reviewer=reviewer)
+    write_config(folder / "clip")
+    (folder / "no rows.jsonl").touch()
+    (folder / "names.txt").write_text("a cat\n")
+    truth = json.loads((folder / "test.json").read_text())
+    for image, photo in zip(truth["images"], write_photos(folder / "photos", 3), strict=False):
+        photo.rename(photo.with_name(image["file_name"]))
+    first, second, *others = truth["images"]
+    one, two = first["file_name"], second["file_name"]
+    for name, names in {"same names": (one, f"a/{one}"), "crossed names": (two, one)}.items():
+        pair = [first | {"file_name": names[0]}, second | {"file_name": names[1]}]
+        (folder / f"{name}.json").write_text(json.dumps(truth | {"images": [*pair, *others]}))
+    return folder
+
+
+def filled(text: str, fill: dict[str, str]) -> str:
+    for word, value in [*fill.items(), *sorted(PLACES.items(), reverse=True)]:
+        text = re.sub(rf"(?<![\w.-]){re.escape(word)}(?![\w.=])", value, text)
+    return text
+
+
+def option_of(command: list[str], name: str) -> argparse.Action:
+    return next(FLAGS[key] for key in (" ".join(command[:2]), command[0]) if key in FLAGS)[name]
+
+
+def without(command: list[str], name: str) -> list[str]:
+    """Return a command without an option and its value."""
+    if name not in command:
+        return command
+    place = command.index(name)
+    return without(command[:place] + command[place + 1 + (option_of(command, name).nargs != 0) :], name)
+
+
+def advised(command: list[str], text: str, fill: dict[str, str]) -> Iterator[list[str]]:
+    """Yield every command that the last line of a message advises, as words behind ``curation``."""
+    advice = re.split("try: |next: | is gone: ", text.rstrip().splitlines()[-1])[1]
+    for match in COMMAND.finditer(advice):
+        words = shlex.split(filled(match[0], fill))[1:]
+        # A verb alone is a reference to its help.
+        if " ".join(words) not in FLAGS.keys() - {"list"}:
+            yield words
+    rest = COMMAND.sub("", advice)
+    for match in LEFT_OUT.finditer(rest):
+        yield without(command, match[1])
+    for match in ADDED.finditer(rest):
+        added, changed = list[str](), command
+        if replaced := REPLACED.fullmatch(match[1]):
+            changed = without(command, replaced[2])
+        words = shlex.split(filled(replaced[1] if replaced else match[1], fill))
+        while words and words[0].startswith("--"):
+            has_value = option_of(command, words[0]).nargs != 0
+            changed = without(changed, words[0])
+            added, words = [*added, *words[: 1 + has_value]], words[1 + has_value :]
+        yield [*changed, *added]
+
+
+def run(command: list[str]) -> int:
+    if command[:2] in (["review", "start"], ["review", "adjudicate"]):
+        command = [*without(command, "--no-app"), "--no-app"]
+    try:
+        return main(command)
+    except SystemExit as ended:
+        return int(str(ended.code))
+
+
+CLIP = "similarity embed --model local-dir:clip --set random_weights=1 --out m"
+COMPLETED = {"voc2007-test=PATH": "voc2007-test=test.json", "coco=PATH": "coco=train.json"}
+SENIOR = {"--senior NAME": "--senior anna"}
+STARTS = {"FOLDER": "r", "NAME=PATH": "test=test.json", "DIR": "photos"}
+T2 = "evaluate owod --manifest shapes --task t2 --detections d.json"
+ROWS: list[tuple[str, dict[str, str]]] = [
+    ("verify test.json", {}),
+    ("audit d.json", {}),
+    ("verify nothing", {}),
+    ("build openood --out m", {}),
+    (
+        "evaluate owod --truth test.json --detections d.json --task t2 --classes tasks.toml",
+        {"…": " ".join(INIT[2:]), "--manifest DIR": "--manifest shapes"},
+    ),
+    ("list nothing", {}),
+    ("build nothing --out m", {}),
+    ("evaluate nothing", {}),
+    ("build tasks --out m", {}),
+    ("evaluate coco --truth shapes --detections d.json", {}),
+    ("inspect test.json --mend boxes=xyxy", {}),
+    ("inspect test.json --mend scores=number --out m.json", {"…": "scores=percent --out m.json"}),
+    ("evaluate coco --truth test.json --detections d.json --set boxes=xyxy", {}),
+    ("build shapes --out m", {}),
+    ("build owod --tasks tasks.toml --out m", {}),
+    ("build tasks.toml --source train=train.json --out m", {}),
+    ("init tasks --source train=test.json --source test=test.json --out new.toml", {}),
+    ("evaluate coco --manifest shapes --part t1-test --truth train.json --detections d.json", {}),
+    ("leaderboard scores/results.json", {"…": T2[9:]}),
+    # Reviews.
+    ("review export --folder 'new review' --out d.jsonl", {}),
+    ("review export --folder nowhere --out d.jsonl", STARTS),
+    ("review export --folder agreed --out d.jsonl --drops drops", {}),
+    ("review summary 'my review' agreed", {}),
+    ("review summary 'my review' --out r.jsonl", SENIOR),
+    ("review summary agreed --rule senior", SENIOR),
+    ("review apply shapes --decisions 'my review' --version 1.1.0 --out m", SENIOR),
+    ("review apply shapes --decisions agreed --out m", {}),
+    ("review apply shapes --decisions agreed --version 1.0.0 --out m", {}),
+    ("review adjudicate --folder agreed --reviewer eva --no-app", {}),
+    ("review adjudicate --folder 'my review' --reviewer anna --no-app", {}),
+    ("review start --folder nothing --no-app", STARTS | {"FOLDER": "r2"}),
+    ("review start shapes --folder r3 --photos tst=photos --no-app", {"DIR": "photos"}),
+    # Truths that do not say which image is which.
+    (f"{T2} --truth 'same names.json'", {"PART": "t2-test"}),
+    (f"{T2} --truth 'crossed names.json'", {"PART": "t2-test"}),
+    # Photos and embeddings.
+    ("similarity neighbors --queries nowhere --references nowhere --out m", {"…": "--photos photos --encoder colour"}),
+    ("similarity embed --source test=test.json --encoder colour --out m", {"DIR": "photos"}),
+    ("similarity embed --photos photos --shard 1/2 --encoder colour --out m", {}),
+    (f"{CLIP} --photos photos --set precision=float16", {}),
+    (f"{CLIP} --photos photos --device cuda", {}),
+    (f"{CLIP} --texts names.txt --set embedding=pooled", {}),
+    (
+        "similarity embed --texts names.txt --encoder colour --out m",
+        {"ViT-B-32": "local-dir:clip", "--pretrained TAG": "--set random_weights=1"},
+    ),
+    (
+        "similarity embed --photos photos --model local-dir:clip --out m",
+        {"--pretrained TAG": "--set random_weights=2", "SEED": "1"},
+    ),
+    # The hub.
+    ("publish shapes --repo lab/x", {"DIR": "out"}),
+    ("publish shapes --repo lab/x --dry-run out --source train=test.json", {"NAME=PATH": "train=test.json"}),
+    ("publish elephant/train2017 --repo lab/x --dry-run out --licence voc2007-test=MIT", {}),
+    ("publish shapes --repo lab/x --dry-run out --results 'no rows.jsonl'", {"…": T2[9:]}),
+    ("publish shapes --repo lab/x --dry-run out --results scores/results.json", {"…": T2[9:]}),
+    # Lists that are not here.
+    ("import elephant/train2017 --lists shapes --out m", COMPLETED),
+    ("export elephant/train2017 --part wilderness --format txt --out m", COMPLETED),
+    ("build elephant/train2017 --out m", COMPLETED),
+    ("export elephant/wr1-prob-published --part wr1 --format txt --out m", {"--lists DIR": "--lists shapes"}),
+    ("build elephant/wr1-prob-published --out m", {"--lists DIR": "--lists shapes"}),
+    ("verify scores", {}),
+    # Class hierarchies.
+    ("hierarchy show 'hunting dogs'", {}),
+    ("hierarchy similarity cat dog", {}),
+]
+
+
+@pytest.mark.parametrize(("line", "fill"), ROWS)
+def test_an_advised_command_runs(
+    first_world: Path,
+    tmp_path: Path,
+    line: str,
+    fill: dict[str, str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
+    """With what the user puts in place of its words in capitals, on the case that printed it."""
+    if line.startswith("review"):
+        request.getfixturevalue("fiftyone")
+
+    def printed(command: list[str]) -> tuple[int, str]:
+        """Return the status and the message of a command in a new copy of the world, whose name has a blank."""
+        copy = tmp_path / f"{len(list(tmp_path.iterdir()))} my work"
+        shutil.copytree(first_world, copy)
+        monkeypatch.chdir(copy)
+        capsys.readouterr()
+        return run(command), capsys.readouterr().err
+
+    monkeypatch.setenv("CURATION_CACHE", str(first_world.with_name("cache")))
+    command = shlex.split(line)
+    status, text = printed(command)
+    assert status == 2
+    followed = list(advised(command, text, fill))
+    assert followed, text
+    for words in followed:
+        status, text = printed(words)
+        # A check that was made and failed is an answer.
+        assert (status in (0, 1) and "error: " not in text) or text.startswith(NEXT), f"{words}\n{text}"
