@@ -2,7 +2,6 @@
 
 import json
 import random
-import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
