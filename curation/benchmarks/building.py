@@ -161,8 +161,8 @@ def build(
         if declare and known.declare is None:
             raise UsageError("The benchmark has no header-only version", where=f"--header-only {known.name}")
         target = str(benchmark) if is_file else known.name
-        opened = _opened(known, sources, values, f"{shlex.quote(target)}{chosen}", reading, declared=declare)
         with located(toml) if is_file else nullcontext():
+            opened = _opened(known, sources, values, f"{shlex.quote(target)}{chosen}", reading, declared=declare)
             made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
         tables = stated_in(values["file"]).sources if known.name in RULES else {}
         made = attributed(made, {source: table.licence for source, table in tables.items()})

@@ -163,6 +163,9 @@ parts = "shares"
 @pytest.mark.parametrize(
     ("text", "old", "new", "line", "words"),
     [
+        (FILE, 'rule = "wilderness"', 'rule = "wildernes"', 1, 'rule = "wilderness"'),
+        (FILE, "closed = {", "close = {", 3, "expected: close"),
+        (FILE, '"nut"]', '"nut", "gear"]', 8, 'absent = ["gear"]'),
         (FILE, "orders =", "order =", 13, "did you mean orders?"),
         (FILE, "orders =", "orders.a =", 13, "expected: a list"),
         (FILE, '"hash", "id"', '"hahs", "id"', 13, "did you mean hash?"),

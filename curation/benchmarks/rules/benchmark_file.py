@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 import msgspec
 from msgspec import Meta
 
-from curation.core.errors import CurationError, ProtocolError
+from curation.core.errors import CurationError, ProtocolError, UsageError
 from curation.core.files import inside
 from curation.core.json_text import decode_json
 from curation.core.reading import read_plain, utf8_text
@@ -437,7 +437,7 @@ def rule_of(text: str) -> str:
         hints += [hint.format(path=path) for key, hint in _EARLIER.items() if key in tables]
         raise ProtocolError(
             "The benchmark file names no rule",
-            where=str(path),
+            where=f"{path}{_lines(path.read_text(encoding='utf-8'), 'rule', ())}",
             expected=f"rule = one of {', '.join(RULES)}",
             found=repr(rule)[:80] if rule else "no key rule",
             hint=[*hints, _PAGE][0],
@@ -723,14 +723,21 @@ def _lines(text: str, key: str, tables: Sequence[str]) -> str:
 
 @contextmanager
 def located(path: Path) -> Iterator[None]:
-    """Add the file and the line to a `ProtocolError` that names a table: rules read what a manifest holds."""
+    """Add the file and the line to an error that names a table, class or source: rules read what a manifest holds."""
     try:
         yield
-    except ProtocolError as error:
-        if table := re.match(r"\[([\w.-]+)\] ?([^:,;]*)", error.where or ""):
+    except (ProtocolError, UsageError) as error:
+        where, text = error.where or "", path.read_text(encoding="utf-8")
+        if table := re.match(r"\[([\w.-]+)\] ?([^:,;]*)", where):
             *tables, last = table[1].split(".")
             key, tables = (table[2], [*tables, last]) if table[2] else (last, tables)
-            error.where = f"{path}{_lines(path.read_text(encoding='utf-8'), key, tables)}: {error.where}"
+            error.where = f"{path}{_lines(text, key, tables)}: {where}"
+        elif name := re.search(r"\bclass (.+)$", where):
+            written = re.compile(rf"[\"']{re.escape(name[1])}[\"']|^\s*{re.escape(name[1])}\s*=")
+            lines = (f", line {number}" for number, line in enumerate(text.splitlines(), 1) if written.search(line))
+            error.where = f"{path}{next(lines, '')}: {where}"
+        elif where.startswith("--source "):
+            error.where = f"{path}{_lines(text, 'sources', ())}: {where}"
         raise
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shlex
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +17,7 @@ import msgspec
 import numpy as np
 
 from curation.core.arguments import checked
-from curation.core.errors import AnnotationFormatError, CurationError, PredictionError
+from curation.core.errors import AnnotationFormatError, CurationError, PredictionError, warn_caller
 from curation.core.json_text import is_json_lines, json_rows, refuse_repeated_keys
 from curation.core.reading import InputFile
 from curation.core.tables import Table, table_lines
@@ -390,6 +391,15 @@ def inspect(
         path = Path(path)
     if detections is not None:
         return diagnose(path, detections, image_set)
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always")
+        inspection = _inspected(path, image_set)
+    for warning in raised:
+        warn_caller(str(warning.message))
+    return replace(inspection, warnings=tuple(str(warning.message) for warning in raised))
+
+
+def _inspected(path: Any, image_set: str) -> Inspection:
     root = path
     if isinstance(path, Path):
         path = annotation_file(path, image_set)

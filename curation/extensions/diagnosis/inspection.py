@@ -15,7 +15,7 @@ from curation.core.columns import distinct
 from curation.core.errors import AnnotationFormatError, DamagedFileError
 from curation.core.reading import InputFile
 from curation.core.tables import Table, table_lines
-from curation.core.wording import examples, short_repr
+from curation.core.wording import counted, examples, odd_names, odd_names_text, short_repr
 from curation.sources.class_folders import ClassFolders, class_folder_parts, read_class_folders
 from curation.sources.source import Source
 
@@ -135,6 +135,8 @@ class Inspection:
         Mistakes, with the command that mends each.
     notes : tuple of str
         Properties that are not mistakes, but make the results of another evaluator differ.
+    warnings : tuple of str
+        What a reader doubts in the file, such as names of classes.
     """
 
     __repr__ = short_repr
@@ -145,6 +147,7 @@ class Inspection:
     class_counts: tuple[tuple[str, int, int], ...]
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def classes(self) -> pd.DataFrame:
@@ -167,6 +170,7 @@ class Inspection:
             "class_counts": [dict(zip(_COLUMNS, row, strict=True)) for row in self.class_counts],
             "findings": [finding._asdict() for finding in self.findings],
             "notes": list(self.notes),
+            "warnings": list(self.warnings),
         }
 
     def lines(self) -> list[str]:
@@ -176,11 +180,12 @@ class Inspection:
         ranked = sorted(self.class_counts, key=lambda row: (-row[1], row[0]))[:_SHOWN]
         rows = tuple((name, f"{images:,}", f"{boxes:,}") for name, images, boxes in ranked)
         more = len(self.class_counts) - len(rows)
+        doubts = f" that stop `evaluate`; {counted(len(self.warnings), 'warning')}" if self.warnings else ""
         return [
             *table_lines(Table(self.file, ("", ""), tuple(held))),
             *(table_lines(Table("Problems", ("", ""), tuple(wrong))) if wrong else []),
             *([*finding_lines(self.findings), ""] if self.findings else []),
-            *([] if wrong or self.findings else ["no problems found", ""]),
+            *([] if wrong or self.findings else [f"no problems found{doubts}", ""]),
             *([*self.notes, ""] if self.notes else []),
             *table_lines(Table("Classes", _COLUMNS, rows)),
             *([f"… and {more:,} more: --json prints all"] if more > 0 else []),
@@ -259,6 +264,8 @@ def inspect_source(
         counts = {key: count for key, count in counts.items() if key not in ("images_without_boxes", "crowds")}
     rows = tuple(zip(source.categories.names, images, boxes, strict=True))
     texts = [f"Left out: {count:,} {reason}." for reason, count in source.dropped.items()]
+    if {*odd_names(counts_of := source.boxes_by_class()).values()} - {"one box"}:
+        texts.append(f"Names of classes that may be mistakes: {odd_names_text(counts_of)}.")
     return Inspection(name, source.files[0].sha256, counts, rows, tuple(findings), (*texts, *notes))
 
 

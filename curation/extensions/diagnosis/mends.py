@@ -480,11 +480,16 @@ class Renaming(NamedTuple):
 
 
 def class_votes(columns: Columns, truth: Objects) -> Votes:
-    """Return, for each category id, how many of its boxes lie on objects of each class (IoU of at least 0.5)."""
+    """Return, for each category id, how many of its boxes lie on objects of each class (IoU of at least 0.5).
+
+    Ids that mean ``unknown`` in a truth without such a class are left out: they may lie on objects of any class.
+    """
     best, partner = best_overlaps(columns.boxes, truth.positions(columns.images), truth)
-    votes: Votes = {category: Counter() for category in dict.fromkeys(columns.classes)}
+    unknown = {UNKNOWN, UNKNOWN_NUMBER} - truth.category_position.keys()
+    votes: Votes = {category: Counter() for category in dict.fromkeys(columns.classes) if category not in unknown}
     for row in np.flatnonzero(best >= 0.5).tolist():
-        votes[columns.classes[row]][int(truth.category[partner[row]])] += 1
+        if columns.classes[row] in votes:
+            votes[columns.classes[row]][int(truth.category[partner[row]])] += 1
     return votes
 
 

@@ -155,6 +155,13 @@ def permuted(seed: int, kind: str) -> tuple[Truth, Rows, Rows]:
     return truth, sound, [row | {"category_id": other[row["category_id"]]} for row in sound]
 
 
+def test_detections_of_unknown_objects_on_one_class_are_not_renamed(tmp_path: Path) -> None:
+    truth, sound = world(seed=3, n_images=20)
+    last = truth["categories"][-1]["id"]
+    detections = [row | {"category_id": -1} if row["category_id"] == last else row for row in sound]
+    assert diagnose(*written(tmp_path, truth, detections)).findings == ()
+
+
 @pytest.mark.parametrize("kind", ["turned by one", "two exchanged", "permuted"])
 def test_a_mend_of_classes_restores_the_file_or_names_what_it_cannot_tell(kind: str, tmp_path: Path) -> None:
     mended_whole = 0
