@@ -7,8 +7,10 @@ import json
 import re
 import subprocess
 import sys
+from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from curation.core.arguments import checked
 from curation.core.errors import UsageError
 from curation.evaluation.inputs import Reading
 from curation.evaluation.result import Result
+from curation.sources.source import Source
 from tests.small_world import write_small_world
 
 NAMES = [name for name in curation.__all__ if name not in ("evaluate", "methods", "__version__")]
@@ -42,6 +45,7 @@ TRUTH = {
     "categories": [{"id": 1, "name": "owl"}],
 }
 FOUND = [{**BOX, "score": 0.9}]
+DOCUMENTED = (FunctionType, classmethod, property, cached_property)
 
 
 def test_the_import_loads_nothing_of_the_package() -> None:
@@ -110,6 +114,17 @@ def test_every_parameter_is_explained(name: str) -> None:
     named = {one.lstrip("*") for one in told}
     missing = [one for one in inspect.signature(function).parameters if one not in named]
     assert not missing or name == "diff"
+
+
+MEMBERS = [name for name, member in vars(Source).items() if isinstance(member, DOCUMENTED) and name[0] != "_"]
+
+
+@pytest.mark.parametrize("name", ["", *MEMBERS])
+def test_the_examples_of_a_source_run(name: str) -> None:
+    text = inspect.getdoc(inspect.getattr_static(Source, name) if name else Source) or ""
+    example = doctest.DocTestParser().get_doctest(text, {}, name or "Source", None, None)
+    assert example.examples
+    assert doctest.DocTestRunner().run(example).failed == 0
 
 
 @pytest.mark.parametrize("module", [curation.evaluate, curation.methods])
