@@ -1,4 +1,4 @@
-"""The files that a manifest was built from, and their content: beside the header, not part of its digest."""
+"""The sources that a manifest was built from, and their content; stored next to the header, not in its digest."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
 BUILT_FROM_FILE = ".curation.sources.json"
 CONTENTS_FILE = ".curation.contents.json"
-"""What the sources held, apart from where they lie: earlier versions read the folder as well."""
+"""Contents of the sources, in a separate file from their paths, because earlier versions also read the folder."""
 _MOST_BYTES = 16 << 20
 Content = TypeVar("Content")
 
 
 class SourceContent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a source holds of the classes of a manifest, on the images that its lists name.
+    """Content of a source for the classes and the listed images of a manifest.
 
     Attributes
     ----------
     classes : dict of str to (int, int)
-        Images and boxes of each class; a class without any is left out. A source without boxes has 0.
+        Images and boxes of each class that has any; a source without boxes has 0 boxes.
     checksum : str
         Digest of every box with its image and class, in any order; without boxes, of every image with its class.
     names : str
-        Checksum of the file names of the images, without folders; ``""`` if one of them has none.
+        Checksum of the file names of the images, without folders; ``""`` if an image has no file name.
     details : str
         Checksum of image sizes, of the area and the crowd and difficult flags of each box, and of labels of images.
     """
@@ -49,14 +49,14 @@ class SourceContent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BuiltFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The sources of a build. Their digests are in the header.
+    """The sources of a build, whose digests are in the header.
 
     Attributes
     ----------
     sources : dict of str to str
-        Absolute path by name of each source that was given as a path; in the file relative to the manifest's folder.
+        Absolute path of each source that was given as a path, by name; relative to the manifest's folder in the file.
     bad_boxes : str
-        How they were read.
+        Treatment of bad boxes in the build.
     seam : str
         How earlier versions read MTSD's signs across the seam of a panorama.
     contents : dict of str to SourceContent
@@ -69,7 +69,7 @@ class BuiltFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     contents: dict[str, SourceContent] = {}
 
     def stored(self, folder: Path) -> dict[str, bytes]:
-        """Return the bytes of the files that remember the sources of a manifest in a folder, by name."""
+        """Return the bytes of the files that record the sources of a manifest in a folder, by file name."""
         paths = {name: _relative(path, folder) for name, path in self.sources.items()}
         content = {"sources": paths, "bad_boxes": self.bad_boxes}
         files = {BUILT_FROM_FILE: (json.dumps(content, indent=1, sort_keys=True) + "\n").encode()} if paths else {}
@@ -79,7 +79,7 @@ class BuiltFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _relative(path: str, folder: Path) -> str:
-    # The name itself may be a link whose target has another suffix: it is kept.
+    # Only the folder is resolved: the file itself may be a link whose target has another suffix.
     real = Path(os.path.realpath(Path(path).parent), Path(path).name)
     try:
         return Path(os.path.relpath(real, os.path.realpath(folder))).as_posix()
@@ -108,18 +108,18 @@ _FILES: tuple[tuple[str, Any, str], ...] = (
     (BUILT_FROM_FILE, BuiltFrom, "remove {}, and give --source NAME=PATH"),
     (CONTENTS_FILE, dict[str, SourceContent], "remove {}: verify then counts by role alone"),
 )
-"""Name and content of the two files, and what to do where one cannot be read."""
+"""Name, content and hint of the two files; the hint is for a file that cannot be read."""
 
 
 def read_built_from(folder: Path) -> BuiltFrom | None:
-    """Return the sources that a folder remembers of its manifest; None without such a file.
+    """Return the remembered sources of the manifest in a folder; None if it has no such file.
 
-    They count as inputs of the running command, whether it reads them or not.
+    They are inputs of the running command, even if it does not read them.
 
     Raises
     ------
     ManifestError
-        A file is not what curation writes.
+        A file has other content than curation writes.
     """
     read, contents = (_read(folder / name, kind, hint) for name, kind, hint in _FILES)
     if read is None and contents is None:
@@ -149,7 +149,7 @@ def open_remembered(
     *,
     allow_changed: bool = False,
 ) -> dict[str, Source]:
-    """Return the sources that are given, and of the others those that a build remembered, as the header states them.
+    """Return the given sources, and for others the remembered sources of the build, if they agree with the header.
 
     Raises
     ------
@@ -167,10 +167,10 @@ def open_remembered(
         if slot.name in opened or slot.name not in stored.sources:
             continue
         path = Path(stored.sources[slot.name])
-        hint = f"--source {slot.name}=PATH; or do without, and remove {BUILT_FROM_FILE} from the manifest's folder"
+        hint = f"--source {slot.name}=PATH; or remove {BUILT_FROM_FILE} from the manifest's folder and use no source"
         where = f"source {slot.name}: {path}"
         if not path.exists():
-            raise SourceError("A file that the manifest was built from does not exist any more", where=where, hint=hint)
+            raise SourceError("A file that the manifest was built from no longer exists", where=where, hint=hint)
         try:
             source = open_slots({slot.name: path}, [slot], as_built)[slot.name]
         except CurationError as error:

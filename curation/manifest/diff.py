@@ -1,14 +1,14 @@
-"""Two manifests compared as sets and roles, and the version step that the difference deserves.
+"""Comparison of two manifests as sets and roles, and the version step that their differences require.
 
-The rule, the first that applies:
+The first rule that applies decides:
 
 major
-    a part or class is gone; a list, its order where order carries meaning, a part's role, a class's role or index, or a
-    label view of what existed before is different.
+    a part or class is removed; or the list, the order (if it has a meaning), the role or the label view of an existing
+    part, or the role or index of an existing class differs.
 minor
-    a part, class or alias is new, or a declared part has got its list.
+    a part, class or alias is new, or a declared part has a list now.
 patch
-    anything else differs: words, figures, source files, parameters that changed no list.
+    anything else differs: texts, figures, source files, parameters without effect on a list.
 none
     the digests are equal.
 """
@@ -59,11 +59,11 @@ class PartChange:
     Attributes
     ----------
     added, removed : tuple of str
-        Ids, sorted; an id whose repeats became more or fewer is listed once for each line.
+        Ids, sorted; an id is listed once for each added or removed line.
     moved_to : dict of str to int
-        Number of removed ids that another part has gained, by that part.
+        Number of removed ids that were added to another part, by that part.
     reordered : bool
-        Same ids in another order, in a part whose order carries meaning.
+        Whether the ids are the same in another order, in a part whose order has a meaning.
     """
 
     __repr__ = short_repr
@@ -84,7 +84,7 @@ class ManifestDiff:
     verdict : {"none", "patch", "minor", "major"}
         The largest step among the changes.
     stated_step : {"none", "patch", "minor", "major"} or None
-        The step between the two version numbers; None where the names differ or the version went back.
+        The step between the two version numbers; None if the names differ or the version decreased.
     """
 
     __repr__ = short_repr
@@ -133,7 +133,7 @@ def _part_changes(old: Manifest, new: Manifest) -> Iterable[PartChange]:
 
 
 def _matched(old: Iterable[Named], new: Iterable[Named]) -> Iterator[tuple[str, Named | None, Named | None]]:
-    """Yield name, old and new record: first those that are gone, then new ones, then those that both have."""
+    """Yield name, old and new record: first removed records, then new ones, then those in both."""
     before, after = ({entry.name: entry for entry in some} for some in (old, new))
     for names in (before.keys() - after.keys(), after.keys() - before.keys(), before.keys() & after.keys()):
         yield from ((name, before.get(name), after.get(name)) for name in sorted(names))
@@ -143,7 +143,7 @@ def _compare_parts(old: Manifest, new: Manifest, lists: Mapping[str, PartChange]
     for name, before, after in _matched(old.header.parts, new.header.parts):
         subject = f"part {name}"
         if after is None:
-            yield ManifestChange("major", subject, "is gone")
+            yield ManifestChange("major", subject, "is removed")
         elif before is None:
             yield ManifestChange("minor", subject, "is new")
         else:
@@ -152,17 +152,17 @@ def _compare_parts(old: Manifest, new: Manifest, lists: Mapping[str, PartChange]
         summary = f"{len(part.added)} ids added, {len(part.removed)} removed"
         if part.added or part.removed or part.reordered:
             yield ManifestChange(
-                "major", f"part {name}", "the order of its ids is another" if part.reordered else summary, part
+                "major", f"part {name}", "the order of its ids differs" if part.reordered else summary, part
             )
 
 
 def _compare_entries(subject: str, before: PartEntry, after: PartEntry, *, at_hand: bool) -> Iterator[ManifestChange]:
     if before.sha256 is None and after.sha256 is not None:
-        yield ManifestChange("minor", subject, "a declared part has got its list")
+        yield ManifestChange("minor", subject, "its list, which was only declared, is new")
     elif before.sha256 is not None and after.sha256 is None:
-        yield ManifestChange("major", subject, "its list is gone")
+        yield ManifestChange("major", subject, "its list is removed")
     elif before.sha256 != after.sha256 and not at_hand:
-        yield ManifestChange("major", subject, "its list is another; not available, only its digest")
+        yield ManifestChange("major", subject, "its list differs by digest (a list is not available)")
     for field, wording in (("role", "role {} became {}"), ("order", "order {} became {}")):
         if (was := getattr(before, field)) != (now := getattr(after, field)):
             yield ManifestChange("major", subject, wording.format(was, now))
@@ -182,7 +182,7 @@ def _compare_classes(old: Header, new: Header) -> Iterator[ManifestChange]:
             yield (
                 ManifestChange("minor", subject, f"is new ({after.role})")
                 if after
-                else ManifestChange("major", subject, "is gone")
+                else ManifestChange("major", subject, "is removed")
             )
             continue
         if (before.role, before.index) != (after.role, after.index):
@@ -196,13 +196,13 @@ def _compare_classes(old: Header, new: Header) -> Iterator[ManifestChange]:
 def _compare_header(old: Header, new: Header) -> Iterator[ManifestChange]:
     """Yield the differences between headers, except those of parts and classes."""
     if old.tasks != new.tasks:
-        yield ManifestChange("major", "tasks", "the classes that a task introduces, or their order, are others")
+        yield ManifestChange("major", "tasks", "the classes that a task introduces, or their order, differ")
     before, after = _header_values(old), _header_values(new)
     for name in sorted(before):
         if summary := _changes(before[name], after[name]):
             yield ManifestChange("patch", name, summary)
     if [entry.name for entry in old.classes] != [entry.name for entry in new.classes]:
-        yield ManifestChange("patch", "classes", "the list of classes is another")
+        yield ManifestChange("patch", "classes", "the list of classes differs")
 
 
 def _header_values(header: Header) -> dict[str, dict[str, Any]]:
@@ -220,7 +220,7 @@ def _values(value: Any, name: str = "") -> dict[str, Any]:
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """Return which values differ: ``ratio '0.5' became '0.6'``; of long values the name alone."""
+    """Return which values differ: ``ratio '0.5' became '0.6'``; only the name of a long value."""
     texts = []
     for name in sorted(before.keys() | after.keys()):
         was, now = before.get(name), after.get(name)

@@ -1,8 +1,8 @@
 """Images that parts of different roles share, by graded evidence: one function for files, manifests and audits.
 
-The same file and id, the same file of a VOC or YOLO folder, the same photo bytes, the same id in a manifest, and the
-same file name with the same record (size and boxes) prove that two images are one. An equal file name alone is a sign:
-many datasets count ``0001.jpg`` in each of ``train/`` and ``test/``, with other photos.
+Two images are proven to be the same by the same file and id, the same file of a VOC or YOLO folder, the same photo
+bytes, the same id in a manifest, or the same file name with the same record (size and boxes). An equal file name alone
+is a sign: many datasets number different photos ``0001.jpg`` in both ``train/`` and ``test/``.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ REASONS: Mapping[Evidence, str] = {
     "name": "the same file name",
     "boxes": "the same size and boxes under other names",
 }
-"""Evidence that two images are one, the strongest first, in words."""
+"""Evidence that two images are the same, in words, the strongest first."""
 
 DISJOINT: tuple[tuple[str, str], ...] = (
     ("train+finetune", "val"),
     ("train+finetune+val", "test"),
     ("train+finetune+val+test", "wilderness"),
 )
-"""Roles, joined by ``+``, that share no image with the other roles: the default for a user's data.
+"""Roles, joined by ``+``, that must share no image with other roles: the default for a user's data.
 
 Parts of the same stage share images by design: finetuning lists repeat training images, tasks share a test list,
 wilderness levels are nested.
 """
 COMPARED = ("ids", "names", "records", "photos")
-"""Facts by which images are compared. A record is the size and the boxes of an image."""
+"""Facts in which images are compared. A record is the size and the boxes of an image."""
 SHOWN = 30
-"""Shared images that a message names."""
+"""Number of shared images that a message names."""
 _SUFFIX = rf"(?i)\.(?:{'|'.join(re.escape(suffix) for suffix in IMAGE_SUFFIXES)})$"
 _COUNTER = r"^[A-Za-z]{0,8}[ _-]?[0-9]{1,12}$"
 """Names such as ``0007``, ``frame_12`` and ``IMG_0012``, which many folders have."""
@@ -68,18 +68,18 @@ _FEWEST_BOXES = 3
 _FEWEST_RECORDS = 5
 _ANY = LabelView()
 _STEPS = 100.0
-"""Steps a pixel in which boxes are compared: files round coordinates differently."""
+"""Steps per pixel to which boxes are rounded before they are compared: files round coordinates differently."""
 _SHARE_STEPS = 1e6
 
 
 class Shared(NamedTuple):
-    """Images of two sides that are one by some evidence, each pair once.
+    """Pairs of images of two sides that are the same by some evidence, each pair once.
 
     Attributes
     ----------
     evidence : Evidence
     proven : bool
-        Whether they are the same images; else the evidence is a sign, which a person must confirm.
+        Whether the evidence proves that they are the same; else it is a sign, which a person must confirm.
     left, right : ndarray of int64
         Rows of `ImageColumns`.
     """
@@ -97,7 +97,7 @@ class Overlap:
     Attributes
     ----------
     left, right : tuple of str
-        Names of the parts that hold them.
+        Names of the parts that contain them.
     images : Shared
     columns : ImageColumns
         Facts about the images.
@@ -128,7 +128,7 @@ class Overlap:
 
     @property
     def pairs(self) -> list[str]:
-        """The shared images by their names, both names where they differ."""
+        """The names of the shared images; both names if they differ."""
         rows = zip(self.images.left.tolist(), self.images.right.tolist(), strict=True)
         names = ((self.columns.label(left), self.columns.label(right)) for left, right in rows)
         return [left if left == right else f"{left} = {right}" for left, right in names]
@@ -145,19 +145,19 @@ class Overlap:
 
 @dataclass(frozen=True)
 class ImageColumns:
-    """What is known of the images that are compared, a row an image.
+    """Facts about the compared images, a row for each image.
 
     Attributes
     ----------
     labels : sequence of str or pyarrow.LargeStringArray, length n
-        How messages name them. Rows are different ids.
+        Names in messages. Rows are different ids.
     sources : sequence of Source
     home, position : ndarray of int32, shape (n,)
-        The source that holds each image, and the position there; -1 where none does.
+        The source of each image, and its position there; -1 if no source has it.
     photos : ndarray of int64, shape (n,), or None
-        An integer for the bytes of each photo, -1 where no other photo has them.
+        An integer for the bytes of each photo, -1 if no other photo has the same bytes.
     photo_files : ndarray of int64, shape (n,), or None
-        An integer for the file of each photo, -1 where none is known.
+        An integer for the file of each photo, -1 if it is not known.
     folders : sequence of str
         The VOC or YOLO folder of each source, ``""`` for another layout or an unknown place.
     """
@@ -174,7 +174,7 @@ class ImageColumns:
 
     @classmethod
     def of_sources(cls, sources: Sequence[Source]) -> ImageColumns:
-        """Return a row for each image of each source: equal ids of two files may be different images."""
+        """Return a row for each image of each source, because equal ids in two files may be different images."""
         sizes = [len(source.images) for source in sources]
         names = [
             name or native
@@ -186,7 +186,7 @@ class ImageColumns:
         return cls(names, sources, home, position)
 
     def located(self, paths: Mapping[int, Path]) -> ImageColumns:
-        """Return the columns with the folders of annotations, and the bytes of photos beside them.
+        """Return the columns with the folders of annotations, and the bytes of the photos next to them.
 
         Parameters
         ----------
@@ -214,7 +214,7 @@ class ImageColumns:
         return len(folders) == 1 and "" not in folders
 
     def photos_differ(self, first: Int64s, second: Int64s) -> Bools:
-        """Return which pairs of images are two photos: both are known, in two files of other bytes."""
+        """Return which pairs of images are different photos: both files are known, and their bytes differ."""
         if self.photos is None or self.photo_files is None:
             return np.zeros(len(first), np.bool_)
         files, photos = ([column[rows] for rows in (first, second)] for column in (self.photo_files, self.photos))
@@ -229,12 +229,12 @@ class ImageColumns:
             return text
         name = self._file_names[self.home[row]][self.position[row]]
         native = text.partition(":")[2]
-        is_told = name in ("", text, native) or PurePosixPath(name).stem == native
-        return text if is_told else f"{text} ({name})"
+        is_in_id = name in ("", text, native) or PurePosixPath(name).stem == native
+        return text if is_in_id else f"{text} ({name})"
 
     @property
     def known(self) -> tuple[str, ...]:
-        """Those of `COMPARED` that are known of the images."""
+        """The facts of `COMPARED` that are known about the images."""
         located = bool((self.home >= 0).all())
         states = (
             True,
@@ -250,7 +250,7 @@ class ImageColumns:
 
     @cached_property
     def files(self) -> Int64s:
-        """An integer for the folder and its file that each image is, else for the annotation file and the id in it."""
+        """An integer for the file of each image in its folder, else for its annotation file and its id there."""
         column = texts([""] * len(self.home))
         for number, source in enumerate(self.sources):
             rows = self.home == number
@@ -280,7 +280,7 @@ class ImageColumns:
 
     @cached_property
     def paths(self) -> Int64s:
-        """An integer for the path of each image, -1 where none is stated."""
+        """An integer for the path of each image, -1 without a path."""
         return _coded(self.path_texts)
 
     @cached_property
@@ -292,7 +292,7 @@ class ImageColumns:
 
     @cached_property
     def stems(self) -> Int64s:
-        """An integer for the file name of each image without folders and image suffix, -1 where none is stated."""
+        """An integer for the file name of each image without folders and image suffix, -1 without a file name."""
         return _coded(self._stems)
 
     @cached_property
@@ -305,7 +305,7 @@ class ImageColumns:
 
     @cached_property
     def sizes(self) -> Int64s:
-        """Width and height of each image as one integer, 0 where a source does not state them."""
+        """Width and height of each image as one integer, 0 if a source does not state them."""
         column = np.zeros(len(self.home), np.int64)
         for number, source in enumerate(self.sources):
             rows = self.home == number
@@ -320,9 +320,9 @@ class ImageColumns:
         for number, source in enumerate(self.sources):
             if source.objects is None or not len(source.objects):
                 continue
-            mine = np.flatnonzero(self.home == number)
+            image_rows = np.flatnonzero(self.home == number)
             row_of = np.full(len(source.images), -1, np.int64)
-            row_of[self.position[mine]] = mine
+            row_of[self.position[image_rows]] = image_rows
             image, boxes = source.objects.image, source.objects.boxes
             width, height = (side[image].astype(np.float64) for side in _sides(source))
             shares = (width == 0) if source.unit_boxes else np.zeros(len(image), np.bool_)
@@ -357,7 +357,7 @@ class ImageColumns:
 
     @cached_property
     def distinctive(self) -> Bools:
-        """Which images have a box smaller than the image: a box around the whole image distinguishes no images."""
+        """Which images have a box smaller than the image: boxes around whole images do not distinguish images."""
         rows, _, covers_image = self._boxes
         column = np.zeros(len(self.home), np.bool_)
         column[rows[~covers_image]] = True
@@ -395,7 +395,7 @@ def _same_file(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Sh
 
 
 def _same_photo(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Shared]:
-    """Yield equal photos: a sign where one side repeats it (a black frame, a placeholder), or the boxes differ."""
+    """Yield equal photos; a sign if a side repeats the photo (a black frame, a placeholder) or the boxes differ."""
     if images.photos is None:
         return
     first, second = _meet(images.photos, left, right)
@@ -421,7 +421,7 @@ def _same_record(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[
 
 
 def _same_name(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Shared]:
-    """Yield images of equal path, else of equal file name; different boxes prove that a name is only a counter."""
+    """Yield images of equal path, else of equal file name; names that are counters must not have different boxes."""
     for names in (images.paths, images.stems):
         first, second = _meet(names, left, right)
         common, smaller = _common_boxes(images, first, second)
@@ -433,10 +433,10 @@ def _same_name(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Sh
 
 
 def _same_boxes(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[Shared]:
-    """Yield images of other names whose size and boxes are equal, and no other image's."""
+    """Yield images with different names and equal size and boxes, if no other image has these boxes."""
     telling = images.distinctive & (images.sizes > 0)
     left, right = left[telling[left]], right[telling[right]]
-    # Boxes on a grid recur, and do not tell images apart.
+    # Boxes on a grid recur and do not distinguish images.
     for side in (left, right):
         unique = np.count_nonzero(_counts(images.records, side, side) == 1)
         if unique < _FEWEST_RECORDS or 2 * unique < len(side):
@@ -444,18 +444,18 @@ def _same_boxes(images: ImageColumns, left: Int64s, right: Int64s) -> Iterator[S
     first, second = _meet(images.records.view(np.int64), left, right)
     alone = (_counts(images.records, left, first) == 1) & (_counts(images.records, right, second) == 1)
     same = alone & (images.sizes[first] == images.sizes[second])
-    # One or two equal boxes may be an accident.
+    # One or two equal boxes may be a coincidence.
     if len(_pair_boxes(images, second[same])[0]) >= _FEWEST_BOXES:
         yield Shared("boxes", False, first[same], second[same])
 
 
 def _without(side: Int64s, rows: Int64s) -> Int64s:
-    """Return the rows of a side that are not among some others."""
+    """Return the rows of a side that are not in `rows`."""
     return side[~np.isin(side, rows, kind="table")] if len(rows) else side
 
 
 def _meet(column: Int64s, left: Int64s, right: Int64s) -> tuple[Int64s, Int64s]:
-    """Return the rows of the right side whose value a row of the left side has, and the first such row there."""
+    """Return pairs of rows with equal values: each such row of the right side, and the first of the left side."""
     left, right = left[column[left] != -1], right[column[right] != -1]
     if not len(left) or not len(right):
         return left[:0], right[:0]
@@ -489,7 +489,7 @@ def _pair_boxes(images: ImageColumns, rows: Int64s) -> tuple[Int64s, Hashes]:
 
 
 def _common_boxes(images: ImageColumns, first: Int64s, second: Int64s) -> tuple[Int64s, Int64s]:
-    """Return for each pair of images the boxes that both have, and how many boxes the image with fewer has."""
+    """Return the number of common boxes of each pair of images, and the number of boxes of the image with fewer."""
     keys = []
     for rows in (first, second):
         pair, hashes = _pair_boxes(images, rows)
@@ -541,7 +541,7 @@ def source_overlaps(sources: Mapping[str, Source], paths: Mapping[str, Path] | N
     Parameters
     ----------
     paths : mapping of str to Path, optional
-        Annotation files or roots: photos that lie beside them are compared too.
+        Annotation files or roots; photos next to them are compared too.
     """
     images = _located(ImageColumns.of_sources(list(sources.values())), sources, paths)
     rows = {name: np.flatnonzero(images.home == number) for number, name in enumerate(sources)}
@@ -555,22 +555,22 @@ def manifest_overlaps(
     disjoint: Sequence[tuple[str, str]] = DISJOINT,
     paths: Mapping[str, Path] | None = None,
 ) -> tuple[list[Overlap], tuple[str, ...]]:
-    """Return the images that parts of a manifest share but should not, and the facts that were compared.
+    """Return the images that parts of a manifest must not share but do, and the compared facts.
 
     Parameters
     ----------
     sources : mapping of str to Source
-        By the names of the header's sources. Without them ids alone are compared.
+        By the names of the header's sources; without them only ids are compared.
     disjoint : sequence of (str, str)
         Sides that share no image, each of roles or part names joined by ``+`` (see `DISJOINT`).
     paths : mapping of str to Path, optional
-        Annotation files or roots by source: photos that lie beside them are compared too.
+        Annotation files or roots by source; photos next to them are compared too.
 
     Returns
     -------
     list of Overlap
     tuple of str
-        Keys of `COMPARED` that are known of the images; empty if no two parts should be disjoint.
+        Facts of `COMPARED` that are known about the images; empty if no two parts must be disjoint.
     """
     parts = [part for part in manifest.header.parts if manifest.lists.get(part.name)]
     compared = {part.name for pair in compared_pairs(parts, disjoint) for part in pair}
@@ -614,7 +614,7 @@ def manifest_columns(
 def compared_pairs(
     parts: Sequence[PartEntry], disjoint: Sequence[tuple[str, str]] = DISJOINT
 ) -> list[tuple[PartEntry, PartEntry]]:
-    """Return the pairs of parts that should share no image; parts of two folds may."""
+    """Return the pairs of parts that must share no image; parts of two folds may share images."""
     return [
         (first, second)
         for left, right in disjoint
@@ -630,7 +630,7 @@ def part_overlaps(
     rows: Mapping[str, Int64s],
     disjoint: Sequence[tuple[str, str]] = DISJOINT,
 ) -> list[Overlap]:
-    """Return the images that parts share and should not share, side by side and by evidence.
+    """Return the images that parts must not share but do, by pair of sides and by evidence.
 
     Parameters
     ----------
@@ -651,7 +651,7 @@ def part_overlaps(
 def _attributed(
     images: ImageColumns, shared: Shared, sides: Sequence[Sequence[PartEntry]], rows: Mapping[str, Int64s]
 ) -> Iterator[Overlap]:
-    """Yield the overlap of the parts that hold shared images; the subset of a part is an overlap that is stated."""
+    """Yield the overlap of the parts that contain shared images, and whether one is a declared subset of the other."""
     members = [
         {part.name: np.isin(column, rows[part.name]) for part in side}
         for side, column in zip(sides, (shared.left, shared.right), strict=True)

@@ -2,7 +2,7 @@
 
 The header is plain data without floats (a threshold is a decimal string), so that its canonical form, and with it
 the manifest's digest, is the same on every machine.
-A field declares what it may hold; how fields depend on each other is checked in `curation.manifest.validation`.
+Each field declares its valid values; `curation.manifest.validation` checks how fields depend on each other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PART_NAME = r"[a-z0-9][a-z0-9._-]{0,63}"
 """Name of a part, which is the stem of its id file, of a source or a task: no separator, no leading dot."""
 DIGEST = r"sha256:[0-9a-f]{64}"
 LARGEST_INDEX = 2**31 - 2
-"""Category ids fit 32 bits, and the one after the last too."""
+"""Largest category id: it fits 32 bits, and so does the next one."""
 
 Name = Annotated[str, msgspec.Meta(pattern=rf"^{NAME}\Z", max_length=120)]
 Version = Annotated[str, msgspec.Meta(pattern=rf"^{VERSION}\Z")]
@@ -34,7 +34,7 @@ Digest = Annotated[str, msgspec.Meta(pattern=rf"^{DIGEST}\Z")]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Taxonomy = Literal["closed-set", "OSOD-I", "OSOD-II", "OSOD-III", "OWOD", "OVD", "OSC"]
 ClassRole = Literal["known", "negative", "unknown", "ignored", "previous"]
-"""``previous`` is a role within a part alone: known since an earlier task (see `classes_in`)."""
+"""``previous`` is a role only within a part: known since an earlier task (see `classes_in`)."""
 BOX_COUNTS = (*get_args(ClassRole), "difficult", "crowd")
 """Keys of `PartEntry.boxes`: objects by role, and the subsets ``difficult`` and ``crowd``."""
 PartRole = Literal["train", "val", "test", "finetune", "wilderness"]
@@ -54,7 +54,7 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class FileEntry(_Record, frozen=True):
-    """One raw file, or one folder of small ones, that a source was read from."""
+    """One raw file of a source, or one folder of small files."""
 
     name: str
     sha256: Digest
@@ -75,7 +75,7 @@ class SourceEntry(_Record, frozen=True):
     note : str
         Sentence about these files for readers of the manifest, or ``""``.
     exhaustive : tuple of str
-        Classes whose every object is annotated on every image of the source; empty where that is not known.
+        Classes whose objects are annotated on every image of the source without exception; empty if not known.
     """
 
     name: PartName
@@ -91,7 +91,7 @@ class SourceEntry(_Record, frozen=True):
 
 
 class ClassEntry(_Record, frozen=True):
-    """One class with the role it plays.
+    """One class with its role.
 
     Attributes
     ----------
@@ -108,10 +108,10 @@ class ClassEntry(_Record, frozen=True):
 
 
 class LabelView(_Record, frozen=True):
-    """How the boxes of each role are treated when a part is written out or scored.
+    """How the boxes of each role are treated when a part is exported or scored.
 
-    ``keep``: as they are; ``rename:unknown``: box kept, class becomes unknown; ``drop``: box removed; ``ignore``: box
-    kept and flagged, neither positive nor negative. ``depiction`` speaks of drawings of an object (Open Images).
+    ``keep``: unchanged; ``rename:unknown``: box kept, class becomes unknown; ``drop``: box removed; ``ignore``: box
+    kept and flagged, neither positive nor negative. ``depiction`` is for drawings of an object (Open Images).
     """
 
     known: Treatment = "keep"
@@ -137,23 +137,23 @@ class PartEntry(_Record, frozen=True):
     Attributes
     ----------
     sources : tuple of str
-        Names of the sources its images come from.
+        Names of the sources of its images.
     selection : str
         The rule in one sentence, with its place in the paper.
     order : {"code_point", "listed"}
-        ``code_point``: the id file is sorted; ``listed``: its order carries meaning and is kept.
+        ``code_point``: the id file is sorted; ``listed``: its order has a meaning and is kept.
     images, sha256 : int, str or None
-        Length and digest of the id file; None where a declared part has never been computed.
+        Length and digest of the id file; None if a declared part was never computed.
     annotated_images : int or None
-        How many of the images, each counted once, carry at least one object; None where that was not looked at.
+        Number of images, each counted once, with at least one object; None if it was not counted.
     boxes : dict of str to int
         Objects by role (``known``, ``unknown``, …), and the subsets ``difficult`` and ``crowd``. Empty when unknown.
     subset_of : str
-        The part whose list contains this one's, or ``""``.
+        The part whose list contains the list of this part, or ``""``.
     task : str
-        The task whose known classes the part's view speaks of, or ``""``.
+        The task that decides which classes are known in the part, or ``""``.
     repeats : int
-        Lines that name an image again; 0 but for lists that do so as published.
+        Lines that repeat an image; not 0 only for published lists with repeats.
     """
 
     name: PartName
@@ -172,7 +172,7 @@ class PartEntry(_Record, frozen=True):
 
 
 class Rule(_Record, frozen=True):
-    """What made the lists: protocol function, its version, and every parameter with its value."""
+    """The rule of the lists: name, version of its algorithm, and every parameter with its value."""
 
     protocol: str
     algorithm_version: int
@@ -187,11 +187,11 @@ class Figure(_Record, frozen=True):
     name : str
         ``wilderness.images``, ``wr1.non_crowd_boxes``, …
     paper, obtained : int or None
-        None if the paper states no number, or if it is not computed yet.
+        None if the paper states no number, or if the number is not computed yet.
     place : str
-        Where the paper or its code states it.
+        Place of the number in the paper or its code.
     explanation : str
-        Why the two differ; ``""`` where they agree.
+        Why the two differ; ``""`` if they agree.
     """
 
     name: str
@@ -202,7 +202,7 @@ class Figure(_Record, frozen=True):
 
 
 class Paper(_Record, frozen=True):
-    """The publication a protocol comes from."""
+    """The publication of a benchmark."""
 
     title: str
     authors: str
@@ -220,7 +220,7 @@ class Supersedes(_Record, frozen=True):
 
 
 class Header(_Record, frozen=True):
-    """Everything about a manifest but the ids themselves.
+    """All facts about a manifest except its ids.
 
     Attributes
     ----------
@@ -234,15 +234,15 @@ class Header(_Record, frozen=True):
         ``closed-set``, ``OSOD-I``, ``OSOD-II``, ``OSOD-III``, ``OWOD``, ``OVD`` or ``OSC``.
     origin : str
         ``regenerated`` from raw data; ``as_published`` by the authors; ``reviewed`` by hand; ``declared``: at least one
-        list is not available, the header states the rule, the paper's figures, and digests where they are known.
+        list is not available, the header states the rule, the paper's figures, and known digests.
     decisions : str or None
         Digest of the decisions of a reviewed manifest.
     completes : str or None
         Digest of the declared manifest that this one completes.
     figures : tuple of Figure
-        The paper's figures beside those obtained.
+        The paper's figures and the obtained numbers.
     tasks : tuple of TaskEntry
-        The steps of an open-world benchmark in their order; empty elsewhere.
+        The steps of an open-world benchmark in their order; empty for other benchmarks.
     """
 
     schema_version: Literal[1]
@@ -265,21 +265,21 @@ class Header(_Record, frozen=True):
 
 
 UNKNOWN_ID = -1
-"""Category id of ``unknown`` where a manifest has no tasks, as in the Elephant paper's files."""
+"""Category id of ``unknown`` in a manifest without tasks, as in the Elephant paper's files."""
 
 
 def classes_in(header: Header, part: PartEntry) -> tuple[ClassEntry, ...]:
-    """Return the classes of a manifest, in their order, with the role that each plays in a part.
+    """Return the classes of a manifest, in their order, with the role of each in a part.
 
-    In a part of task t (Revisiting Open World Object Detection, section 3.1) a class introduced in t is ``known``, one
-    of an earlier task ``previous``, one of a later task ``unknown``. A class that no task introduces keeps its role, as
-    do all classes in a part without a task.
+    In a part of task t (Revisiting Open World Object Detection, section 3.1) a class introduced in t is ``known``, a
+    class of an earlier task ``previous``, a class of a later task ``unknown``. A class that no task introduces, and any
+    class in a part without a task, keeps its role.
     """
     return roles_at(header.classes, header.tasks, part.task)
 
 
 def roles_at(classes: tuple[ClassEntry, ...], tasks: Sequence[TaskEntry], task: str) -> tuple[ClassEntry, ...]:
-    """Return classes with the role that each plays at the task of a name, ``""`` for none (see `classes_in`)."""
+    """Return classes with their roles at a task, given by name or ``""`` for none (see `classes_in`)."""
     if not task:
         return classes
     step = {name: number for number, entry in reversed(list(enumerate(tasks))) for name in entry.introduced}
@@ -291,7 +291,7 @@ def roles_at(classes: tuple[ClassEntry, ...], tasks: Sequence[TaskEntry], task: 
 
 
 def unknown_index(header: Header) -> int:
-    """Return the category id of ``unknown``: with tasks the number of classes, the same at every task; else -1."""
+    """Return the category id of ``unknown``: with tasks the number of classes, for every task; else -1."""
     return len(header.classes) if header.tasks else UNKNOWN_ID
 
 
@@ -305,14 +305,14 @@ _LATER: dict[type[msgspec.Struct], tuple[str, ...]] = {
     PartEntry: ("task", "repeats"),
     LabelView: ("previous", "depiction"),
 }
-"""Fields that the schema gained later."""
+"""Fields that were added to the schema later."""
 
 
 def header_as_data(header: Header) -> dict[str, Any]:
     """Return the header as plain dicts, lists, strings and integers.
 
-    Every field is present but those that the schema gained later: they are left out where they hold their default, so
-    that a manifest made before keeps its digest.
+    Fields that were added to the schema later are left out if they have their default, so that earlier manifests keep
+    their digest; all other fields are present.
     """
     data: dict[str, Any] = msgspec.to_builtins(header)
     stored = [(header, data), *zip(header.sources, data["sources"], strict=True)]
@@ -327,11 +327,11 @@ def header_as_data(header: Header) -> dict[str, Any]:
 
 @cache
 def _later_defaults(record: type[msgspec.Struct]) -> tuple[tuple[str, Any], ...]:
-    """Return the fields that the schema of a record gained later, with their defaults."""
+    """Return the fields that were added to the schema of a record later, with their defaults."""
     defaults = {field.name: field.default for field in msgspec.structs.fields(record)}
     return tuple((name, defaults[name]) for name in _LATER[record])
 
 
 def version_numbers(version: str) -> tuple[int, ...]:
-    """Return a version such that a later one is larger."""
+    """Return a version as numbers, so that later versions are larger."""
     return tuple(int(number) for number in version.split("."))

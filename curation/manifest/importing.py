@@ -1,7 +1,8 @@
 """Authors' lists as a manifest: every file and every id list is checked against the digests of a header.
 
-A header of origin ``as_published`` names the authors' files in its source ``published-lists`` and says in its rule
-which part is which file, or which lines of it. The lists themselves are not passed on: who has them completes it.
+A header of origin ``as_published`` names the authors' files in its source ``published-lists`` and states in its rule
+the file, or the lines of a file, of each part. The lists are not redistributed: users complete the header with their
+copies.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from curation.sources.source import Source
 LISTS = "published-lists"
 """Name of the source whose files are the authors' lists."""
 PROTOCOL = "as_published"
-"""Name of the rule whose parameters say which file each part is."""
+"""Name of the rule whose parameters give the file of each part."""
 
 _SLICE = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})(?::([1-9][0-9]{0,8})-([1-9][0-9]{0,8}))?")
 _SHOWN = 5
@@ -41,7 +42,7 @@ _MAX_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class ListSlice:
-    """A file, or some of its lines: `first` to `last`, both included, counted from 1; None means to the end."""
+    """A file, or its lines `first` to `last`, counted from 1, both included; None for the last line of the file."""
 
     file: str
     first: int = 1
@@ -50,7 +51,7 @@ class ListSlice:
 
 @dataclass(frozen=True, slots=True)
 class AuthorsList:
-    """An authors' list as its file holds it: path, bytes, and their digest ``sha256:<hex>``."""
+    """The file of an authors' list: path, bytes, and their digest ``sha256:<hex>``."""
 
     path: Path
     data: bytes
@@ -74,11 +75,11 @@ class AuthorsList:
 
     @property
     def rows(self) -> int:
-        """Lines, one without an end at the end of the file included."""
+        """Number of lines, including a last line without a line end."""
         return len(self.data.removesuffix(b"\n").split(b"\n")) if self.data else 0
 
     def natives(self, namespace: str) -> Sequence[str]:
-        """Return the ids of an imglist, table or JSON within a name space, in file order.
+        """Return the ids, without namespace, of an imglist, table or JSON file, in file order.
 
         Raises
         ------
@@ -88,15 +89,15 @@ class AuthorsList:
         return natives_of(only_list(read_list(self.path)), namespace, str(self.path))
 
     def lines(self) -> tuple[str, ...]:
-        """Return the words of the lines in file order, repeats kept.
+        """Return the word on each line, in file order and with repeats.
 
         Raises
         ------
         ManifestError
-            The file is not UTF-8, or a line is empty or no single word.
+            The file is not UTF-8, or a line is empty or has several words.
         """
         if self.path.suffix.lower() == ".parquet":
-            # Rows of images: their order is that of the table, and the list is sorted.
+            # The rows of a table are sorted.
             return tuple(sorted(only_list(read_list(self.path)).stems.decode().split("\n")[:-1]))
         words = _words(self.data, self.path)
         if len(words) != self.rows:
@@ -108,9 +109,9 @@ class AuthorsList:
 def complete_lists(header: Header, folder: Path) -> Manifest:
     """Return the manifest of a header with its lists, read from the authors' files below a folder.
 
-    The digest is that of the header alone: nothing in it changes. File order and repeats are kept. A list is known by
-    its digest: of several files with the same name, as in a repository that holds two benchmarks, the one with the
-    stated digest is read; if no file of that name has it, a file of another name with this digest is.
+    The header and its digest do not change. File order and repeats are kept. Lists are identified by their digest:
+    among several files with the same name, as in a repository with two benchmarks, the file with the stated digest is
+    read; if there is none, a file of another name with this digest is read.
 
     Parameters
     ----------
@@ -122,13 +123,13 @@ def complete_lists(header: Header, folder: Path) -> Manifest:
     Raises
     ------
     MissingFileError
-        A file is not there; the message lists all that are missing.
+        A file is missing; the message lists all missing files.
     DigestMismatchError
-        A file, or the list that its lines make, has another digest.
+        A file, or the list of its lines, has another digest.
     PathEscapeError
         A file of this name is a link that leads outside the folder.
     ManifestError
-        The header does not say which file a part is, or a file is not a list of ids.
+        The header does not state the file of a part, or a file is not a list of ids.
     """
     slices, pinned_names = list_slices(header), [file.name for file in _lists_source(header).files]
     if unpinned := sorted({piece.file for piece in slices.values()} - {*pinned_names}):
@@ -141,34 +142,34 @@ def complete_lists(header: Header, folder: Path) -> Manifest:
         ids, where = lists[part.name], f"{_title(header)}: parts[{part.name}]"
         if (digest := sha256_of_lines(ids)) != part.sha256:
             raise DigestMismatchError(
-                f"The lines of {slices[part.name].file} do not make the list of part {part.name!r} of the header",
+                f"The lines of {slices[part.name].file} are not the list of part {part.name!r} in the header",
                 where=where,
                 expected=f"{part.images} ids, {part.sha256}",
                 found=f"{len(ids)} ids, {digest}",
-                hint="the header is at fault, not the file: fetch it again",
+                hint="the file is right, and the header is wrong: fetch the header again",
             )
         check_list_ids(ids, part, where=where)
     return Manifest(header=header, lists=lists)
 
 
 def pin_lists(draft: Header, folder: Path, sources: Mapping[str, Source] = MappingProxyType({})) -> Manifest:
-    """Return a draft with its lists, and in its header the digests and counts of all files and parts.
+    """Return a manifest from a draft of its header: with its lists, and the digests and counts of all files and parts.
 
     Parameters
     ----------
     draft : Header
-        As `complete_lists` takes it, but no list or figure is stated yet, and a file only by digest, or by its name in
-        the rule. A figure named ``PART.images`` or ``PART.distinct_images`` gets what the list has; its explanation
-        stays where that differs from the paper.
+        Like the header of `complete_lists`, but without lists and obtained figures; a file is stated only by digest, or
+        by its name in the rule. A figure named ``PART.images`` or ``PART.distinct_images`` gets the number of the list;
+        its explanation is kept if this number differs from the paper.
     sources : mapping of str to Source, optional
-        Sources of the images by name. A part whose sources are all given lists their images by the ids that they have
-        there; its lines are compared with ids, paths and file names (`curation.sources.identity`).
+        Sources of the images by name. If all sources of a part are given, its lines are matched with their ids, paths
+        and file names (`curation.sources.identity`), and the list has the ids of the sources.
 
     Raises
     ------
     CurationError
-        As in `complete_lists`; a line names no image of the sources, or two. Several files with the same name are an
-        error here, as no digest selects one.
+        As in `complete_lists`; or a line names no image of the sources, or two; or several files without a digest have
+        the same name.
     """
     slices = list_slices(draft)
     files = _read_files(draft, slices, folder)
@@ -195,7 +196,7 @@ def list_slices(header: Header) -> dict[str, ListSlice]:
     UsageError
         The header is not one of published lists.
     ManifestError
-        It names no file for a part, or does not use the form ``FILE`` or ``FILE:FIRST-LAST``.
+        It states no file for a part, or does not use the form ``FILE`` or ``FILE:FIRST-LAST``.
     """
     if header.origin != "as_published" or header.rule.protocol != PROTOCOL:
         raise UsageError(
@@ -210,7 +211,7 @@ def list_slices(header: Header) -> dict[str, ListSlice]:
         text = header.rule.parameters.get(part.name)
         match = _SLICE.fullmatch(text) if isinstance(text, str) else None
         if match is None:
-            message = f"The header does not say which file part {part.name!r} is"
+            message = f"The header does not state the file of part {part.name!r}"
             where, value = f"{_title(header)}: rule.parameters.{part.name}", repr(text)[:100]
             raise ManifestError(message, where=where, expected="a file name, or FILE:FIRST-LAST", found=value)
         file, first, last = match.groups()
@@ -247,17 +248,17 @@ def _read_files(header: Header, slices: Mapping[str, ListSlice], folder: Path) -
             or ("none of them, under any name" if folder.is_dir() else "no such folder"),
             hint=f"the lists are those of {note}"
             if (note := _lists_source(header).note)
-            else f"--source {LISTS}=FOLDER names the folder of the lists",
+            else f"--source {LISTS}=FOLDER is the folder of the lists",
         )
     return {name: _chosen(header, pinned[name], candidates, folder) for name, candidates in files_of.items()}
 
 
 def _chosen(header: Header, entry: FileEntry | None, files: Sequence[AuthorsList], folder: Path) -> AuthorsList:
-    """Return the file that has the stated bytes; without a digest there is only one."""
+    """Return the file with the stated digest; without a digest there must be only one file."""
     if entry is None:
         if len(files) > 1:
             message = f"Several files are named {files[0].path.name}, and no digest selects one"
-            hint, paths = "give the folder that holds one of them as --lists", [str(file.path) for file in files]
+            hint, paths = "--lists DIR with a folder that contains only one", [str(file.path) for file in files]
             raise UsageError(message, where=str(folder), found=", ".join(paths[:_SHOWN]), hint=hint)
         return files[0]
     if fitting := [file for file in files if file.sha256 == entry.sha256]:
@@ -271,7 +272,7 @@ def _chosen(header: Header, entry: FileEntry | None, files: Sequence[AuthorsList
         where=", ".join(str(file.path) for file in files[:_SHOWN]),
         expected=entry.sha256 + f", {entry.rows} lines" * bool(entry.rows) + f", {entry.size} bytes" * bool(entry.size),
         found="; ".join(described),
-        hint=f"the lists are those of {note}; `curation identify FILE` says what a list is"
+        hint=f"the lists are those of {note}; `curation identify FILE` names a known list"
         if note
         else "fetch the list again; or, if the change is intended, write its new digest into the file",
     )
@@ -327,7 +328,7 @@ def _looked_up(
 
 
 def _any_form(namespaces: Sequence[str]) -> bool:
-    """Return whether lists of a namespace may have any published form: those of COCO and VOC are ids alone."""
+    """Return whether lists of a namespace may have any published form; those of COCO and VOC have only ids."""
     return len(namespaces) == 1 and namespaces[0] not in NATIVE_FORMS
 
 
@@ -380,9 +381,9 @@ def _title(header: Header) -> str:
 
 
 def namespaced_by_form(text: str, namespaces: Iterable[str]) -> str | None:
-    """Return ``namespace:text`` with the namespace whose form the id has, or None.
+    """Return ``namespace:text`` with the only namespace whose form fits the id, or None.
 
-    Twelve digits are COCO's, six VOC2007's, year and number VOC2012's; another name space takes any text.
+    Twelve digits fit COCO, six VOC2007, year and number VOC2012; any text fits another namespace.
 
     >>> namespaced_by_form("000005", ["voc2007", "voc2012", "coco"])
     'voc2007:000005'
@@ -392,23 +393,23 @@ def namespaced_by_form(text: str, namespaces: Iterable[str]) -> str | None:
 
 
 def read_published_ids(path: Path, ids: Sequence[str]) -> list[str]:
-    """Return the ids of a published list in file order, namespaced as the part they are to be compared with.
+    """Return the ids of a published list in file order, with the namespaces of the part that they are compared with.
 
     Parameters
     ----------
     path : Path
-        ``.txt``: one id a line. ``.json``: an array of ids, or COCO JSON, whose ``images`` count. For datasets other
-        than COCO and VOC any published form (`curation.sources.published_list`).
+        ``.txt``: one id a line. ``.json``: an array of ids, or COCO JSON with its ``images``. For datasets other than
+        COCO and VOC any published form (`curation.sources.published_list`).
     ids : sequence of str
-        Ids of the part. Bare ids take its namespace; with several namespaces, the one in whose form they are
-        written, else the one under which the part knows them.
+        Ids of the part. Bare ids get its namespace; if it has several, the namespace whose form fits them, else the one
+        with which the part contains them.
 
     Raises
     ------
     MissingFileError
         No such file.
     ManifestError
-        It is not such a list.
+        The file is not such a list.
     """
     known = set(ids)
     namespaces = sorted({image.partition(":")[0] for image in known})
@@ -442,7 +443,7 @@ def _namespaced(entry: str, namespaces: list[str], known: set[str]) -> str:
     if ":" in entry:
         return entry
     bare = bare_id(entry)
-    # Filled up with zeros, VOC's 000139 would be COCO's 139: the digits as written decide before any filling.
+    # The unpadded digits decide first: padded with zeros, VOC's 000139 would become COCO's 139.
     if len(namespaces) > 1 and (exact := namespaced_by_form(bare, namespaces)):
         return exact
     candidates = [f"{namespace}:{native_of(bare, namespace)}" for namespace in namespaces] or [entry]

@@ -1,4 +1,4 @@
-"""Where manifests lie on this disk, by folder or by name."""
+"""The folder of a manifest on this machine, by path or by name."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ALIKE = 0.7
 
 
 def manifest_folders(roots: list[Path] | None = None) -> dict[str, Path]:
-    """Return every available manifest, ``NAME@VERSION`` to folder, sorted; an earlier root goes before a later one."""
+    """Return the folder of every available manifest by ``NAME@VERSION``, sorted; the first root that has it decides."""
     folders: dict[str, Path] = {}
     for root in manifest_roots() if roots is None else roots:
         for folder in _folders_below(root):
@@ -45,13 +45,13 @@ def manifest_folders(roots: list[Path] | None = None) -> dict[str, Path]:
 
 @cache
 def packaged_headers() -> tuple[StoredHeader, ...]:
-    """Return the headers of the manifests that come with this package."""
+    """Return the headers of the manifests in this package."""
     return tuple(read_stated(path.parent) for path in sorted(packaged_manifests().rglob(HEADER_FILE)))
 
 
 @cache
 def packaged_files() -> Mapping[str, str]:
-    """Return the dataset of each raw file that packaged manifests were made from, by its digest."""
+    """Return the dataset of each raw file of the packaged manifests, by its digest."""
     return {
         file.sha256: entry.dataset for header in packaged_headers() for entry in header.sources for file in entry.files
     }
@@ -64,19 +64,17 @@ def packaged_lists() -> frozenset[str | None]:
 
 
 def find_manifest(target: str) -> Path:
-    """Return the folder of a manifest named by path, by ``NAME@VERSION``, or by ``NAME``.
+    """Return the folder of a manifest, given its path, ``NAME@VERSION``, or ``NAME`` for the latest version.
 
-    Of several available versions ``NAME`` is the latest.
-
-    A folder of the working directory that holds a manifest goes before a name.
+    A folder of the working directory with a manifest is preferred to a name.
 
     Raises
     ------
     ManifestError
-        There is none, or the folder holds several: the message lists them or the nearest names.
+        There is no such manifest, or the folder contains several; the message lists them or similar names.
     """
     if not target:
-        # As a path it would be the working folder.
+        # As a path, an empty text is the working folder.
         raise UsageError("Invalid manifest name", expected="a folder, NAME, or NAME@VERSION", found="an empty text")
     path = Path(target)
     if path.name == HEADER_FILE and path.is_file():
@@ -94,7 +92,7 @@ def find_manifest(target: str) -> Path:
     if path.is_file():
         is_list = beginning(path, 64).lstrip()[:1] == b"["
         shown = f"{'TRUTH --detections ' * is_list}{shlex.quote(where)}"
-        hint = f"curation inspect {shown} shows what the file holds, curation build makes a manifest"
+        hint = f"curation inspect {shown} describes the file; curation build makes a manifest"
         raise ManifestError("A manifest is a folder, and this is a file", where=where, expected="a folder", hint=hint)
     near = _near(target, at_hand)
     hint = f"did you mean {' or '.join(near)}?" if near else path_meant(path) or "curation list manifests"
@@ -108,7 +106,7 @@ def _version_of(name: str) -> tuple[int, ...]:
 
 
 def _near(target: str, names: Iterable[str]) -> list[str]:
-    """Return up to three names like the target, which may be a whole name, its family or its last word."""
+    """Return up to three names similar to the target, which may be a full name, its family or its last word."""
     called: dict[str, list[str]] = {}
     for name in names:
         bare = name.rpartition("@")[0]
@@ -135,7 +133,7 @@ def load(target: str | Path) -> Manifest:
     Raises
     ------
     ManifestError
-        There is none, or the files are not those that the digests stand for.
+        There is no such manifest, or its files do not agree with their digests.
 
     Examples
     --------
@@ -147,7 +145,7 @@ def load(target: str | Path) -> Manifest:
 
 
 def _folders_below(root: Path, depth: int = _DEPTH) -> Iterator[Path]:
-    """Yield manifest folders in sorted order, not deeper than a name and a version reach."""
+    """Yield manifest folders in sorted order, no deeper than the folders of a name and a version."""
     if depth == 0 or not root.is_dir():
         return
     for entry in sorted(root.iterdir()):
@@ -159,14 +157,14 @@ def _folders_below(root: Path, depth: int = _DEPTH) -> Iterator[Path]:
 
 
 def available_manifests(folders: Sequence[Path] = ()) -> list[dict[str, Any]]:
-    """Return the header of every available manifest; unreadable ones cause a warning and are left out.
+    """Return facts about every available manifest; unreadable manifests cause a warning and are left out.
 
-    Digests are the stated ones: `read_manifest` holds header and lists against them.
+    Digests are those stated in the files; only `read_manifest` checks header and lists against them.
 
     Parameters
     ----------
     folders : sequence of Path
-        Folders of manifests beside the usual ones (see `curation.manifest.manifest.manifest_roots`).
+        Folders of manifests besides the usual ones (see `curation.manifest.manifest.manifest_roots`).
 
     Raises
     ------

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 Target = Literal["boxes", "coco", "label", "id"]
 Columns = Mapping[str, Any]
-"""Of the objects of a part, by name; the m rows are grouped by image, in the order of the list."""
+"""Columns of the objects of a part, by name; the m rows are grouped by image, in the order of the list."""
 
 
 @dataclass(frozen=True)
 class PartDataset:
-    """The photos of a part with their targets, as a map-style dataset; it can be sent to the workers of a data loader.
+    """The photos of a part with their targets, as a map-style dataset that the workers of a data loader can use.
 
     Attributes
     ----------
@@ -40,9 +40,9 @@ class PartDataset:
         Content of an item beside its picture: see `curation.Manifest.dataset`.
     transforms : callable or None
     sizes : ndarray of int32, shape (n, 2), or None
-        Width and height of each item in pixels, 0 where the source does not say.
+        Width and height of each item in pixels, 0 if the source does not state them.
     numbers : ndarray of int64, shape (n,), or None
-        Integer ids of the images; for ``label`` the class of each.
+        Integer ids of the images; for ``label`` the class of each image.
     objects : mapping of str to ndarray
         Columns of the m objects: ``boxes`` (``x, y, w, h``), ``labels``, ``area``, ``iscrowd``, ``ignore``.
     starts : mapping of str to (int, int)
@@ -85,10 +85,10 @@ class PartDataset:
         if all(annotated_size) and picture.size != annotated_size:
             from PIL import ImageOps
 
-            # Some annotations are of the photo as viewers show it.
+            # Some annotations belong to the photo after its EXIF rotation.
             stored_size, picture = picture.size, ImageOps.exif_transpose(picture)
             if picture.size != annotated_size:
-                message = "A photo has another size than its annotations state, so their boxes do not fit"
+                message = "The size of a photo differs from that in its annotations, so boxes do not fit"
                 sizes = ("{} x {}".format(*size) for size in (annotated_size, stored_size))
                 raise MissingFileError(message, where=str(path), expected=next(sizes), found=next(sizes))
         return picture
@@ -136,8 +136,8 @@ def part_dataset(
     Parameters
     ----------
     items : bool
-        Items are taken: PyTorch has to be there for tensors, and a warning tells of integer ids that are not those of
-        the sources.
+        Whether items are used: tensors then need PyTorch, and a warning reports integer ids that are not those of the
+        sources.
     """
     located, ids, entry = locate_images(manifest, part, sources), manifest.ids(part), manifest.part(part)
     sizes = np.stack([picked(located, name) for name in ("widths", "heights")], axis=1)
@@ -147,7 +147,7 @@ def part_dataset(
         try:
             import torch  # noqa: F401
         except ImportError:
-            message = "Targets of boxes are tensors of PyTorch, which is not installed"
+            message = "Targets with boxes are tensors of PyTorch, which is not installed"
             raise MissingExtraError(message, hint="pip install torch; or target='coco' for plain numbers") from None
     objects: dict[str, Any] = {}
     starts: dict[str, tuple[int, int]] = {}
@@ -162,7 +162,7 @@ def part_dataset(
         objects |= {"iscrowd": viewed.crowd, "ignore": viewed.ignore}
         bounds = np.searchsorted(viewed.image, np.arange(len(ids) + 1)).tolist()
         for line, image_id in enumerate(ids):
-            # The first line of an image that the list repeats has its objects.
+            # Only the first line of a repeated image has its objects.
             starts.setdefault(image_id, (bounds[line], bounds[line + 1]))
         numbers = _integer_ids(ids, located, warn=items and target == "coco")
     paths = photos_of_ids(ids, root, located.sources)
@@ -170,7 +170,7 @@ def part_dataset(
 
 
 def _class_labels(classes: Sequence[ClassEntry], entry: PartEntry, ids: Sequence[str], located: PartImages) -> Int64s:
-    """Return the index of the class that each image shows under the view, -1 for unknown."""
+    """Return the class index of each image after the label view, -1 for unknown."""
     treatments = [getattr(entry.view, cls.role) for cls in classes]
     index = [UNKNOWN_ID if how == "rename:unknown" else cls.index for how, cls in zip(treatments, classes, strict=True)]
     indices_of: dict[str, dict[int, str]] = {image: {} for image in ids}
@@ -192,7 +192,7 @@ def _class_labels(classes: Sequence[ClassEntry], entry: PartEntry, ids: Sequence
 
 
 def _integer_ids(ids: Sequence[str], located: PartImages, *, warn: bool) -> Int64s:
-    """Return the image ids of the annotation files; where these are not unique numbers, places in the list from 1."""
+    """Return the image ids of the annotation files; if they are not unique numbers, positions in the list from 1."""
     numbers: Int64s = picked(located, "numbers")
     are_numbers = all(source.images.text_ids is None for source in located.sources)
     if are_numbers and len(set(numbers.tolist())) == len(set(ids)):
@@ -211,10 +211,10 @@ def to_huggingface(dataset: PartDataset, classes: Sequence[ClassEntry]) -> datas
     except ImportError:
         message, hint = "The package datasets is not installed", f"{install_command('publish')} pillow"
         raise MissingExtraError(message, hint=hint) from None
-    # Detectors that count classes from 1 have the background at 0.
+    # If classes count from 1, class 0 is the background.
     names = {0: "background"} | {cls.index: cls.name for cls in classes if cls.index >= 0}
-    in_turn = [names[index] for index in sorted(names)]
-    category = ClassLabel(names=in_turn) if max(names) < len(names) else Value("int64")
+    ordered_names = [names[index] for index in sorted(names)]
+    category = ClassLabel(names=ordered_names) if max(names) < len(names) else Value("int64")
     features: dict[str, Any] = {"image": Image(), "image_id": Value("string")}
     columns: dict[str, Any] = {
         "image": [str(dataset.paths[image]) for image in dataset.ids],

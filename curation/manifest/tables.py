@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _ROLES_SHOWN = ("known", "previous", "negative", "unknown", "ignored")
 
 _LONGEST_VALUE = 600
-"""Characters of a parameter that are shown: recorded decisions have tens of thousands."""
+"""Number of printed characters of a parameter; recorded decisions have tens of thousands."""
 
 
 def manifest_tables(manifest: Manifest, classes: Table | None = None) -> list[Table]:
@@ -30,7 +30,7 @@ def manifest_tables(manifest: Manifest, classes: Table | None = None) -> list[Ta
     Parameters
     ----------
     classes : Table, optional
-        The classes as the paper has them, in place of their names by role.
+        Replaces the table of classes by role, for example by the classes of the paper.
     """
     header = manifest.header
     tables = [
@@ -61,10 +61,7 @@ def figure_table(figures: Sequence[Figure], title: str = "Figures") -> Table:
 
 
 def part_table(header: Header, *, digest_length: int = 19) -> Table:
-    """Return one row a part: role, task, images, annotated images, objects by role, start of the digest.
-
-    Without tasks this column is absent.
-    """
+    """Return a row for each part: role, task (if there are tasks), images, annotated images, objects, short digest."""
     rows = []
     for part in header.parts:
         objects = ", ".join(f"{name} {count}" for name, count in part.boxes.items() if count) or "-"
@@ -150,21 +147,21 @@ class PartComposition:
     ----------
     part : PartEntry
     images : int or None
-        Different images; None where a declared part has never been computed.
+        Number of different images; None if a declared part was never computed.
     annotated_images : int or None
         Images with at least one object that the view does not drop.
     labelled : dict of str to int, or None
-        Objects of each role that the view does not drop, and of these the ``difficult`` and ``crowd`` ones.
+        Objects of each role that the view does not drop, and the ``difficult`` and ``crowd`` ones among them.
     hidden : dict of str to int, or None
-        Objects of each role that the view drops. Those of role ``unknown`` in a training part are hidden unknowns (rule
-        CO5 of the audit).
+        Objects of each role that the view drops. In a training part, those of role ``unknown`` are hidden unknowns
+        (rule CO5 of the audit).
     hidden_images : dict of str to int, or None
         Images that show a hidden object of each role.
     by_class : tuple of dict
-        Each class of the header: role, images that show it, and objects, those that the view labels or hides, and crowd
-        regions (None without boxes); empty where the part's sources are not available.
+        For each class of the header: role, images with it, and numbers of objects, of objects that the view labels and
+        hides, and of crowd regions (None without boxes); empty if the sources of the part are not available.
     missing : str
-        Why something is None, or ``""``.
+        Why a value is None, or ``""``.
     """
 
     part: PartEntry
@@ -183,8 +180,8 @@ def compose(manifest: Manifest, sources: Mapping[str, Source]) -> tuple[PartComp
     Parameters
     ----------
     sources : mapping of str to Source
-        By the names in the header. A part whose list or sources are not available is described by its entry alone, one
-        with a presence-only source by its images alone.
+        By the names in the header. A part without list or sources is described only by its header entry, and a part
+        with a presence-only source only by its images.
 
     Raises
     ------
@@ -293,7 +290,7 @@ def composition_csv(parts: Sequence[PartComposition]) -> str:
         (part.part.name, part.part.task, part.part.role, *entry.values()) for part in parts for entry in part.by_class
     ]
     if not rows:
-        raise UsageError("--out counts the objects of each class, and no source of a part is given")
+        raise UsageError("--out counts the objects of each class in the sources", expected="--source NAME=PATH")
     _, *names = next(part.by_class[0] for part in parts if part.by_class)
     return as_csv(("part", "task", "split", "class", *names), rows)
 
@@ -301,11 +298,11 @@ def composition_csv(parts: Sequence[PartComposition]) -> str:
 def composition_tables(header: Header, parts: Sequence[PartComposition]) -> list[Table]:
     """Return the table of the parts, and a table of the values that could not be counted."""
 
-    def seen(*kinds: str) -> list[str]:
+    def roles_in(*kinds: str) -> list[str]:
         counted = [getattr(part, kind) or {} for part in parts for kind in kinds]
         return [role for role in _ROLES_SHOWN if any(counts.get(role) for counts in counted)]
 
-    labelled_roles, hidden = seen("labelled"), seen("hidden", "hidden_images")
+    labelled_roles, hidden = roles_in("labelled"), roles_in("hidden", "hidden_images")
     columns = [*labelled_roles, *(name for role in hidden for name in (f"hidden {role}", "in images")), "crowd"]
     rows = []
     for part in parts:

@@ -1,6 +1,6 @@
-"""What the fields of a header must be to each other, and its lists to it.
+"""Checks of the fields of a header against each other, and of its lists against it.
 
-What one field may hold is declared on the field itself (`curation.manifest.header`).
+The valid values of a single field are declared on the field (`curation.manifest.header`).
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _LONGEST_NAME = 120
 
 
 def check_manifest_name(header: Header) -> None:
-    """Raise `ManifestError` unless the name and version of a manifest can be those of folders.
+    """Raise `ManifestError` if the name or version of a manifest cannot be the name of a folder.
 
-    A name that climbs (``..``) would lead out of the folder in which the manifest is written.
+    A name with ``..`` would lead out of the folder in which the manifest is written.
     """
     valid = isinstance(header.name, str) and len(header.name) <= _LONGEST_NAME and re.fullmatch(NAME, header.name)
     if not valid:
@@ -43,12 +43,12 @@ def check_manifest_name(header: Header) -> None:
 
 
 def check_header(header: Header, *, where: str) -> None:
-    """Raise `ManifestError` unless the names, digests, references and counts of a header hold together.
+    """Raise `ManifestError` if the names, digests, references and counts of a header are inconsistent.
 
     Parameters
     ----------
     where : str
-        The file the header came from, for the message.
+        The file of the header, for the message.
     """
     try:
         msgspec.convert(msgspec.to_builtins(header), Header)
@@ -99,7 +99,7 @@ def _contradictions(header: Header) -> Iterator[tuple[str, str, object]]:
             yield f"{field}.annotated_images", f"0 to {part.images}", part.annotated_images
         if part.task and part.task not in tasks:
             yield f"{field}.task", "a task or an empty text", part.task
-    # Names and references alone: whether the tasks make a sound benchmark is for the audit to say.
+    # Only names and references: the audit judges whether the tasks are a sound benchmark.
     known = {entry.name for entry in header.classes if entry.role == "known"}
     for task in header.tasks:
         if strange := set(task.introduced) - known:
@@ -107,12 +107,12 @@ def _contradictions(header: Header) -> Iterator[tuple[str, str, object]]:
 
 
 def check_lists(header: Header, lists: Lists, *, where: str) -> None:
-    """Raise `ManifestError` unless every part has its list, and each list is well formed and agrees with its entry.
+    """Raise `ManifestError` if a required list is missing, or a list is malformed or differs from its entry.
 
     Raises
     ------
     DigestMismatchError
-        A list is not the one whose digest the header states.
+        A list does not agree with its digest in the header.
     """
     pinned = {part.name: part for part in header.parts if part.sha256 is not None}
     if missing := sorted(needs_every_list(header, lists) - set(lists)):
@@ -124,28 +124,28 @@ def check_lists(header: Header, lists: Lists, *, where: str) -> None:
         part, file = pinned[name], f"{where}: ids/{name}.txt"
         check_list_ids(ids, part, where=file)
         if (digest := sha256_of_lines(ids)) != part.sha256:
-            message = "A list is not the one whose digest its manifest states"
+            message = "A list does not agree with its digest in the manifest"
             raise DigestMismatchError(message, where=file, expected=part.sha256, found=digest)
         if part.subset_of in lists and (outside := set(ids) - set(lists[part.subset_of])):
-            message = f"Part {name!r} is not inside part {part.subset_of!r} as its entry says"
+            message = f"Part {name!r} is not a subset of part {part.subset_of!r}, as the header states"
             raise ManifestError(message, where=where, found=f"{len(outside)} ids outside, first {min(outside)}")
 
 
 def needs_every_list(header: Header, present: Iterable[str]) -> set[str]:
-    """Return the parts whose lists must be beside a header, for the set of lists that are.
+    """Return the parts whose lists are required, given the lists that are present.
 
-    A declared manifest may lack any list; an authors' one, whose lists are not passed on, has all of them or none.
+    A declared manifest may lack any list; a manifest of authors' lists has all of them or none.
     """
     may_lack_them = header.origin == "declared" or (header.origin == "as_published" and not list(present))
     return set() if may_lack_them else {part.name for part in header.parts if part.sha256 is not None}
 
 
-# Lists have a million lines: one match for all, and line by line only where that fails (ids beyond ASCII too).
+# Lists have up to a million lines: all are matched at once, and one by one only if that fails or ids are not ASCII.
 _PLAIN_LINES = re.compile(r"(?:[a-z][a-z0-9_]{0,31}:[!-~](?:[ -~]{0,253}[!-~])?\n)*+")
 
 
 def check_list_ids(ids: Sequence[str], part: PartEntry, *, where: str) -> None:
-    """Raise `ManifestError` unless a list has the stated length, well-formed unique ids, and the stated order."""
+    """Raise `ManifestError` if the length or order of a list is not that of its entry, or its ids are invalid."""
     if not _PLAIN_LINES.fullmatch("".join(f"{text}\n" for text in ids)) or any("\n" in text for text in ids):
         for line, text in enumerate(ids, start=1):
             try:
@@ -170,7 +170,7 @@ def check_list_ids(ids: Sequence[str], part: PartEntry, *, where: str) -> None:
 
 
 def _require_earlier(header: Header, where: str) -> None:
-    """Raise `VersionChainError` unless the version that a header supersedes is an earlier one."""
+    """Raise `VersionChainError` if the version that a header supersedes is not earlier than its own."""
     link = header.supersedes
     if link is not None and version_numbers(link.version) >= version_numbers(header.version):
         raise VersionChainError(

@@ -1,4 +1,4 @@
-"""Is a manifest true? Its lists, its sources, and the lists that authors published."""
+"""Checks of a manifest against its lists, its sources, and published lists."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OTHER_DETAILS = "other image sizes, areas, crowd or difficult flags, or labels o
 _SHOWN = 10
 _FEW_CELLS = 1 << 26
 _FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93], np.uint64)
-"""Odd numbers that tell the four coordinates of a box apart in its hash."""
+"""Odd factors of the four coordinates of a box in its hash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Finding:
     subject : str
         The part or source concerned.
     outcome : {"ok", "note", "failure"}
-        A note is worth knowing and no failure: a check that could not be made, other bytes with the same content.
+        A note is not a failure: a check that could not be made, or other bytes with the same content.
     """
 
     check: str
@@ -70,11 +70,11 @@ class PublishedComparison:
     shared : int
         Images in both.
     missing, extra : tuple of str
-        Ids of the part that the published list lacks or repeats less often, and ids that the part lacks, sorted.
+        Ids of the part that the published list lacks or repeats less often; and ids that the part lacks; sorted.
     duplicates : tuple of str
-        Ids that the published list names more than once, sorted.
+        Ids that occur more than once in the published list, sorted.
     surplus : tuple of str
-        Shared lines that it names more often than the part, whose own list may repeat ids too.
+        Shared ids that occur more often in the published list than in the part, which may repeat ids too.
     same_order : bool
         Whether the shared lines have the same order in both.
     """
@@ -90,7 +90,7 @@ class PublishedComparison:
 
     @property
     def equal(self) -> bool:
-        """Whether both name the same images, each as often."""
+        """Whether both have the same images, equally often."""
         return not (self.missing or self.extra or self.surplus)
 
 
@@ -100,15 +100,15 @@ def verify_lists(manifest: Manifest) -> list[Finding]:
 
 
 def verify_sources(manifest: Manifest, sources: Mapping[str, Source], *, strict: bool = False) -> list[Finding]:
-    """Return whether the sources hold every image, and give the counts that the header states.
+    """Return whether the sources contain every image, and have the counts in the header.
 
     Parameters
     ----------
     sources : mapping of str to Source
-        By the names of the header's sources; what needs others is noted as unchecked.
+        By the names of the header's sources; checks that need other sources are notes.
     strict : bool
-        Other bytes of a source file are a failure, not a note. So are other crowd and difficult flags in such a file:
-        a rebuilt annotation file often lacks them.
+        Whether other bytes of a source file are a failure instead of a note; and other crowd and difficult flags in
+        such a file, which rebuilt annotation files often lack.
     """
     findings = []
     for entry in manifest.header.sources:
@@ -122,19 +122,19 @@ def verify_sources(manifest: Manifest, sources: Mapping[str, Source], *, strict:
 
 def compare_with_published(ids: Sequence[str], published: Sequence[str]) -> PublishedComparison:
     """Return how a published list, in file order, differs from the ids of a part."""
-    ours, theirs = Counter(ids), Counter(published)
+    part, listed = Counter(ids), Counter(published)
     return PublishedComparison(
-        shared=len(ours.keys() & theirs.keys()),
-        missing=tuple(sorted((ours - theirs).keys())),
-        extra=tuple(sorted(theirs.keys() - ours.keys())),
-        duplicates=tuple(sorted(image for image, times in theirs.items() if times > 1)),
-        surplus=tuple(sorted(image for image, times in theirs.items() if times > max(ours[image], 1))),
-        same_order=_shared_lines(published, ours) == _shared_lines(ids, theirs),
+        shared=len(part.keys() & listed.keys()),
+        missing=tuple(sorted((part - listed).keys())),
+        extra=tuple(sorted(listed.keys() - part.keys())),
+        duplicates=tuple(sorted(image for image, times in listed.items() if times > 1)),
+        surplus=tuple(sorted(image for image, times in listed.items() if times > max(part[image], 1))),
+        same_order=_shared_lines(published, part) == _shared_lines(ids, listed),
     )
 
 
 def _shared_lines(ids: Sequence[str], other: Mapping[str, int]) -> list[str]:
-    """Return the lines of a list that another one has too; a line beyond the other's repeats is left out."""
+    """Return the lines of a list that another list has too, each at most as often as there."""
     seen: Counter[str] = Counter()
     shared = []
     for image in ids:
@@ -164,7 +164,7 @@ def _verify_files(entry: SourceEntry, source: Source, *, strict: bool) -> list[F
 
 
 def same_bytes(entry: SourceEntry, source: Source) -> bool:
-    """Return whether a source was read from the very files that a manifest was made from."""
+    """Return whether a source was read from the files that a manifest was made from."""
     return sorted(file.sha256 for file in entry.files) == sorted(file.sha256 for file in source.files)
 
 
@@ -227,12 +227,12 @@ def _verify_classes(manifest: Manifest, entry: SourceEntry, source: Source, *, s
     if entry.files and same_bytes(entry, source):
         return
     if recorded is None:
-        # A published manifest may name a source that was never read.
+        # A source of a published manifest may never have been read.
         if entry.files:
             yield Finding("classes", name, "note", found=NOT_RECORDED)
         return
     content = source_content(manifest, source)
-    # Boxes are compared with boxes; a table of image and class has none.
+    # Boxes are not compared with a table of image and class, which has none.
     has_boxes = source.objects is not None and any(boxes for _, boxes in recorded.classes.values())
     expected, counts = (
         {key: value if has_boxes else (value[0], 0) for key, value in side.classes.items()}

@@ -1,4 +1,4 @@
-"""Label views applied: which objects of a source belong to a part, in which role, and how they are treated."""
+"""Label views: which objects of a source belong to a part, in which role, and how they are treated."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ EVERYTHING = LabelView(unknown="keep", ignored="keep", crowd="keep", difficult="
 """The view that keeps every object under its own class."""
 
 FLAGS = ("difficult", "crowd")
-"""Subsets that `PartObjects.counts` counts beside the roles."""
+"""Subsets that `PartObjects.counts` counts besides the roles."""
 
 
 class Listing(Protocol):
-    """What is read of a `curation.manifest.manifest.Manifest`, whose own methods come to this module."""
+    """The members of `curation.manifest.manifest.Manifest` that this module uses; that module imports this one."""
 
     @property
     def header(self) -> Header: ...  # noqa: D102
@@ -39,7 +39,7 @@ class Listing(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PartImages:
-    """Where the n images of a part lie in its sources, in list order.
+    """Positions of the n images of a part in its sources, in list order.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class PartImages:
 class PartObjects:
     """The m objects of a part that its view does not drop, grouped by image, in file order within an image.
 
-    An image that the list repeats holds its objects once, at its first line.
+    A repeated image has its objects only once, at its first line.
 
     Attributes
     ----------
@@ -76,11 +76,11 @@ class PartObjects:
     label : ndarray of int32, shape (m,)
         Position in the header's `classes`.
     role : ndarray of int8, shape (m,)
-        Position in `ROLES`: the role of the class, however the object is treated.
+        Position in `ROLES`: the role of the class, whatever the treatment of the object.
     category_id : ndarray of int32, shape (m,)
-        The class's index, or -1 where the view renames the object to unknown.
+        The index of the class, or -1 if the view renames the object to unknown.
     ignore : ndarray of bool, shape (m,)
-        The object counts neither as positive nor as negative.
+        Whether the object counts neither as positive nor as negative.
     crowd, difficult : ndarray of bool, shape (m,)
         The flags of the source.
     dropped : int
@@ -109,17 +109,17 @@ class PartObjects:
         return counts | {flag: int(getattr(self, flag).sum()) for flag in FLAGS}
 
     def annotated_images(self) -> int:
-        """Return how many images of the part carry at least one of these objects."""
+        """Return how many images of the part have at least one of these objects."""
         return int(np.count_nonzero(np.bincount(self.image)))
 
 
 def view_objects(manifest: Listing, part: str, sources: Mapping[str, Source]) -> PartObjects:
-    """Return the objects of a part as its label view leaves them.
+    """Return the objects of a part after its label view.
 
     Parameters
     ----------
     sources : mapping of str to Source
-        By the names in the part's entry; others are not looked at.
+        By the names in the entry of the part; others are ignored.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def view_objects(manifest: Listing, part: str, sources: Mapping[str, Source]) ->
 
 
 def locate_images(manifest: Listing, part: str, sources: Mapping[str, Source]) -> PartImages:
-    """Return where each image of a part lies in the sources (see `view_objects` for the errors)."""
+    """Return the position of each image of a part in the sources (see `view_objects` for the errors)."""
     ids = manifest.ids(part)
     entry = manifest.part(part)
     if missing := [name for name in entry.sources if name not in sources]:
@@ -155,13 +155,13 @@ def locate_images(manifest: Listing, part: str, sources: Mapping[str, Source]) -
             f"{len(absent)} of the {len(ids)} images of part {part!r} are in none of its sources",
             where=", ".join(slot.title for slot in chosen),
             expected=", ".join(ids[line] for line in absent[:3].tolist()),
-            hint="give the source files that the manifest names: `curation show` lists them",
+            hint="use the source files of the manifest: `curation show MANIFEST` lists them",
         )
     return PartImages(sources=chosen, source=source, position=position)
 
 
 def positions_of(ids: Sequence[str], sources: Sequence[Source]) -> tuple[Int32s, Int32s]:
-    """Return for each id the source that holds it and its position there, both -1 where none does."""
+    """Return the source of each id and its position there, both -1 if no source has it."""
     source = np.full(len(ids), -1, np.int32)
     position = np.full(len(ids), -1, np.int32)
     for number, raw in enumerate(sources):
@@ -174,10 +174,10 @@ def positions_of(ids: Sequence[str], sources: Sequence[Source]) -> tuple[Int32s,
 
 
 def select_objects(classes: Sequence[ClassEntry], view: LabelView, images: PartImages) -> PartObjects:
-    """Return the objects of some images after a view is applied: the columnar core of `view_objects`.
+    """Return the objects of some images after a label view.
 
-    An object takes the strongest treatment among those of its role, of crowd, difficult and depiction: ``drop`` over
-    ``ignore`` over the rest; ``rename:unknown`` decides the category alone.
+    An object gets the strongest treatment of its role and of its flags crowd, difficult and depiction: ``drop`` before
+    ``ignore`` before the rest; ``rename:unknown`` changes only the category.
     """
     objects = every_object(classes, images)
     dropped = treated("drop", view, objects)
@@ -190,7 +190,7 @@ def select_objects(classes: Sequence[ClassEntry], view: LabelView, images: PartI
 
 
 def every_object(classes: Sequence[ClassEntry], images: PartImages) -> dict[str, npt.NDArray[Any]]:
-    """Return columns of all objects of some images, as in `PartObjects`, and which of them are depictions."""
+    """Return the columns of all objects of some images, as in `PartObjects`, and ``depiction``."""
     parts = [_objects_of(classes, images, number) for number in range(len(images.sources))]
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     order = np.argsort(columns["image"], kind="stable")
@@ -198,7 +198,7 @@ def every_object(classes: Sequence[ClassEntry], images: PartImages) -> dict[str,
 
 
 def treated(treatment: str, view: LabelView, objects: Mapping[str, npt.NDArray[Any]]) -> Bools:
-    """Return which objects a treatment reaches through their role or one of their flags."""
+    """Return which objects get a treatment from their role or one of their flags."""
     is_treated: Bools = np.array([getattr(view, name) == treatment for name in ROLES], np.bool_)[objects["role"]]
     for flag in ("crowd", "difficult", "depiction"):
         if getattr(view, flag) == treatment:
@@ -218,15 +218,15 @@ def stated_pairs(classes: Sequence[ClassEntry], images: PartImages) -> tuple[Int
 
 
 def count_annotated(images: PartImages) -> int:
-    """Return how many images of a part, each counted once, show any class, also where a source is presence-only."""
-    # Not `numpy.unique`, which hashes: half of the time that ImageNet's lists took.
+    """Return how many images of a part, each counted once, show any class; sources may be presence-only."""
+    # `numpy.unique` hashes, and took half of the time for ImageNet's lists.
     return int(np.count_nonzero(np.bincount(stated_pairs((), images)[0])))
 
 
 def class_positions(classes: Sequence[ClassEntry], source: Source) -> Int32s:
-    """Return for each category of a source the position of its class, -1 for none.
+    """Return the position of the class of each category of a source, -1 for none.
 
-    A source whose classes have keys (Open Images' label names) is matched by these first: names differ between copies.
+    Keys of categories (label names of Open Images) are matched first, because names differ between copies.
     """
     position_of = {alias: position for position, entry in enumerate(classes) for alias in entry.aliases}
     position_of |= {entry.name: position for position, entry in enumerate(classes)}
@@ -237,10 +237,10 @@ def class_positions(classes: Sequence[ClassEntry], source: Source) -> Int32s:
 
 
 def _first_lines(images: PartImages, number: int) -> Int32s:
-    """Return where the list names each image of a source first, -1 where it does not."""
+    """Return the first line of each image of a source in the list, -1 if it is not listed."""
     listed = np.flatnonzero(images.source == number)[::-1]
     line_of = np.full(len(images.sources[number].images), -1, np.int32)
-    line_of[images.position[listed]] = listed  # Of repeated indices the last one wins.
+    line_of[images.position[listed]] = listed  # For repeated indices the last value is kept.
     return line_of
 
 

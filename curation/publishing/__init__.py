@@ -1,1 +1,1 @@
-"""Manifests written out in the formats that detectors read."""
+"""Exports of manifests in the formats of detectors, and publications on a hub."""

@@ -1,4 +1,4 @@
-"""The dataset card: ``README.md`` with the configs for `datasets`, tables, and the facts that a reader needs."""
+"""The dataset card: ``README.md`` with the configs for `datasets`, tables, and facts for readers."""
 
 from __future__ import annotations
 
@@ -105,10 +105,10 @@ def card_data(repository: str, members: Sequence[Member], configs: Configs) -> d
     datasets = [entry.dataset for member in members for entry in member.manifest.header.sources]
     data: dict[str, Any] = {
         "pretty_name": title_of(members),
-        # The lists are facts; labels and photos have the terms of their sources, which no one identifier names.
+        # Labels and photos have the terms of their sources, for which there is no single identifier.
         "license": "other",
         "license_name": "per-source",
-        # A hub takes an address here, or a file called LICENSE.
+        # The hub accepts an address here, or a file called LICENSE.
         "license_link": HUB + repository,
         "language": ["en"],
         "annotations_creators": list(dict.fromkeys(annotators)),
@@ -128,13 +128,13 @@ def card_data(repository: str, members: Sequence[Member], configs: Configs) -> d
             for position, (name, splits) in enumerate(configs.items())
         ],
     }
-    # Without a table a hub would show the JSON files.
+    # Without a table, the hub would show the JSON files.
     data |= {} if configs else {"viewer": False}
     return {key: value for key, value in data.items() if value or key in ("task_categories", "viewer")}
 
 
 def links(paper: Paper) -> dict[str, str]:
-    """Return the addresses of a paper by their labels: arXiv and DOI, where they are known or the paper states them.
+    """Return the known addresses of a paper by label: arXiv and DOI, from a table or from the paper's entry.
 
     >>> links(Paper(title="t", authors="a", year=2022, venue="arXiv 2201.00471", bibtex=""))
     {'arXiv:2201.00471': 'https://arxiv.org/abs/2201.00471'}
@@ -154,7 +154,7 @@ def _texts(value: Statement | None) -> tuple[str, ...]:
 
 
 def _limits(members: Sequence[Member], texts: Sequence[str]) -> list[str]:
-    """Return the limits that the card does not state elsewhere: notes have a section, figures a table."""
+    """Return the limits without those in other sections of the card: notes and figures."""
     headers = [member.manifest.header for member in members]
     elsewhere = {f"{header.name} {header.version}: {note}" for header in headers for note in header.notes}
     figures = tuple(
@@ -172,7 +172,7 @@ def _class_groups(header: Header) -> list[tuple[str, list[str]]]:
 
 
 def _loading(repository: str, tag: str, configs: Configs) -> str:
-    """Return the lines of Python that load the first split, empty where no table has a row."""
+    """Return the lines of Python that load the first split; ``""`` if no table has a row."""
     if not configs:
         return ""
     name, splits = next(iter(configs.items()))
@@ -190,7 +190,7 @@ def _parameter_text(value: ParameterValue) -> str:
 
 
 def _columns(tables: Sequence[PlannedTable]) -> list[tuple[str, str, str]]:
-    """Return name, type and meaning of each column of a part; none where no table has a row."""
+    """Return name, type and meaning of each column of a part; empty if no table has a row."""
     table = next((candidate for candidate in tables if not candidate.empty), None)
     schema = () if table is None else table.schema
     return [(field.name, _kind(field.type), COLUMNS.get(field.name, "")) for field in schema]

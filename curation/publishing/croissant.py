@@ -1,6 +1,6 @@
 """The Croissant 1.1 description of a repository, with Croissant RAI 1.0 and PROV-O.
 
-What a manifest knows of responsible use is derived; what it cannot know is asked for by name, and never invented.
+Statements on responsible use are derived from the manifest where possible; others are requested from the publisher.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CROISSANT_FILE = "croissant.json"
 
 _DECLARED = tomllib.loads((Path(__file__).parent / "croissant.toml").read_text(encoding="utf-8"))
 REQUIRED: Mapping[str, str] = _DECLARED["required"]
-"""The ``rai:`` properties that the checks of data tracks ask for, and what each means."""
+"""The ``rai:`` properties that data tracks of conferences require, and their meanings."""
 PROPERTIES: Mapping[str, str] = {**REQUIRED, **_DECLARED["optional"]}
 _WIKIDATA = "https://www.wikidata.org/wiki/"
 _COLLECTION, _REVIEW = f"{_WIKIDATA}Q4929239", f"{_WIKIDATA}Q3306762"
@@ -43,7 +43,7 @@ def croissant_bytes(
     configs : mapping of str to mapping of str to str
         By config and split, the path of the table.
     schemas : mapping of str to pyarrow.Schema
-        Columns that hold values, by path of the table.
+        Columns with values, by path of the table.
     digests : mapping of str to str
         ``sha256:<hex>`` of each file, by path.
     date : str
@@ -83,7 +83,7 @@ def croissant_bytes(
                 "@type": "cr:FileObject",
                 "@id": path,
                 "name": path,
-                # A checker is given this file alone, so that a relative address would lead nowhere.
+                # Checkers get only this file, so addresses must be absolute.
                 "contentUrl": f"{address}/resolve/{request.tag}/{quote(path)}",
                 "encodingFormat": _DECLARED["media_types"].get(Path(path).suffix, "application/octet-stream"),
                 "sha256": digest.removeprefix("sha256:"),
@@ -105,7 +105,7 @@ def croissant_bytes(
 
 
 def _field(parent: str, path: str, field: pa.Field, column: str = "") -> dict[str, Any]:
-    """Return the field of a column, or with `column` that of a member of the records in it."""
+    """Return the field of a column; with `column`, the field of a member of its records."""
     from pyarrow import types
 
     name = f"{parent}/{field.name}"
@@ -125,7 +125,7 @@ def _field(parent: str, path: str, field: pa.Field, column: str = "") -> dict[st
 
 
 def _entities(members: Sequence[Member]) -> list[dict[str, Any]]:
-    """Return where the data come from: one flat entity an owner's address, as editors of RAI read it, with digests."""
+    """Return the origins of the data: a flat entity with digests for each owner, as editors of RAI read them."""
     by_owner: dict[str, dict[str, Any]] = {}
     for member in members:
         for entry in member.manifest.header.sources:
@@ -154,7 +154,7 @@ def _agent(kind: str, name: str) -> dict[str, str]:
 
 
 def _activities(member: Member, date: str) -> Iterator[dict[str, Any]]:
-    """Yield the activities that made a manifest: its rule, and its review if people corrected it."""
+    """Yield the activities that made a manifest: its rule, and its review if it was reviewed."""
     header = member.manifest.header
     moment = {"prov:atTime": date} if date else {}
     author = f"The rule of {header.paper.authors}: {header.paper.title}. " if header.paper else ""
@@ -186,15 +186,15 @@ def _activities(member: Member, date: str) -> Iterator[dict[str, Any]]:
 
 
 def missing_statements(statements: Mapping[str, Statement]) -> list[str]:
-    """Return a sentence that lists the missing properties data tracks require; an empty list if none is missing."""
+    """Return a sentence with the missing properties that data tracks require; an empty list if none is missing."""
     missing = ", ".join(name for name in REQUIRED if name not in statements)
     return [f"not stated, but required by data tracks: {missing} (--rai FILE)"] if missing else []
 
 
 def derived(members: Sequence[Member]) -> dict[str, Statement]:
-    """Return the properties of responsible use that the manifests state; others are absent."""
+    """Return the properties of responsible use that follow from the manifests."""
     headers = [member.manifest.header for member in members]
-    # By dataset: of data whose licence the publisher states, the photos of the dataset of that name prove nothing.
+    # For data with a licence stated by the publisher, nothing is known about persons in the photos.
     persons = {
         (family(entry.dataset), member.terms()[entry.name].persons)
         for member in members
@@ -236,12 +236,12 @@ def _use_case(header: Header) -> str:
 
 
 def read_statements(path: Path) -> dict[str, Statement]:
-    """Return the statements of a publisher from a TOML file of `PROPERTIES`.
+    """Return the statements of a publisher in a TOML file with keys of `PROPERTIES`.
 
     Raises
     ------
     PublishError
-        It is no TOML, has another key, or a value of another kind.
+        The file is not TOML, or has another key or a value of another type.
     """
     try:
         content = tomllib.loads(read_bytes(path, kind="file of statements", most=1 << 20, error=PublishError).decode())

@@ -1,4 +1,4 @@
-"""`write_export`: parts of a manifest in a format that detectors read, or in the layout of the authors' own files."""
+"""`write_export`: parts of a manifest in a format of detectors, or in the layout of the authors' files."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from curation.sources.source_specs import Reading
 
 @dataclass(frozen=True, slots=True)
 class ExportRequest:
-    """What a format is asked to write.
+    """The input of a format.
 
     Attributes
     ----------
     manifest : Manifest
     parts : tuple of str
     sources : mapping of str to Source
-        Sources of the parts by name; empty for ids alone.
+        Sources of the parts by name; empty if only ids are written.
     options : FormatOptions
     photos : mapping of str to Path
-        Folders of photos by source, that of all others under ``""``.
+        Folders of photos by source; ``""`` for all other sources.
     """
 
     manifest: Manifest
@@ -51,22 +51,22 @@ class ExportRequest:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One form in which parts are written.
+    """A format in which parts are written.
 
     Attributes
     ----------
     name : str
     plan : callable
-        Gives the plan of a request.
+        Returns the plan of a request.
     options : tuple of str
-        Fields of `FormatOptions` that belong to it; ``photos`` where it reads folders of photos.
+        Fields of `FormatOptions` that it uses; ``photos`` if it reads folders of photos.
     file : str
-        Suffix of the one file that may be the output, ``""`` where it is always a folder.
+        Suffix of the output if it may be a single file; ``""`` if it is always a folder.
     each : {"already", "file", "folder", "never"}
-        How parts are written one by one: they are so anyway; each gets a file, or a folder;
-        or all of them are one thing.
+        Effect of ``--each``: parts are separate anyway; each part gets a file, or a folder; or parts cannot be
+        separated.
     usual_parts : callable or None
-        Names the parts of a manifest that are written where none is chosen; None: one has to be.
+        Returns the parts that are written by default; None if parts must be chosen.
     """
 
     name: str
@@ -82,19 +82,20 @@ def photo_sizes(
 ) -> Int32s:
     """Return width and height of each image of some parts, shape (n, 2): from the source, else from the photo.
 
-    Only the head of a photo is read. Its orientation tag is applied: trainers turn a photo before they read its labels.
+    Only the header of a photo is read. Its orientation tag is applied, because trainers rotate a photo before they use
+    its labels.
 
     Parameters
     ----------
     roots : mapping of str to Path
-        Folder of photos by source name; the one named ``""`` serves every other source.
+        Folders of photos by source name; ``""`` for all other sources.
 
     Raises
     ------
     MissingExtraError
         Pillow is not installed.
     MissingFileError, ExportError, PathEscapeError
-        A photo is missing, is not an image, or its name leads out of the folder.
+        A photo is missing or not an image, or its name leads out of the folder.
     """
     from tqdm import tqdm
 
@@ -117,7 +118,7 @@ def _plan_yolo(request: ExportRequest) -> Plan:
 
 
 def plan_lists(manifest: Manifest, parts: Sequence[str], *, native: bool = False) -> Plan:
-    """Return the plan of a list for each part, in the order of the part; a line that names an image again is kept.
+    """Return the plan of a list for each part, in the order of the part and with its repeats.
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ def plan_lists(manifest: Manifest, parts: Sequence[str], *, native: bool = False
     Raises
     ------
     ExportError
-        No part, or one twice.
+        There is no part, or a part is chosen twice.
     MissingListError
         See `curation.manifest.manifest.Manifest.ids`.
     """
@@ -155,12 +156,12 @@ ID_LISTS = Format(
     file=".txt",
 )
 FORMATS: Mapping[str, Format] = {form.name: form for form in (COCO, VOC, YOLO, ID_LISTS)}
-"""The formats that belong to no benchmark, by name."""
+"""The formats that do not belong to a benchmark, by name."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Exported:
-    """What was written.
+    """A written export.
 
     Attributes
     ----------
@@ -169,7 +170,7 @@ class Exported:
         Content of the files, changes, and records left out.
     files : tuple of ExportedFile
     summary : dict
-        Content of ``_export.json``: the inputs of the files.
+        Content of ``_export.json``: the inputs of the export.
     notes : tuple of str
         Sentences about the sources and the files.
     """
@@ -203,27 +204,27 @@ def write_export(
     reading: Reading | None = None,
     formats: Mapping[str, Format] = FORMATS,
 ) -> Exported:
-    """Write parts of a manifest in a format, all files or none.
+    """Write parts of a manifest in a format, completely or not at all.
 
     Parameters
     ----------
     manifest : Manifest
     parts : sequence of str
-        Names, patterns such as ``t*-test``, or ``all``; several go into one output.
+        Names, patterns such as ``t*-test``, or ``all``; several parts are written to one output.
     form : str
         A name in `formats`.
     sources : mapping of str to Any
-        By ``NAME[@PART]``: see `curation.sources.opening.open_slots`. What the parts do not need is not read.
+        By ``NAME[@PART]``: see `curation.sources.opening.open_slots`. Only sources of the parts are read.
     out : Path
-        A new folder; for one file, a new file that ends as the format says.
+        A new folder; for a single file, a new file with the suffix of the format.
     each : bool
-        Every part on its own, a file ``PART.json`` or a folder ``PART`` in `out`.
+        Write every part separately: a file ``PART.json`` or a folder ``PART`` in `out`.
     options : FormatOptions, optional
     photos : mapping of str to Path, optional
-        Folders of photos by source, that of all others under ``""``: to read sizes that annotations lack.
+        Folders of photos by source, ``""`` for all other sources; sizes that annotations lack are read from them.
     reading : Reading, optional
     formats : mapping of str to Format
-        Formats of detectors; with the authors' layouts: `curation.benchmarks.registry.formats`.
+        Formats by name; `curation.benchmarks.registry.formats` has the authors' layouts too.
 
     Returns
     -------
@@ -232,7 +233,7 @@ def write_export(
     Raises
     ------
     UsageError
-        An option, output or number of parts does not fit the format; a source of the parts is missing; no part fits.
+        An option, the output or the number of parts does not fit the format; a source is missing; no part matches.
     ExportError
         The parts cannot be written in this format.
     ManifestError, MissingListError, OverwriteError
@@ -251,7 +252,7 @@ def write_export(
     parts = chosen_parts(manifest.header, parts)
     if single and len(parts) > 1 and (each or chosen.each == "already"):
         raise UsageError(
-            "Several parts in this format are several files, and --out names one", where=str(out), hint="--out DIR"
+            "Several parts in this format need several files, and --out is one file", where=str(out), hint="--out DIR"
         )
     opened = _sources(chosen, manifest, parts, sources, options, reading or Reading())
     bare = [
@@ -265,7 +266,7 @@ def write_export(
             f"--format {form} needs boxes",
             where=f"source {bare[0]}",
             expected="annotations with boxes",
-            found="which class each image shows",
+            found="only the classes of each image",
             hint="--format imagenet-csv writes path and class of each image, --format txt the ids",
         )
     request = ExportRequest(manifest, tuple(parts), opened, options, photos)
@@ -288,14 +289,14 @@ def find_format(name: str, formats: Mapping[str, Format]) -> Format:
 
 
 def chosen_parts(header: Header, texts: Sequence[str]) -> list[str]:
-    """Return the parts that names and patterns select; those of a pattern are in the order of the manifest.
+    """Return the parts that names and patterns select; the parts of a pattern are in the order of the manifest.
 
-    ``all`` selects every part. A pattern adds the parts that are not chosen yet.
+    ``all`` selects every part. A pattern adds the parts that are not selected yet.
 
     Raises
     ------
     UsageError
-        A pattern fits no part. (That a plain name is none is for the manifest to say.)
+        A pattern matches no part. (The manifest raises the error for an unknown name.)
     """
     names = [part.name for part in header.parts]
     chosen: list[str] = []
@@ -343,7 +344,7 @@ def _sources(
     options: FormatOptions,
     reading: Reading,
 ) -> dict[str, Source]:
-    """Return the sources that parts and category ids need; none for ids alone."""
+    """Return the sources that parts and category ids need; none for lists of ids."""
     if form is ID_LISTS:
         return {}
     needed = {slot for part in parts for slot in manifest.part(part).sources}
@@ -354,7 +355,7 @@ def _sources(
     datasets = {entry.dataset for entry in manifest.header.sources if entry.name in every}
     of_tasks = any(part.task for part in manifest.header.parts)
     if form is COCO and options.category_ids != "manifest" and of_tasks and len(datasets) > 1:
-        # Tasks train on some files and test on others: one part's files do not tell whether classes have own ids.
+        # Tasks train on some files and test on others: whether classes have ids depends on the files of all parts.
         useful |= every
     chosen = [slot for slot in manifest.slots if slot.name in useful]
     sources = manifest.open_sources(raw_sources, reading, slots=chosen)
@@ -368,15 +369,15 @@ def _sources(
 
 
 def _differences(entry: SourceEntry, sources: Mapping[str, Source]) -> list[str]:
-    """Return how a source differs from that of the build, and the records that its reader left out."""
+    """Return notes on how a source differs from that of the build, and on records that its reader left out."""
     if entry.name not in sources:
         return []
     source, notes = sources[entry.name], []
     header_digests, read_digests = ({file.sha256 for file in files} for files in (entry.files, source.files))
-    # A manifest made from lists, not from annotations, states no file of its images.
+    # The header of a manifest made from lists has no annotation files.
     if header_digests and header_digests != read_digests:
         notes.append(
-            f"source {entry.name} is not the very file that the manifest was made from, so boxes may differ from its "
+            f"source {entry.name} is not the file that the manifest was made from, so boxes may differ from its "
             f"counts (`curation verify` shows them): {', '.join(sorted(read_digests))} instead of "
             f"{', '.join(sorted(header_digests))}"
         )
@@ -387,7 +388,7 @@ def _differences(entry: SourceEntry, sources: Mapping[str, Source]) -> list[str]
 def _summary(request: ExportRequest, form: str, plan: Plan) -> dict[str, Any]:
     header = request.manifest.header
     chosen = {name: value for name, value in _values(request.options).items() if value}
-    # A file is stated by its digest: its path is this machine's.
+    # A file is recorded by its digest: its path is only valid on this machine.
     chosen |= {name: sha256_of_bytes(read_bytes(value)) for name, value in chosen.items() if isinstance(value, Path)}
     return {
         "manifest": f"{header.name} {header.version}",
@@ -405,7 +406,7 @@ def _summary(request: ExportRequest, form: str, plan: Plan) -> dict[str, Any]:
 
 
 def _values(options: FormatOptions) -> dict[str, Any]:
-    # The caller's record may have further fields.
+    # The record of a caller may have more fields.
     return {field.name: getattr(options, field.name) for field in dataclasses.fields(FormatOptions)}
 
 

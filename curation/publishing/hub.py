@@ -1,4 +1,4 @@
-"""A dataset repository on a hub, pushed and pulled as a whole through huggingface_hub."""
+"""A dataset repository on a hub, pushed and pulled as a whole with huggingface_hub."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ KIND = "dataset"
 
 
 class HubRepository:
-    """One dataset repository of the hub that ``HF_ENDPOINT`` names, else of huggingface.co.
+    """A dataset repository on the hub of ``HF_ENDPOINT``, by default huggingface.co.
 
-    The token is that of ``HF_TOKEN`` or of the hub's own login. It is sent in headers alone.
+    The token is that of ``HF_TOKEN`` or of the hub's login. It is sent only in headers.
 
     Attributes
     ----------
     name, endpoint : str
     where : str
-        Both, as messages show them.
+        Both, for messages.
     api : huggingface_hub.HfApi
 
     Raises
@@ -55,7 +55,7 @@ class HubRepository:
     MissingExtraError
         huggingface_hub is not installed.
     UsageError
-        The name is not a repository's, or ``HF_ENDPOINT`` is not an address.
+        The name of the repository or the address in ``HF_ENDPOINT`` is invalid.
     """
 
     def __init__(self, name: str) -> None:
@@ -74,7 +74,7 @@ class HubRepository:
         self.api = HfApi(endpoint=self.endpoint, library_name="curation")
 
     def require_token(self) -> None:
-        """Raise `PublishError` where no token is available."""
+        """Raise `PublishError` if no token is available."""
         from huggingface_hub import get_token
 
         with translate_errors("looking for a token", self.where):
@@ -83,7 +83,7 @@ class HubRepository:
             raise PublishError(
                 "Pushing needs a hub token, and none was found",
                 where=self.where,
-                hint="set HF_TOKEN, or log in: hf auth login; --dry-run DIR needs neither",
+                hint="set HF_TOKEN, or log in: hf auth login; --dry-run DIR needs no token",
             )
 
     def ask(self, doing: str, request: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
@@ -100,7 +100,7 @@ class HubRepository:
 
         def look(name: str, **options: Any) -> Any:
             try:
-                # Of all requests but downloads, the client limits none by itself.
+                # The client sets a time limit only for downloads.
                 return self.api.repo_info(name, timeout=HF_HUB_ETAG_TIMEOUT, **options)
             except Exception as error:
                 if revision is None and status_of(error) == 404:
@@ -115,7 +115,7 @@ class HubRepository:
         return {tag.name: tag.target_commit for tag in refs.tags}
 
     def record_at(self, commit: str) -> Publication:
-        """Return the record of the publication that a commit holds (see `fetch_record`)."""
+        """Return the record of the publication in a commit (see `fetch_record`)."""
         with TemporaryDirectory(prefix="curation-record-") as folder:
             return self.fetch_record(self.info(commit), Path(folder))
 
@@ -125,20 +125,20 @@ class HubRepository:
         Parameters
         ----------
         info
-            The hub's record of a commit, with sizes: a file too large to be a record is not fetched.
+            The hub's record of a commit, with sizes; a file that is too large for a record is not fetched.
 
         Raises
         ------
         PublicationMismatchError
-            The commit has none, or one that cannot be trusted.
+            The commit has no record, or an invalid one.
         """
         where, sizes = f"{self.where}, {RECORD_FILE}", sizes_of(info)
         if RECORD_FILE not in sizes:
             raise PublicationMismatchError(
-                "The repository holds no publication",
+                "The repository has no publication",
                 where=where,
                 expected=f"a file {RECORD_FILE}",
-                hint="curation pull fetches what curation publish pushed",
+                hint="curation pull fetches only publications that curation publish pushed",
             )
         if (sizes[RECORD_FILE] or 0) > MAX_RECORD_BYTES:
             raise PublicationMismatchError("The record of the publication is too large", where=where)
@@ -146,13 +146,13 @@ class HubRepository:
         return parse_record(read_bytes(folder / RECORD_FILE), where=where)
 
     def fetch(self, path: str, commit: str, folder: Path) -> None:
-        """Fetch one file of a commit into a folder, under its path."""
+        """Fetch one file of a commit into a folder, keeping its path."""
         self.ask(f"fetching {path}", self.api.hf_hub_download, path, revision=commit, local_dir=folder)
 
     def require_files(self, publication: Publication, info: Any) -> None:
-        """Raise `PublicationMismatchError` unless a commit holds every file in its stated size.
+        """Raise `PublicationMismatchError` if a commit lacks a file, or a file has another size than stated.
 
-        The check comes before the download, so that an unexpected file cannot fill the disk.
+        The check precedes the download, so that an unexpected file cannot fill the disk.
         """
         sizes = sizes_of(info)
         for path, file in publication.files.items():
@@ -179,7 +179,7 @@ _SHORTEST_TOKEN = 8
 def translate_errors(doing: str, where: str) -> Iterator[None]:
     """Turn errors of the client into a `PublishError` that names the action and the repository.
 
-    Errors of this program pass through, and so does what neither the hub nor the network caused.
+    Errors of this program, and errors caused by neither the hub nor the network, are raised unchanged.
     """
     try:
         yield
@@ -201,7 +201,7 @@ def status_of(error: BaseException | None) -> int | None:
 
 
 def shown_endpoint(endpoint: str) -> str:
-    """Return an endpoint without a user, password or query that it may hold."""
+    """Return an endpoint without user, password and query."""
     try:
         parts = urlsplit(endpoint)
         port = f":{parts.port}" if parts.port else ""
@@ -211,7 +211,7 @@ def shown_endpoint(endpoint: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """Return a message without the token, anything that looks like one, and the queries of addresses."""
+    """Return a message without the token, texts that look like a token, and queries of addresses."""
     secrets = [os.environ.get(name, "") for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")]
     with suppress(ImportError):
         from huggingface_hub import get_token
@@ -226,12 +226,12 @@ def without_secrets(text: str) -> str:
 
 _STATUS = {
     401: ("The hub does not accept the token", f"{_LOGIN}; an expired token needs a new one"),
-    403: ("The token may not do this", "use a token that may write to this organization"),
-    404: ("The hub has nothing here, or does not show it to this token", f"check the name; {_LOGIN}"),
+    403: ("The token does not allow this", "use a token that may write to this organization"),
+    404: ("The hub has no such repository or version, or does not show it to this token", f"check the name; {_LOGIN}"),
     409: ("The hub reports a conflict", "try again"),
-    412: ("Somebody else pushed at the same moment", "try again"),
-    413: ("The hub finds it too large", None),
-    429: ("The hub asks to wait: too many requests", "try again later"),
+    412: ("Another push changed the repository at the same time", "try again"),
+    413: ("The upload is too large for the hub", None),
+    429: ("The hub received too many requests", "try again later"),
 }
 
 
@@ -246,11 +246,11 @@ def _translated(error: Exception, doing: str, where: str) -> PublishError | None
         message, hint = _STATUS.get(status, ("The hub failed", "try again later"))
         message, answer = f"{message} ({doing})", f"HTTP {status}: {answer}"
     elif any(cause.filename for cause in broken):
-        return None  # A file of this machine: the command line reports it.
+        return None  # A local file, which the command line reports.
     elif broken or homes & _NETWORK:
         message = f"The hub cannot be reached, or broke off, while {doing}"
-        hint = "try again: nothing is published or pulled until it is complete; for a slow hub, set the environment "
-        hint += "variables HF_HUB_ETAG_TIMEOUT=60 and HF_HUB_DOWNLOAD_TIMEOUT=60 (seconds)"
+        hint = "try again: a publication is pushed or pulled completely or not at all; for a slow hub, set the "
+        hint += "environment variables HF_HUB_ETAG_TIMEOUT=60 and HF_HUB_DOWNLOAD_TIMEOUT=60 (seconds)"
     elif isinstance(error, ValueError) or "huggingface_hub" in homes:
         message = f"The hub refused {doing}"
     else:
@@ -259,27 +259,27 @@ def _translated(error: Exception, doing: str, where: str) -> PublishError | None
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and the causes behind it."""
+    """Yield an error and its causes."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
 
 
-# What a hub puts into a new repository by itself.
+# Files that the hub creates in a new repository.
 _OF_THE_HUB = {".gitattributes", "README.md"}
 
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """What a push did.
+    """Result of a push.
 
     Attributes
     ----------
     commit : str
-        The commit that the tag names.
+        The commit of the tag.
     address : str
     is_new : bool
-        False where the tag was there with the same content, and nothing was pushed.
+        False if the tag existed with the same content, and nothing was pushed.
     private : bool
     """
 
@@ -290,16 +290,16 @@ class Pushed:
 
 
 def push(hub: HubRepository, folder: Path, publication: Publication, *, public: bool = False) -> Pushed:
-    """Push a folder as one commit, and tag it; an existing tag with the same content stays.
+    """Push a folder as one commit and tag it; an existing tag with the same content is kept.
 
-    The tag comes last and names the commit, so that a push that breaks off leaves no version: at most a commit, which
-    the next try takes up. A repository that is made is private unless `public`.
+    The tag is set last, so that an interrupted push leaves no version: at most a commit, which the next try reuses. A
+    new repository is private unless `public`.
 
     Raises
     ------
     PublishError
-        The tag exists with other content; the repository holds something else, or is public and `public` is not
-        set; the token is missing, or the hub refuses it or cannot be reached.
+        The tag exists with other content; the repository has other files, or is public without `public`; the token is
+        missing; or the hub refuses or cannot be reached.
     """
     hub.require_token()
     info = hub.info()
@@ -314,7 +314,7 @@ def push(hub: HubRepository, folder: Path, publication: Publication, *, public: 
     commit = tagged or _committed(hub, folder, publication, info)
     _require_same(hub, commit, publication)
     if tagged is None:
-        # A rule of the repository may have kept a file out of the commit.
+        # A rule of the repository may have excluded a file from the commit.
         hub.require_files(publication, hub.info(commit))
         message = f"{publication.tag}, {publication.digest}"
         tag = hub.api.create_tag
@@ -324,12 +324,11 @@ def push(hub: HubRepository, folder: Path, publication: Publication, *, public: 
 
 
 def _committed(hub: HubRepository, folder: Path, publication: Publication, info: Any) -> str:
-    """Return a commit that holds the folder; the client makes none where the branch holds it already."""
+    """Return a commit with the folder; the client makes none if the branch has the same content."""
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-    there = set(sizes_of(info))
     paths = [*publication.files, RECORD_FILE]
-    stale = sorted(_published_before(hub, there, info.sha) - set(paths))
+    stale = sorted(_published_before(hub, set(sizes_of(info)), info.sha) - set(paths))
     operations: list[Any] = [CommitOperationDelete(path) for path in stale]
     operations += [CommitOperationAdd(path, str(folder / path)) for path in paths]
     commit = hub.ask(
@@ -338,19 +337,19 @@ def _committed(hub: HubRepository, folder: Path, publication: Publication, info:
         operations,
         commit_message=f"Publish {publication.tag}",
         commit_description=publication.digest,
-        # Whoever pushed in between is not overwritten: the hub refuses the commit.
+        # The hub refuses the commit if another push came in between.
         parent_commit=info.sha,
     )
     return str(commit.oid)
 
 
-def _published_before(hub: HubRepository, there: set[str], commit: str) -> set[str]:
-    """Return the files of an earlier publication; a repository of something else is refused."""
-    if RECORD_FILE in there:
-        return there & set(hub.record_at(commit).files)
-    if others := sorted(there - _OF_THE_HUB):
+def _published_before(hub: HubRepository, files: set[str], commit: str) -> set[str]:
+    """Return the files of an earlier publication; a repository with other files is an error."""
+    if RECORD_FILE in files:
+        return files & set(hub.record_at(commit).files)
+    if others := sorted(files - _OF_THE_HUB):
         raise PublishError(
-            "The repository holds something other than a publication",
+            "The repository has other files than a publication",
             where=hub.where,
             expected=f"a new repository, or one with {RECORD_FILE}",
             found=ascii(", ".join(others[:5]))[1:-1],
@@ -384,7 +383,7 @@ def pull(
     *,
     digest: Annotated[str, "SHA256"] = "",
 ) -> Publication:
-    """Fetch a version of a repository into a new folder, which appears only after everything in it was checked.
+    """Fetch a version of a repository into a new folder, which appears only after all its files were checked.
 
     Parameters
     ----------
@@ -403,11 +402,11 @@ def pull(
     Raises
     ------
     PublicationMismatchError, ManifestError
-        What the hub holds is not what its record says (see `verify_repository`), or has another digest.
+        The files on the hub do not agree with their record (see `verify_repository`), or have another digest.
     PublishError
-        No such version, or the hub refuses or cannot be reached.
+        There is no such version, or the hub refuses or cannot be reached.
     UsageError
-        `publication` or `digest` is malformed, or `out` holds something.
+        `publication` or `digest` is malformed, or `out` is not empty.
 
     Examples
     --------
@@ -421,7 +420,7 @@ def pull(
     """
     name, at, version = publication.partition("@")
     if not at:
-        raise UsageError("Which version should be pulled?", where=name[:200], expected="ORG/NAME@VERSION")
+        raise UsageError("The version to pull is missing", where=name[:200], expected="ORG/NAME@VERSION")
     hub = HubRepository(name)
     if not re.fullmatch(f"{VERSION}|{_COMMIT}", version):
         raise UsageError(
@@ -441,7 +440,7 @@ def pull(
         hub.require_files(record, info)
         for path in record.files:
             hub.fetch(path, info.sha, new)
-        # The client's own notes on what it fetched.
+        # The client's records of its downloads.
         shutil.rmtree(new / ".cache", ignore_errors=True)
         return verify_repository(new)
 

@@ -1,4 +1,4 @@
-"""`Member`: a manifest of a publication with all that is published of it, and the licence terms of its sources."""
+"""`Member`: a manifest of a publication with its published data, and the licence terms of its sources."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ class Terms:
     annotations, media : str
         SPDX identifier of the licence, else its name.
     labels : {"yes", "no", "unstated"}
-        Whether boxes and class labels may be passed on. ``unstated``: the owner names no licence for them; they are
-        written where the publisher gives the source, and the card mentions it.
+        Whether boxes and class labels may be redistributed. ``unstated``: the owner states no licence for them; they
+        are written if the publisher gives the source, and the card mentions it.
     url : str
-        Where the terms are stated.
+        Address of the terms.
     reason : str
-        Why labels may not be passed on, ``""`` where they may.
+        Why labels may not be redistributed, ``""`` if they may.
     creator : str
-        Whom the licence of the annotations asks to name, ``""`` where it asks for none.
+        The creator that the licence of the annotations requires to be named, or ``""``.
     annotators : tuple of str
-        Who made the annotations, in the words of a hub's card (``crowdsourced``, ``expert-generated``, …); empty where
-        that is not known.
+        Who made the annotations, in the terms of a hub's card (``crowdsourced``, ``expert-generated``, …); empty if not
+        known.
     persons : str
-        What of persons the photos show, where all of them are photos and none was generated; ``""`` where unknown.
+        How persons appear in the photos, if all images are photos and none is generated; ``""`` if not known.
     """
 
     annotations: str
@@ -68,21 +68,21 @@ _DECLARED = tomllib.loads((Path(__file__).parent / "licences.toml").read_text(en
 
 
 TERMS = msgspec.convert(_DECLARED["terms"], dict[str, Terms])
-"""By family of datasets (see `curation.sources.datasets.family`)."""
+"""Terms by family of datasets (see `curation.sources.datasets.family`)."""
 STATED: Mapping[str, bool] = _DECLARED["stated"]
-"""Licences that a publisher can state for data of his own, and whether they let it be passed on freely."""
+"""Licences that publishers can state for their own data, and whether they allow free redistribution."""
 
 _UNKNOWN = Terms("not stated", "not stated", "unstated", url="")
 
 
 def terms_of(entry: SourceEntry, licences: Mapping[str, str] | None = None) -> Terms:
-    """Return the terms of a source: from the table if its dataset is known by digest, exact name or namespace.
+    """Return the terms of a source: from the table, if its dataset is known by digest, exact name or namespace.
 
     Parameters
     ----------
     licences : mapping of str to str, optional
-        SPDX identifiers by the name of the source, for the publisher's own data. They go before the table, unless the
-        files of the source are those of a dataset of the table, or that dataset's labels may not be passed on.
+        SPDX identifiers by the name of the source, for the publisher's own data. They override the table, unless the
+        files of the source are those of a dataset in the table, or its labels may not be redistributed.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def terms_of(entry: SourceEntry, licences: Mapping[str, str] | None = None) -> T
     """
     proved = next((dataset for file in entry.files if (dataset := packaged_files().get(file.sha256))), "")
     by_name = [TERMS[family(name)] for name in (entry.dataset, entry.namespace) if family(name) in TERMS]
-    # A build states no licence of data that it does not recognise; what may not be passed on stays so by name.
+    # A build states no licence for data that it does not recognise; only a ban on redistribution applies by name.
     terms_by_name = (terms for terms in by_name if entry.licence != NOT_STATED or terms.labels == "no")
     known = TERMS.get(family(proved)) or next(terms_by_name, None)
     # A benchmark file may state the licence too.
@@ -109,10 +109,7 @@ def terms_of(entry: SourceEntry, licences: Mapping[str, str] | None = None) -> T
         )
     if licence not in STATED:
         raise PublishError(
-            "The licence is not one that this program knows",
-            where=f"--licence {entry.name}",
-            expected=", ".join(STATED),
-            found=ascii(licence[:60]),
+            "Unknown licence", where=f"--licence {entry.name}", expected=", ".join(STATED), found=ascii(licence[:60])
         )
     free = STATED[licence]
     return Terms(
@@ -125,32 +122,32 @@ def terms_of(entry: SourceEntry, licences: Mapping[str, str] | None = None) -> T
 
 
 def require_labels(entry: SourceEntry, terms: Terms) -> None:
-    """Raise `PublishError` where the labels of a source may not be passed on."""
+    """Raise `PublishError` if the labels of a source may not be redistributed."""
     if terms.labels == "no":
         raise PublishError(
-            "The annotations of this source may not be passed on, so no boxes and no labels of it are written",
+            "The annotations of this source may not be redistributed, so its boxes and labels cannot be published",
             where=f"--source {entry.name} ({entry.dataset})",
             found=f"{terms.annotations}: {terms.reason} ({terms.url})",
-            hint=f"leave out --source {entry.name}: the ids alone are published",
+            hint=f"leave out --source {entry.name}: then only the ids are published",
         )
 
 
 Statement = str | bool | tuple[str, ...]
-"""On responsible use."""
+"""A statement on responsible use."""
 
 HUB = "https://huggingface.co/datasets/"
-"""The public address of a repository, whichever endpoint it was pushed to."""
+"""The public address of repositories, for any endpoint."""
 Configs = Mapping[str, Mapping[str, str]]
 """Path of the table of each split, by config."""
 
 
 def config_names(headers: Sequence[Header]) -> list[str]:
-    """Return the config of each manifest: its name with ``-`` for ``/``, and its version where names coincide.
+    """Return the config of each manifest: its name with ``-`` for ``/``, with its version if names coincide.
 
     Raises
     ------
     PublishError
-        A manifest is named twice, or two still have one config.
+        Two manifests have the same config.
     """
     plain = [header.name.replace("/", "-") for header in headers]
     times = Counter(plain)
@@ -160,7 +157,7 @@ def config_names(headers: Sequence[Header]) -> list[str]:
     occurrences = Counter(names)
     if repeated := [name for name in names if occurrences[name] > 1]:
         raise PublishError(
-            "Two manifests would share a config",
+            "Two manifests have the same config",
             where=repeated[0],
             expected="manifests of different names, or versions",
             found=", ".join(f"{header.name} {header.version}" for header in headers)[:300],
@@ -187,12 +184,12 @@ EVIDENCE_FILE = "decisions.jsonl"
 def decisions_behind(manifest: Manifest, decisions: Iterable[Decision]) -> tuple[Decision, ...]:
     """Return the decisions that made a manifest, sorted, each once.
 
-    They are those given, or what the manifest's rule for conflicts makes of them.
+    They are the given decisions, or these after resolution by the manifest's rule for conflicts.
 
     Raises
     ------
     PublishError
-        The manifest names no decisions, or others than these.
+        The header has no digest of decisions, or the digest of others.
     """
     header = manifest.header
     where = f"{header.name} {header.version}"
@@ -200,7 +197,7 @@ def decisions_behind(manifest: Manifest, decisions: Iterable[Decision]) -> tuple
         raise PublishError("The manifest was not reviewed, so it has no evidence to publish", where=where)
     rows = tuple(decisions)
     digest, candidates = decisions_digest(rows), [rows]
-    # Where the rule needs what is not known here (who is senior), the decisions have to be resolved ones.
+    # A rule may need facts that are not known here (who is senior); the decisions must then be resolved.
     with suppress(CurationError):
         rule = cast("Rule", header.rule.parameters.get("review_rule", "error"))
         candidates.append(resolve(rows, rule, allow_conflicts=rule == "error").decisions)
@@ -208,7 +205,7 @@ def decisions_behind(manifest: Manifest, decisions: Iterable[Decision]) -> tuple
         if header.decisions in (decisions_digest(candidate), recorded_digest(recorded_form(candidate))):
             return tuple(sorted(set(candidate), key=sort_key))
     raise PublishError(
-        "The decisions are not those behind the manifest",
+        "The decisions are not those of the manifest",
         where=where,
         expected=header.decisions,
         found=f"{len(rows)} decisions, {digest}",
@@ -223,13 +220,13 @@ class Member:
     Attributes
     ----------
     manifest : Manifest
-        With the lists that are published: none of an authors' manifest, whose lists are not passed on.
+        With the published lists; without lists if they are the authors', which are not redistributed.
     config : str
     sources : mapping of str to Source
         Sources of the labels.
     evidence : tuple of Decision or None
     licences : mapping of str to str
-        SPDX identifiers that the publisher states for data of his own, by source.
+        SPDX identifiers that the publisher states for own data, by source.
     """
 
     manifest: Manifest
@@ -240,7 +237,7 @@ class Member:
 
     @property
     def folder(self) -> str:
-        """Where the manifest lies in the repository."""
+        """Folder of the manifest in the repository."""
         return f"manifests/{self.manifest.header.name}/{self.manifest.header.version}"
 
     @property
@@ -264,14 +261,14 @@ class Member:
         return {entry.name: terms_of(entry, self.licences) for entry in self.manifest.header.sources}
 
     def other_bytes(self) -> tuple[SourceEntry, ...]:
-        """Return the sources that labels come from and that are not the files the manifest was made from."""
+        """Return the sources of labels whose files are not those that the manifest was made from."""
         entries = [entry for entry in self.manifest.header.sources if entry.name in self.sources]
         return tuple(entry for entry in entries if entry.files and not same_bytes(entry, self.sources[entry.name]))
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Results that a card shows: the bytes of the file of records, and its tables as Markdown."""
+    """Results for a card: the bytes of the file of records, and its tables as Markdown."""
 
     data: bytes
     text: str
@@ -286,11 +283,11 @@ class PlannedTable:
     config, split : str
     schema : pyarrow.Schema
     rows : callable
-        Gives the table piece by piece.
+        Returns the table in pieces.
     filled : tuple of str
-        Columns that hold anything.
+        Columns with values.
     empty : bool
-        Without a row: `datasets` loads no split that has none, and no config with one, so no config names it.
+        Whether the table has no row: `datasets` cannot load a config with such a split, so it is in no config.
     """
 
     config: str
@@ -302,11 +299,11 @@ class PlannedTable:
 
     @property
     def path(self) -> str:
-        """Where it lies in the repository."""
+        """Path of the table in the repository."""
         return f"data/{self.config}/{self.split}.parquet"
 
     def filled_schema(self) -> pa.Schema:
-        """Return the columns that hold anything."""
+        """Return the columns with values."""
         import pyarrow as pa
 
         return pa.schema([field for field in self.schema if field.name in self.filled])
@@ -330,7 +327,7 @@ class Request:
     date : str
         Date of publication, ISO 8601; the identity of a publication does not depend on it.
     statements : mapping of str to text, texts or bool
-        On responsible use (see `curation.publishing.croissant`).
+        Statements on responsible use (see `curation.publishing.croissant`).
     results : Results or None
         Scores of these manifests.
     """
@@ -346,18 +343,18 @@ class Request:
 
 
 def published_lists(manifest: Manifest) -> Manifest:
-    """Return a manifest with the lists that may be published; authors' lists are left out and locked by digest."""
+    """Return a manifest with the lists that may be published; of authors' lists only the digests are published."""
     return replace(manifest, lists={}) if manifest.header.origin == "as_published" else manifest
 
 
 def check_member(member: Member) -> None:
-    """Raise `PublishError` unless the content of a manifest may be published and agrees with the manifest.
+    """Raise `PublishError` if the content of a manifest may not be published, or differs from the manifest.
 
     Raises
     ------
     PublishError
-        The licence of a source forbids its labels; a source needs no part that is published; or a source
-        does not give the counts that the header states.
+        The licence of a source forbids the publication of its labels; no published part needs a source; or a source
+        does not have the counts in the header.
     """
     header = member.manifest.header
     where = f"{header.name} {header.version}"
@@ -369,7 +366,7 @@ def check_member(member: Member) -> None:
     used = {source for part in member.labelled for source in member.manifest.part(part).sources}
     if idle := sorted(set(member.sources) - used):
         raise PublishError(
-            "A source gives labels to no part whose list is published",
+            "No published list uses the labels of a source",
             where=f"{where}: --source {idle[0]}",
             expected="all sources of a part, and a part with a list",
             hint="leave it out, or complete the manifest first: curation build, curation import",
@@ -387,7 +384,7 @@ def check_member(member: Member) -> None:
 
 
 def keywords(members: Sequence[Member]) -> list[str]:
-    """Return the words that a publication is found by: the field's, its protocols, and its datasets."""
+    """Return the keywords of a publication: those of the field, its protocols, and its datasets."""
     headers = [member.manifest.header for member in members]
     protocols = sorted({header.rule.protocol for header in headers})
     data = sorted({family(entry.dataset) for header in headers for entry in header.sources})
@@ -396,6 +393,6 @@ def keywords(members: Sequence[Member]) -> list[str]:
 
 
 def title_of(members: Sequence[Member]) -> str:
-    """Return the title of a publication: that of its manifest, or how many there are."""
+    """Return the title of a publication: that of its manifest, or the number of manifests."""
     titles = [" ".join(member.manifest.header.title.split()) for member in members]
     return titles[0] if len(titles) == 1 else f"{len(titles)} protocols of open-set evaluation"

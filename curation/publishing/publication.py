@@ -1,4 +1,4 @@
-"""`Publication`: content of a dataset repository, as ``publication.json`` with a digest, and its check on disk."""
+"""`Publication`: the content of a dataset repository in ``publication.json``, with a digest, and its check."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WORD = r"[A-Za-z0-9._-]{1,96}"
 _STEP = r"[A-Za-z0-9_][A-Za-z0-9._+-]*"
 
 
-# Not `$`, which lets a line feed pass.
+# Not `$`, which allows a final line feed.
 Digest = Annotated[str, msgspec.Meta(pattern=rf"^{DIGEST}\Z")]
 DigestOrNone = Annotated[str, msgspec.Meta(pattern=rf"^(?:{DIGEST})?\Z")]
 Tag = Annotated[str, msgspec.Meta(pattern=rf"^(?:{VERSION})\Z")]
@@ -41,7 +41,7 @@ class RepositoryFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         Digest of the bytes.
     size : int
     content : str
-        Digest of what the file says, where its bytes depend on the version of a library (Parquet); else ``""``.
+        Digest of the content, if the bytes depend on the version of a library (Parquet); else ``""``.
     """
 
     sha256: Digest
@@ -55,7 +55,7 @@ class RepositoryFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class PublishedPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A published part: its split and table if its list is available, else the statements of the manifest."""
+    """A published part, with its split and table if its list is available."""
 
     name: str
     split: str = ""
@@ -65,7 +65,7 @@ class PublishedPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class PublishedManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One manifest of a repository and where it lies."""
+    """A manifest of a repository, with its folder."""
 
     name: str
     version: str
@@ -76,15 +76,15 @@ class PublishedManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
 
 class Publication(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a repository holds at one tag.
+    """Content of a repository at a tag.
 
     Attributes
     ----------
     repository, tag : str
-        Both are shown: no text of a record steers a terminal.
+        Both are printed, so they contain no control characters.
     manifests : tuple of PublishedManifest
     files : dict of str to PublishedFile
-        By path, but for the record itself.
+        All files except the record, by path.
     """
 
     schema_version: Annotated[int, msgspec.Meta(ge=SCHEMA_VERSION, le=SCHEMA_VERSION)]
@@ -96,13 +96,13 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def digest(self) -> str:
-        """``sha256:…`` of the record with each file's `identity`: equal for equal content."""
+        """``sha256:…`` of the record with the `identity` of each file; equal for equal content."""
         files = {path: file.identity for path, file in sorted(self.files.items())}
         return sha256_of_value({**msgspec.to_builtins(self), "files": files})
 
 
 def check_repository_name(name: str) -> None:
-    """Raise `UsageError` unless a text can name a dataset repository of a hub."""
+    """Raise `UsageError` if a text is not a valid name of a dataset repository."""
     well_formed = re.fullmatch(f"{_NAME}/{_NAME}", name) and not re.search(r"--|\.\.|\.git$", name)
     if not well_formed or len(name) > _LONGEST_NAME:
         raise UsageError(
@@ -119,12 +119,12 @@ def record_bytes(publication: Publication) -> bytes:
 
 
 def parse_record(data: bytes, *, where: str) -> Publication:
-    """Return the publication that a record states; its digest and the form of its paths are checked.
+    """Return the publication in a record, after checking its digest and paths.
 
     Raises
     ------
     PublicationMismatchError
-        It is not a record, has an unknown version, or does not match its digest.
+        The data are not a record, have an unknown version, or do not match their digest.
     """
     if len(data) > MAX_RECORD_BYTES:
         _distrust(where, "the record is too large", f"at most {MAX_RECORD_BYTES} bytes", str(len(data)))
@@ -145,20 +145,20 @@ def parse_record(data: bytes, *, where: str) -> Publication:
 
 
 def _check_paths(publication: Publication, where: str) -> None:
-    """Raise `PublicationMismatchError` unless paths are relative, printable ASCII, without ``..`` and hidden names."""
+    """Raise `PublicationMismatchError` if a path is not relative, printable ASCII, or has ``..`` or a hidden name."""
     for path in publication.files:
         if not re.fullmatch(f"{_STEP}(?:/{_STEP})*", path) or len(path) > _LONGEST_PATH or path == RECORD_FILE:
             _distrust(where, "invalid path", "", path[:200])
     lowered = {path.lower() for path in publication.files}
     if len(lowered) < len(publication.files):
-        _distrust(where, "two paths differ in upper and lower case alone", "", "")
+        _distrust(where, "two paths differ only in upper and lower case", "", "")
     folders = {str(folder) for path in lowered for folder in PurePosixPath(path).parents}
     if both := sorted(lowered & folders):
         _distrust(where, "a path is a file and a folder", "", both[0][:200])
     for manifest in publication.manifests:
         for path in (f"{manifest.folder}/manifest.json", *(part.table for part in manifest.parts if part.table)):
             if path not in publication.files:
-                _distrust(where, "a file that it names is not among its files", "", path[:200])
+                _distrust(where, "a file of a manifest is not among its files", "", path[:200])
 
 
 def _distrust(where: str, reason: str, expected: str, value: str) -> NoReturn:
@@ -188,17 +188,14 @@ def read_publication(folder: Path) -> Publication:
 
 
 def verify_repository(folder: Path) -> Publication:
-    """Return the record of a repository after everything in it was checked.
-
-    The bytes of each file have the stated digest; each manifest is whole and the one that
-    is stated.
+    """Return the record of a repository after checking all its files and manifests against it.
 
     Raises
     ------
     PublicationMismatchError
-        Something is missing, or not as stated; the message names the file.
+        A file is missing, or differs from the record; the message names the file.
     ManifestError, DigestMismatchError
-        A manifest does not hold together (see `curation.manifest.manifest.read_manifest`).
+        A manifest is invalid (see `curation.manifest.manifest.read_manifest`).
     """
     publication = read_publication(folder)
     for path, file in publication.files.items():

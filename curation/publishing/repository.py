@@ -35,14 +35,14 @@ RESULTS_FILE = "results.jsonl"
 
 @dataclass(frozen=True)
 class Written:
-    """A written repository, and the properties that its Croissant description lacks."""
+    """A written repository, and remarks on properties that its Croissant description lacks."""
 
     publication: Publication
     remarks: tuple[str, ...]
 
 
 def check_request(request: Request) -> None:
-    """Raise unless names, tag and date are well formed and every manifest may be published as asked.
+    """Raise an error if names, tag or date are invalid, or a manifest may not be published as requested.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def check_request(request: Request) -> None:
 
 
 def write_repository(request: Request, folder: Path) -> Written:
-    """Write all files of a repository into an empty folder, the same bytes for the same request.
+    """Write all files of a repository into an empty folder; the same request gives the same bytes.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def write_repository(request: Request, folder: Path) -> Written:
         put(RESULTS_FILE, request.results.data)
     put(CARD_FILE, card_text(request, _configs([table for table in tables if not table.empty])).encode())
     schemas = {table.path: table.filled_schema() for table in tables}
-    # The day of a publication is not part of its content: the same content on another day is the same version.
+    # The date is not part of the content: the same content on another day is the same version.
     describe = partial(croissant_bytes, request, _configs(tables), schemas)
     digests = {path: file.sha256 for path, file in published.items()}
     content = sha256_of_bytes(describe({path: file.identity for path, file in published.items()}))
@@ -121,7 +121,7 @@ def _configs(tables: Sequence[PlannedTable]) -> dict[str, dict[str, str]]:
         splits = configs.setdefault(table.config, {})
         if table.split in splits:
             raise PublishError(
-                "Two tables would share a config and split",
+                "Two tables have the same config and split",
                 where=f"{table.config}/{table.split}",
                 hint="publish these manifests in separate repositories",
             )

@@ -70,14 +70,14 @@ COLUMNS: Mapping[str, str] = {
     "distance_category": "how far the image's classes are from the known ones: near, far or farther",
     "categories": "the classes of the row's objects, by number",
 }
-"""What the columns of a part mean, in words."""
+"""Meaning of each column of a part."""
 
 EVIDENCE = ("stage", "action", "reason", "reviewer", "date", "batch")
-"""What a row says about a decision on its image."""
+"""Fields of a decision in a row."""
 
 
 def part_schema() -> pa.Schema:
-    """Return the columns of every part (`COLUMNS`); unknown values are null, in a column of the same type."""
+    """Return the columns of every part (`COLUMNS`); unknown values are null."""
     import pyarrow as pa
 
     text, flag = pa.string(), pa.bool_()
@@ -105,7 +105,7 @@ def published_table(
     sources: Mapping[str, Source] | None = None,
     evidence: Sequence[Decision] | None = None,
 ) -> pa.Table:
-    """Return a part as a table, in the order of its list; a line that names an image again is a row again.
+    """Return a part as a table, a row for each line of its list, repeats included.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def published_table(
 
 
 def _labelled(manifest: Manifest, part: str, sources: Mapping[str, Source], schema: pa.Schema) -> dict[str, pa.Array]:
-    """Return the columns that come from sources, for a list that names each image once."""
+    """Return the columns that come from sources, for a list without repeats."""
     import pyarrow as pa
 
     entry, located = manifest.part(part), locate_images(manifest, part, sources)
@@ -193,7 +193,7 @@ def _objects(objects: PartObjects, classes: Sequence[ClassEntry], unknown: int) 
 def _labels(
     ids: Sequence[str], located: PartImages, classes: Sequence[ClassEntry], entry: PartEntry, unknown: int
 ) -> tuple[Int64s, dict[str, list[Any]]]:
-    """Return the image of each class shown under the view, in the order of the manifest's classes, and its record."""
+    """Return the image of each class that it shows under the view, in the order of the classes, and its record."""
     images, labels = stated_pairs(classes, located)
     if (labels < 0).any():
         message, image = "An image shows a class that has no role in the manifest", ids[int(images[labels < 0][0])]
@@ -214,7 +214,7 @@ def _labels(
 
 
 def _slots(header: Header, entry: PartEntry, ids: Sequence[str]) -> list[str | None]:
-    """Return the source of each image by its namespace; null where two sources of the part share it."""
+    """Return the source of each image by its namespace; null if two sources of the part share the namespace."""
     part_sources = (source for source in header.sources if source.name in entry.sources)
     of_namespace = grouped(part_sources, lambda source: source.namespace)
     only = {namespace: entries[0].name for namespace, entries in of_namespace.items() if len(entries) == 1}
@@ -222,8 +222,8 @@ def _slots(header: Header, entry: PartEntry, ids: Sequence[str]) -> list[str | N
 
 
 def _evidence(ids: Sequence[str], evidence: Sequence[Decision], entry: PartEntry) -> list[list[dict[str, str]]]:
-    """Return the verdicts on each image, those that speak of another part aside."""
-    # A decision may speak of a part, or of the pool of images that the namespace names.
+    """Return the decisions on each image, without those for other parts."""
+    # A decision is for a part, or for all images of a namespace.
     relevant = (item for item in evidence if item.dataset in ("", entry.name, item.image_id.partition(":")[0]))
     of_image = grouped(relevant, lambda item: item.image_id)
     return [[{name: getattr(item, name) for name in EVIDENCE} for item in of_image.get(image, ())] for image in ids]
@@ -239,19 +239,19 @@ def write_parquet(path: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> 
     Returns
     -------
     str
-        ``sha256:…`` of the names of the columns and of the rows as JSON, each on a line: the same whichever version of
-        pyarrow writes the file.
+        ``sha256:…`` of the names of the columns and of the rows as JSON, each on a line: the same for every version of
+        pyarrow.
     """
     from pyarrow import parquet
 
     encoder = msgspec.json.Encoder()
     digest = hashlib.sha256(encoder.encode(schema.names) + b"\n")
-    # Bytes depend on the library's version alone: no clock, no thread count, no random name is in them.
+    # The bytes depend only on the version of the library, not on time, threads or random names.
     with parquet.ParquetWriter(path, schema, compression="zstd", version="2.6") as writer:
         for table in tables:
             for batch in table.to_batches():
                 digest.update(encoder.encode_lines(batch.to_pylist()))
-            # `datasets` reads in batches of the first row group's rows, and fails where these are none.
+            # `datasets` reads batches as large as the first row group, and fails if that is empty.
             if len(table):
                 writer.write_table(table, row_group_size=_ROWS)
     return f"sha256:{digest.hexdigest()}"

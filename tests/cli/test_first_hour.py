@@ -120,7 +120,7 @@ def test_a_file_that_moved_or_changed_is_asked_for(shapes: Path, words: list[str
     (shapes / "test.json").write_bytes(b"{")
     assert "--source test=PATH" in shell.err(*words, status=2)
     (shapes / "test.json").rename(shapes / "moved.json")
-    assert "does not exist any more" in shell.err(*words, status=2)
+    assert "no longer exists" in shell.err(*words, status=2)
     (shapes / "moved.json").write_bytes(content)
     given = ["--truth" if words[0] == "evaluate" else "--source", "test=moved.json"]
     assert shell.out(*words, *([given[0], "moved.json"] if words[0] == "evaluate" else given))

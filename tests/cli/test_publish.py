@@ -47,7 +47,7 @@ def test_a_dry_run_is_what_is_pushed_and_what_is_pulled_byte_for_byte(
         (["--repo", "nonsense"], "name of a dataset repository"),
         (["--repo", "lab/x", "--tag", "v1"], "Invalid version tag"),
         (["--repo", "lab/x", "--source", "mtsd=x"], "Unknown source"),
-        (["--repo", "lab/x", "--licence", "coco=WTFPL"], "not one that this program knows"),
+        (["--repo", "lab/x", "--licence", "coco=WTFPL"], "Unknown licence"),
         (["--repo", "lab/x", "--licence", "mine=CC-BY-4.0"], "Unknown source"),
         (["--repo", "lab/x", "--layout", "findmeifyoucan"], "near, far and farther"),
         (["--repo", "lab/x", "--date", "soon"], "Invalid date"),

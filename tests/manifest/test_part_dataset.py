@@ -183,5 +183,5 @@ def test_a_build_remembers_where_the_truth_lies(tmp_path: Path) -> None:
     world.coco_json.unlink()
     assert len(manifest.dataset("closed", tmp_path / "photos")) == 4
     world.voc_root.rename(tmp_path / "elsewhere")
-    with pytest.raises(SourceError, match="does not exist any more"):
+    with pytest.raises(SourceError, match="no longer exists"):
         manifest.dataset("closed", tmp_path / "photos")

@@ -58,7 +58,7 @@ def test_writing_the_same_again_changes_nothing_and_another_is_refused(
 
 def test_an_inconsistent_manifest_is_not_written(make_manifest: Make, tmp_path: Path) -> None:
     wrong = Manifest(header=make_manifest().header, lists={"closed": ("toy:1", "toy:9"), "rest": ("toy:3", "toy:4")})
-    with pytest.raises(DigestMismatchError, match="not the one whose digest its manifest states"):
+    with pytest.raises(DigestMismatchError, match="does not agree with its digest in the manifest"):
         write_manifest(wrong, tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
 

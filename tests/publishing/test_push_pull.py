@@ -138,7 +138,7 @@ def test_a_file_that_the_repository_keeps_out_is_noticed(hub: FakeHub, written: 
 
 @pytest.mark.parametrize(
     ("token", "status", "told"),
-    [("hf_expired_0123456789", 401, "does not accept the token"), (READER, 403, "may not do this")],
+    [("hf_expired_0123456789", 401, "does not accept the token"), (READER, 403, "does not allow this")],
 )
 def test_a_token_that_is_refused_is_told_and_not_shown(
     hub: FakeHub, written: tuple[Path, Publication], monkeypatch: pytest.MonkeyPatch, token: str, status: int, told: str
@@ -351,7 +351,7 @@ def test_a_tag_that_leads_to_another_version_is_refused(
 def test_a_repository_without_a_record_is_no_publication(hub: FakeHub, tmp_path: Path) -> None:
     hub_repository = HubRepository(REPOSITORY)
     hub_repository.api.create_repo(REPOSITORY, repo_type="dataset", private=True)
-    with pytest.raises(PublicationMismatchError, match="holds no publication"):
+    with pytest.raises(PublicationMismatchError, match="has no publication"):
         pull(f"{REPOSITORY}@{hub.repositories[REPOSITORY].head}", tmp_path / "out")
 
 

@@ -1,4 +1,4 @@
-"""Parts as COCO JSON: known classes with their index, everything renamed as ``unknown``, ids unique in the file."""
+"""Parts as COCO JSON: known classes with their ids, renamed objects as ``unknown``, unique ids."""
 
 from __future__ import annotations
 
@@ -21,25 +21,24 @@ _FLAGS = ("isoccluded", "istruncated", "isgroupof", "isdepiction", "isinside")
 def plan_coco(
     manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source], options: FormatOptions | None = None
 ) -> Plan:
-    """Return the plan of a COCO JSON file that holds some parts under their label views.
+    """Return the plan of a COCO JSON file with some parts under their label views.
 
-    Images are in the order of the parts and their lists, annotations by image and in file order within an image.
-    Boxes and areas are those of the source to the last bit, whole numbers without a decimal point. A box's four corners
-    are its ``segmentation`` where the source is VOC, whose boxes are its masks; COCO masks are not kept (the
-    ``elephant-json`` format does).
+    Images are in the order of the parts and their lists, annotations by image and in file order within an image. Boxes
+    and areas are exactly those of the source, whole numbers without a decimal point. If the source is VOC, the four
+    corners of a box are its ``segmentation``; COCO masks are not written (the ``elephant-json`` format writes them).
 
-    Annotation ids are 1..m, the source's own id is kept as ``original_id`` and the class as ``orig_category``. With
-    tasks (annotation specificity of Revisiting Open World Object Detection) the ids are the source's own, as far as
-    `_annotation_ids` can keep them; no original class is in the file; and the categories are all classes known so
-    far, so that a class has one id in the files of all tasks, though a training part has annotations of the task's own
-    classes alone.
+    Annotation ids are 1..m; the id in the source is written as ``original_id`` and the class as ``orig_category``. With
+    tasks (annotation specificity of Revisiting Open World Object Detection) ids are those of the source, if
+    `_annotation_ids` can keep them; the file has no original classes; and the categories are all classes known so far,
+    so that a class has the same id in the files of all tasks, although a training part has only annotations of the
+    classes of its task.
 
-    ``iscrowd`` and ``difficult`` are the source's flags. ``ignore`` is 1 where the view ignores the object for another
-    reason than its being a crowd region: trainers know what to do with ``iscrowd``, and some skip what says ``ignore``.
-    pycocotools derives its own ``ignore`` from ``iscrowd`` alone. Annotations of Open Images carry its five flags
-    too; a group box is ``iscrowd`` only where the view does not keep it as an ordinary object.
+    ``iscrowd`` and ``difficult`` are flags of the source. ``ignore`` is 1 if the view ignores the object, unless it is
+    only a crowd region: trainers handle ``iscrowd``, and some skip objects with ``ignore``. pycocotools derives its
+    ``ignore`` from ``iscrowd`` alone. Annotations of Open Images also have its five flags; a group box is ``iscrowd``
+    only if the view does not keep it as an ordinary object.
 
-    Category ids are the dataset's own (`category_ids`).
+    Category ids are those of the dataset (see `category_ids`).
 
     Raises
     ------
@@ -51,7 +50,7 @@ def plan_coco(
     options = options or FormatOptions()
     content = gather(manifest, parts, sources)
     images, objects = content.images, content.objects
-    # Where ids of images collide all are new.
+    # If ids of images collide, all are new.
     renumbered = first_repeated(content.images.numbers) is not None
     numbers = np.arange(1, len(content.images) + 1, dtype=np.int64) if renumbered else content.images.numbers
     annotation_ids, own_renumbered = _annotation_ids(content)
@@ -103,10 +102,10 @@ class Numbering(NamedTuple):
     numbers : mapping of int to int
         From the index of each class to its id.
     unknown : int
-        The id of ``unknown``, that of no class.
+        The id of ``unknown``, which no class has.
     origin : {"dataset", "manifest"}
     reason : str
-        Why the manifest's indices were taken although they were not requested; else empty.
+        Why the indices of the manifest are used although they were not requested; else empty.
     """
 
     numbers: Mapping[int, int]
@@ -116,7 +115,7 @@ class Numbering(NamedTuple):
 
     @property
     def note(self) -> str:
-        """Note that is printed with the export."""
+        """The note of the export on category ids."""
         owner = "the dataset's own" if self.origin == "dataset" else "the manifest's indices"
         because = f", because {self.reason}" if self.reason else ""
         return f"Category ids are {owner}{because}; `unknown` is {self.unknown}."
@@ -125,11 +124,11 @@ class Numbering(NamedTuple):
 def category_ids(
     manifest: Manifest, content: Content, sources: Mapping[str, Source], *, by_index: bool = False
 ) -> Numbering:
-    """Return the category ids of an export: the dataset's own, so that a detector trained on its files is read right.
+    """Return the category ids of an export: those of the dataset, as detectors trained on its files use them.
 
-    Where the files number classes differently, number none (VOC XML), lack a class or are not all given, and with
-    `by_index`, they are the manifest's indices. ``unknown`` is -1, which no dataset uses; beside indices of a manifest
-    with tasks the number of classes.
+    They are the indices of the manifest if the files have different ids or no ids (VOC XML), lack a class or are not
+    all given, and with `by_index`. ``unknown`` is -1, which no dataset uses; with the indices of a manifest with tasks
+    it is the number of classes.
     """
     numbers, reason = ({}, "") if by_index else _dataset_numbers(manifest.header, content, sources)
     if by_index or reason:
@@ -139,7 +138,7 @@ def category_ids(
 
 
 def disagreeing_ids(sources: Mapping[str, Source]) -> list[str]:
-    """Return a sentence for each dataset whose files give classes different ids; a detector uses one of them."""
+    """Return a sentence for each dataset in whose files a class has different ids, of which a detector uses one."""
     notes: dict[str, str] = {}
     first: dict[tuple[str, str], tuple[str, int]] = {}
     for slot, source in sources.items():
@@ -157,9 +156,9 @@ def disagreeing_ids(sources: Mapping[str, Source]) -> list[str]:
 
 
 def _dataset_numbers(header: Header, content: Content, sources: Mapping[str, Source]) -> tuple[dict[int, int], str]:
-    """Return the dataset's id of each class by its index, or why the files have no numbering in common."""
+    """Return the dataset's id of each class by its index, or the reason why the files have no common ids."""
     dataset_of = {entry.name: entry.dataset for entry in header.sources}
-    # Of several datasets, all parts of the manifest count: a class has one id in the files of all of them.
+    # With several datasets, a class needs the same id in the files of all parts of the manifest.
     slots = dict.fromkeys(slot for part in header.parts for slot in part.sources)
     datasets = sorted({dataset_of[slot] for slot in slots})
     several = f"its parts come from several datasets ({', '.join(datasets)}), and " if len(datasets) > 1 else ""
@@ -184,10 +183,10 @@ def _dataset_numbers(header: Header, content: Content, sources: Mapping[str, Sou
 
 
 def _annotation_ids(content: Content) -> tuple[Int64s, bool]:
-    """Return the id of each annotation in the output, unique and positive, and whether these are new, 1..m.
+    """Return the id of each annotation in the output, unique and positive, and whether the ids are new, 1..m.
 
-    Without tasks they are always new. With tasks the sources' own are kept unless two collide or one is not positive:
-    pycocotools takes an annotation with id 0 for no annotation, and counts what finds it as false.
+    Without tasks they are always new. With tasks the ids of the sources are kept unless two collide or one is not
+    positive: pycocotools treats an annotation with id 0 as missing, and its detection as false.
     """
     numbers = content.objects.numbers
     if content.of_tasks and first_repeated(numbers) is None and int(numbers.min(initial=1)) > 0:
@@ -294,12 +293,12 @@ def _annotations(
 
 
 def plain_number(value: float) -> int | float:
-    """Return a whole float as an integer, any other unchanged: no digit is lost and none invented."""
+    """Return a whole float as an integer, and any other float unchanged."""
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
 def corners(box: Sequence[float]) -> list[int | float]:
-    """Return a box's corners in the authors' order: ``x,y, x,y+h, x+w,y+h, x+w,y``."""
+    """Return the corners of a box in the authors' order: ``x,y, x,y+h, x+w,y+h, x+w,y``."""
     x, y, width, height = box
     outline = (x, y, x, y + height, x + width, y + height, x + width, y)
     return [plain_number(value) for value in outline]

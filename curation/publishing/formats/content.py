@@ -16,7 +16,7 @@ from curation.manifest.views import PartImages, PartObjects, locate_images, pick
 from curation.sources.source import Bools, Floats, Int32s, Int64s, Objects, Source, Texts
 
 UNKNOWN_NAME = "unknown"
-"""The class that every format writes for an object whose view takes its own class away."""
+"""The class that every format writes for an object that the view renames."""
 
 _EVALUATED = ("test", "wilderness")
 
@@ -39,7 +39,7 @@ class ContentImages:
     numbers : ndarray of int64, shape (n,)
         The integer ids of the annotation files; not unique over several sources.
     widths, heights : ndarray of int32, shape (n,)
-        Pixels, 0 where the source does not say.
+        Pixels, 0 if the source does not state them.
     """
 
     ids: tuple[str, ...]
@@ -56,7 +56,7 @@ class ContentImages:
 
     @property
     def photos(self) -> list[str]:
-        """The file name of each image's photo, made of its native id where the source states none."""
+        """The file name of the photo of each image, made from its native id if the source has none."""
         names = zip(self.file_names.tolist(), self.native.tolist(), strict=True)
         return [name or f"{native}.jpg" for name, native in names]
 
@@ -74,7 +74,7 @@ class ContentImages:
 
 @dataclass(frozen=True, slots=True)
 class ContentObjects:
-    """The m objects that the label views leave, grouped by image, in file order within an image.
+    """The m objects that remain after the label views, grouped by image, in file order within an image.
 
     Attributes
     ----------
@@ -83,10 +83,10 @@ class ContentObjects:
     category_id : ndarray of int32, shape (m,)
         Index of the class, -1 for unknown.
     ignore, crowd, difficult, truncated, occluded : ndarray of bool, shape (m,)
-        `ignore` is the view's word, the others are the source's flags; but group boxes of Open Images that the view
-        keeps are ordinary objects and no crowd.
+        `ignore` is decided by the view, the others are flags of the source; but group boxes of Open Images that the
+        view keeps are ordinary objects and not crowd.
     group, depiction, inside : ndarray of bool, shape (m,)
-        Flags of Open Images; never set elsewhere.
+        Flags of Open Images; false for other datasets.
     pose : ndarray of int8, shape (m,)
         Positions in `curation.sources.source.POSES`.
     boxes : ndarray of float64, shape (m, 4)
@@ -95,7 +95,7 @@ class ContentObjects:
     numbers : ndarray of int64, shape (m,)
         Annotation ids of the files; not unique over several sources.
     original : ndarray of object, shape (m,)
-        The class name that the dataset itself gives.
+        The class name in the dataset.
     original_number : ndarray of int64, shape (m,)
         The dataset's category id.
     """
@@ -122,14 +122,14 @@ class ContentObjects:
 
     @property
     def unknown(self) -> Bools:
-        """Whether the view takes the object's own class away, shape (m,)."""
+        """Whether the view renames the object to unknown, shape (m,)."""
         unknown: Bools = self.category_id == UNKNOWN_ID
         return unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What an export holds, before it takes the form of any format.
+    """Content of an export, independent of its format.
 
     Attributes
     ----------
@@ -140,18 +140,18 @@ class Content:
         The dataset of each slot.
     classes : tuple of ClassEntry
         The classes that have a category in these parts, ascending by index. In a part of task t these are all
-        classes introduced up to t, also where the view drops the earlier ones: an index means the same in every file.
+        classes introduced up to t, even if the view drops earlier ones, so that an index means the same in every file.
     has_unknown : bool
-        Whether ``unknown`` is a category too: always in an evaluated part, in a training part only where it occurs.
+        Whether ``unknown`` is a category too: always in an evaluated part, in a training part only if it occurs.
     unknown_id : int
-        The category id that the manifest gives to ``unknown``: with tasks the number of classes, else -1.
+        The category id of ``unknown`` in the manifest: with tasks the number of classes, else -1.
     of_tasks : bool
-        Whether the manifest has tasks. Then no format names the original class of an object, so that the names of
-        classes still unknown do not reach a detector.
+        Whether the manifest has tasks. Then no format writes the original class of an object, so that a detector does
+        not see the names of classes that are still unknown.
     dropped : int
         Objects of these images that the label views drop.
     repeated_lines : int
-        Lines of the lists that name an image again: an export holds each image once.
+        Lines of the lists that repeat an image; an export has each image once.
     """
 
     parts: tuple[PartEntry, ...]
@@ -168,7 +168,7 @@ class Content:
 
     @property
     def left_out(self) -> dict[str, int]:
-        """What no format writes: objects that a view drops, and further lines for an image."""
+        """Numbers of records that no format writes: objects that a view drops, and repeated lines."""
         return {"objects_dropped_by_view": self.dropped, "repeated_lines": self.repeated_lines}
 
 
@@ -178,8 +178,8 @@ def gather(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Sourc
     Raises
     ------
     ExportError
-        Two parts share an image, or belong to different tasks; with tasks, a class has the index of unknown or one
-        beyond it.
+        Two parts share an image, or belong to different tasks; or, with tasks, the index of a class is not below that
+        of unknown.
     ManifestError, MissingListError, PresenceOnlyError
         See `curation.manifest.views.view_objects`.
     """
@@ -215,7 +215,7 @@ def gather_images(manifest: Manifest, parts: Sequence[str], sources: Mapping[str
 
 
 def require_parts(manifest: Manifest, parts: Sequence[str]) -> None:
-    """Raise `ExportError` unless there is a part, none is named twice, and no two of them share an image."""
+    """Raise `ExportError` if no part is chosen, a part is chosen twice, or two parts share an image."""
     if not parts:
         raise ExportError("No part was chosen", expected=", ".join(part.name for part in manifest.header.parts))
     home: dict[str, str] = {}
@@ -223,16 +223,16 @@ def require_parts(manifest: Manifest, parts: Sequence[str]) -> None:
         for image in dict.fromkeys(manifest.ids(part)):
             if image in home:
                 raise ExportError(
-                    f"Parts {home[image]!r} and {part!r} share images, so one file cannot hold both",
+                    f"Parts {home[image]!r} and {part!r} share images, so one file cannot contain both",
                     where=f"{manifest.header.name} {manifest.header.version}",
                     found=image,
-                    hint="--each writes every part on its own",
+                    hint="--each writes every part separately",
                 )
             home[image] = part
 
 
 def slots_of_parts(manifest: Manifest, parts: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the sources that some parts come from, in order of first mention."""
+    """Return the names of the sources of some parts, in order of first occurrence."""
     return tuple(dict.fromkeys(slot for part in parts for slot in manifest.part(part).sources))
 
 
@@ -240,10 +240,10 @@ def _require_one_task(manifest: Manifest, parts: Sequence[str]) -> None:
     tasks = dict.fromkeys(manifest.part(part).task for part in parts)
     if len(tasks) > 1:
         raise ExportError(
-            "Parts of different tasks hold the labels of different classes, so one file cannot hold both",
+            "Parts of different tasks have labels of different classes, so one file cannot contain both",
             where=f"{manifest.header.name} {manifest.header.version}",
             found=", ".join(f"{part} ({manifest.part(part).task or 'no task'})" for part in parts),
-            hint="--each writes every part on its own",
+            hint="--each writes every part separately",
         )
 
 
@@ -260,21 +260,21 @@ def _require_stable_indices(header: Header) -> None:
 
 
 def _each_image_once(manifest: Manifest, parts: Sequence[str]) -> tuple[Manifest, int]:
-    """Return the manifest with those lists alone, repeated lines taken out, and how many these were."""
+    """Return the manifest with only these lists, without repeated lines, and the number of repeated lines."""
     lists = {part: tuple(dict.fromkeys(manifest.ids(part))) for part in parts}
     repeated = sum(len(manifest.ids(part)) - len(ids) for part, ids in lists.items())
     return replace(manifest, lists=lists), repeated
 
 
 def _own_categories(header: Header, parts: Sequence[PartEntry]) -> tuple[ClassEntry, ...]:
-    """Return the classes known so far, and those others that keep a category in at least one part."""
+    """Return the classes known so far, and other classes that keep a category in at least one part."""
 
-    def stays(entry: ClassEntry, part: PartEntry) -> bool:
-        own_entries = entry.index >= 0 and getattr(part.view, entry.role) in ("keep", "ignore")
-        return entry.role in ("known", "previous") or own_entries
+    def has_category(entry: ClassEntry, part: PartEntry) -> bool:
+        is_kept = entry.index >= 0 and getattr(part.view, entry.role) in ("keep", "ignore")
+        return entry.role in ("known", "previous") or is_kept
 
-    own_entries = {entry.name: entry for part in parts for entry in classes_in(header, part) if stays(entry, part)}
-    return tuple(sorted(own_entries.values(), key=lambda entry: entry.index))
+    entries = {entry.name: entry for part in parts for entry in classes_in(header, part) if has_category(entry, part)}
+    return tuple(sorted(entries.values(), key=lambda entry: entry.index))
 
 
 def _gathered_images(manifest: Manifest, parts: Sequence[str], located: Sequence[PartImages]) -> ContentImages:
@@ -329,7 +329,7 @@ def _original_names(source: Source, objects: Objects) -> Texts:
 
 
 def _column_or_unset(name: str) -> Callable[[Source, Objects], Any]:
-    """Return a reader of a column of the source's objects; of a flag that the source does not have, none is set."""
+    """Return a function that returns a column of a source's objects; a flag that the source lacks is false."""
 
     def read(_: Source, objects: Objects) -> Any:
         column = getattr(objects, name)

@@ -20,7 +20,7 @@ from curation.core.writing import publishing_folder, replacing
 from curation.sources.source import Texts
 
 SUMMARY_FILE = "_export.json"
-"""Beside the files of an export into a folder: what they were made from, what was changed. No part has such a name."""
+"""File in an exported folder that records inputs and changes; no part can have this name."""
 
 _LONGEST_NAME = 240
 _PER_PART = ("categories", "classes")
@@ -30,7 +30,7 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, kw_only=True)
 class FormatOptions:
-    """Choices that belong to one format each.
+    """Options of single formats.
 
     Attributes
     ----------
@@ -57,9 +57,9 @@ class PlannedFile:
     name : str
         Path below the output folder, with ``/``.
     chunks : callable
-        Returns the bytes piece by piece, so that a large file never lies in memory as a whole.
+        Returns the bytes in pieces, so that a large file is never in memory as a whole.
     group : str
-        Files of the same group are reported together (``Annotations/*.xml``); ``""`` for a file on its own.
+        Files of the same group are reported together (``Annotations/*.xml``); ``""`` for a file without group.
     """
 
     name: str
@@ -74,15 +74,15 @@ class Plan:
     Attributes
     ----------
     files : iterable of PlannedFile
-        Made one at a time, in a fixed order.
+        Generated one at a time, in a fixed order.
     records : int
-        How many chunks the files have together, for the progress bar.
+        Total number of chunks of all files, for the progress bar.
     counts, changed, left_out : mapping of str to int
         Numbers of records written, written with changes, and not written. Zero counts are omitted.
     notes : tuple of str
         Sentences for the user.
     by_part : mapping of str to Plan
-        The plans that this one joins, where every part is written on its own.
+        The joined plans, if every part is written separately.
     """
 
     files: Iterable[PlannedFile]
@@ -118,17 +118,16 @@ def present(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def joined_plans(plans: Mapping[str, Plan], *, folders: bool) -> Plan:
-    """Return one plan that writes each part on its own.
+    """Return one plan that writes each part separately.
 
-    Counts are added up, but those of categories, which parts have in common; a note that several plans share is given
-    once.
+    Counts are added up, except those of categories, which parts share; a note of several plans is written once.
 
     Parameters
     ----------
     plans : mapping of str to Plan
         By the name of the part.
     folders : bool
-        Whether each part gets a separate folder; else the names of the files keep the parts apart.
+        Whether each part gets a separate folder; else the files of parts must have different names.
     """
     notes: dict[str, list[str]] = {}
     for part, plan in plans.items():
@@ -166,9 +165,9 @@ def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def safe_name(name: str, where: str) -> str:
-    """Return a name from an annotation file that is to become a path, or raise `ExportError` if it may not be one.
+    """Return a name from an annotation file if it is a safe path, else raise `ExportError`.
 
-    Slashes are allowed as folders; absolute paths, ``..``, drives, backslashes and unprintable characters are not.
+    Slashes separate folders; absolute paths, ``..``, drives, backslashes and unprintable characters are refused.
     """
     parts = PurePosixPath(name).parts
     hostile = not parts or name.startswith("/") or name.endswith("/") or "\\" in name or ":" in name
@@ -191,19 +190,19 @@ def first_repeated(values: Texts) -> Any:
 
 
 def write_plan(plan: Plan, out: Path, *, single: bool, summary: Mapping[str, Any]) -> list[ExportedFile]:
-    """Write the files of a plan, all or none, and return their records.
+    """Write the files of a plan, completely or not at all, and return their records.
 
     Parameters
     ----------
     out : Path
-        A folder that does not exist or is empty; with `single`, the one file itself.
+        A folder that does not exist or is empty; with `single`, the output file.
     summary : mapping
-        Goes into ``_export.json`` of a folder, with the digests of the files. No clock, no path of this machine.
+        Written to ``_export.json`` of a folder, with the digests of the files; it has no time and no local path.
 
     Raises
     ------
     UsageError, OverwriteError
-        There is a folder at `out` already, or a file that may not be replaced (see `curation.core.writing`).
+        `out` is an existing folder, or a file that may not be replaced (see `curation.core.writing`).
     """
     if single:
         with replacing(out) as partial, _progress(plan) as count:
@@ -261,17 +260,17 @@ def _grouped(name: str, members: list[ExportedFile]) -> ExportedFile:
 
 
 def lines(texts: Sequence[str]) -> Callable[[], Iterator[bytes]]:
-    """Return the content of a file that holds each text as one line of UTF-8."""
+    """Return the content of a file with each text as a line of UTF-8."""
     return lambda: (f"{text}\n".encode() for text in texts)
 
 
 def single_chunk(text: str) -> Callable[[], Iterable[bytes]]:
-    """Return the content of a small file, in one piece."""
+    """Return the content of a small file as one piece."""
     return lambda: (text.encode("utf-8"),)
 
 
 def json_file(**fields: Any) -> Iterator[bytes]:
-    """Yield the bytes of a JSON object, a field a line; of an iterator or list each record on a separate line."""
+    """Yield the bytes of a JSON object, a line for each field and for each record of an iterator or list."""
     separator = b"{"
     for name, value in fields.items():
         yield separator + _encode(name) + b":"
@@ -288,7 +287,7 @@ def json_file(**fields: Any) -> Iterator[bytes]:
 
 
 def record_lines(records: Iterable[Any]) -> Iterator[bytes]:
-    """Yield records as the inside of a JSON array, one a line."""
+    """Yield records as the elements of a JSON array, one a line."""
     separator = b""
     for record in records:
         yield separator + _encode(record)

@@ -18,18 +18,18 @@ _SAME = 1e-9
 
 
 def plan_voc(manifest: Manifest, parts: Sequence[str], sources: Mapping[str, Source]) -> Plan:
-    """Return the plan of a VOC folder that holds some parts under their label views.
+    """Return the plan of a VOC folder with some parts under their label views.
 
-    ``difficult`` is 1 where the source marks the object or the view ignores it (crowd regions, ignored classes):
-    VOC evaluators leave difficult objects out of account. Such an object carries ``<crowd>1</crowd>`` or
-    ``<ignored>1</ignored>`` after its box, and one whose name changed carries ``<original>`` (not where the manifest
-    has tasks, see `Content`): VOC readers look elements up by name and pass over these.
+    ``difficult`` is 1 if the source marks the object or the view ignores it (crowd regions, ignored classes), because
+    VOC evaluators do not count difficult objects. Such an object has ``<crowd>1</crowd>`` or ``<ignored>1</ignored>``
+    after its box, and an object whose name changed has ``<original>`` (unless the manifest has tasks, see `Content`);
+    VOC readers ignore these elements, because they look elements up by name.
     Pixels are 1-based and inclusive (see `inclusive_corners`).
 
     Raises
     ------
     ExportError
-        An image id or a name cannot be part of a path or in XML; two parts share an image.
+        An image id or a name is not allowed in a path or in XML; two parts share an image.
     ManifestError, MissingListError, PresenceOnlyError
         See `curation.publishing.formats.content.gather`.
     """
@@ -68,16 +68,16 @@ def inclusive_corners(boxes: Floats, sizes: Int32s) -> tuple[Int64s, dict[str, i
     """Return VOC's pixel corners of boxes, and the number of boxes changed in each way.
 
     VOC's pixels ``xmin..xmax`` (1-based, inclusive) cover the continuous span ``xmin - 1`` to ``xmax``, so a box of
-    whole numbers has ``xmin = x + 1`` and ``xmax = x + w`` exactly: the inverse of what the reader does. Other edges
-    go to the nearest whole number (halves to the even one), at most half a pixel away; a box that would vanish
-    becomes the one pixel that holds its centre. Where the size of the image is known, the corners stay inside it.
+    whole numbers has ``xmin = x + 1`` and ``xmax = x + w`` exactly: the inverse of the reader. Other edges are rounded
+    to the nearest whole number (halves to the even one), at most half a pixel away; a box that would vanish becomes the
+    pixel at its centre. If the size of the image is known, the corners are clipped to it.
 
     Parameters
     ----------
     boxes : ndarray of float64, shape (m, 4)
         ``x, y, w, h`` in pixels, origin top left.
     sizes : ndarray of int, shape (m, 2)
-        Width and height of each box's image, 0 where unknown.
+        Width and height of the image of each box, 0 if unknown.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def inclusive_corners(boxes: Floats, sizes: Int32s) -> tuple[Int64s, dict[str, i
 
 
 def image_stems(images: ContentImages) -> tuple[tuple[str, ...], bool]:
-    """Return each image's file stem, its native id, and whether namespaces had to go before them to keep them apart.
+    """Return the file stem of each image, its native id, and whether stems need namespaces to be distinct.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def image_stems(images: ContentImages) -> tuple[tuple[str, ...], bool]:
 
 
 def voc_annotations(content: Content, stems: Sequence[str], corners: Int64s) -> Iterator[PlannedFile]:
-    """Yield one XML file an image, also for an image without objects.
+    """Yield an XML file for each image, including images without objects.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def _text(value: str) -> str:
 
 
 def require_xml_text(content: Content) -> None:
-    """Raise `ExportError` if the name of an image or a class has characters that XML cannot hold."""
+    """Raise `ExportError` if the name of an image or a class has characters that XML does not allow."""
     names = [entry.name for entry in content.classes]
     columns = [("an image", content.images.file_names), ("an object", content.objects.original)]
     for kind, column in [*columns, ("a class", np.array(names, object))]:

@@ -1,7 +1,7 @@
-"""Parts as YOLO label files, which lie where Ultralytics looks for them, one list of images a part, and ``data.yaml``.
+"""Parts as YOLO label files in the layout of Ultralytics, with a list of images for each part, and ``data.yaml``.
 
-Ultralytics reads the label file of ``…/images/NAME.jpg`` from ``…/labels/NAME.txt``: the last folder ``images`` of a
-path counts. So a photo whose name has no such folder is listed as ``./images/NAME``, any other as ``./NAME``.
+Ultralytics reads the label file of ``…/images/NAME.jpg`` from ``…/labels/NAME.txt``; it replaces the last folder
+``images`` of a path. So a photo whose name has no such folder is listed as ``./images/NAME``, others as ``./NAME``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SUFFIXES = (
     ".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".dng", ".mpo", ".pfm", ".heic", ".heif", ".avif",
     ".jp2",
 )  # fmt: skip
-"""Of photos that Ultralytics reads; it passes over others without a word."""
+"""Suffixes of photos that Ultralytics reads; it ignores other files without a message."""
 _NOTE = "Put or link the photos at images/ in this folder: the lists name them as ./images/FILE."
 _SPLITS = {"train": "train", "finetune": "train", "val": "val", "test": "test", "wilderness": "test"}
 
@@ -43,28 +43,28 @@ def plan_yolo(
     unknown: UnknownClass = "last",
     sizes: Int32s | None = None,
 ) -> Plan:
-    """Return the plan of a YOLO folder that holds some parts under their label views.
+    """Return the plan of a YOLO folder with some parts under their label views.
 
     A line is ``class cx cy w h``: the class counted from 0 in the order of the manifest's class indices, the centre and
     size of the box as shares of the image with 12 decimals (1e-6 pixel is kept for images of up to 65,535 pixels). The
-    format has no word for ignored objects: they are left out and counted. Boxes are cut at the image's edge, because
-    trainers throw away an image with a share above 1. An image without objects gets an empty file.
+    format cannot express ignored objects: they are left out and counted. Boxes are clipped at the edge of the image,
+    because trainers drop an image with a share above 1. An image without objects gets an empty file.
 
-    With tasks a class's number is its index, the same at every task; unknown has the manifest's number. YOLO allows
-    no gap below it, so the numbers of later classes are named ``unused_20``, ... where unknown is a class; no reader of
-    the package takes these for classes.
+    With tasks the number of a class is its index, the same at every task; unknown has its number in the manifest. YOLO
+    allows no gap below it, so, if unknown is a class, the numbers of later classes are named ``unused_20``, …; readers
+    of this package do not treat these as classes.
 
     Parameters
     ----------
     unknown : {"last", "drop"}
         Unknown objects become the last class, or are left out and counted.
     sizes : ndarray of int32, shape (n, 2), optional
-        Width and height of each image in the order of `gather`, where sources lack them.
+        Width and height of each image in the order of `gather`, if sources lack them.
 
     Raises
     ------
     ExportError
-        An image has no size; a file name is missing, hostile, not unique, or none that Ultralytics reads; two parts
+        An image has no size; a file name is missing, unsafe, not unique, or not readable for Ultralytics; two parts
         share an image.
     ManifestError, MissingListError, PresenceOnlyError
         See `curation.publishing.formats.content.gather`.
@@ -111,7 +111,7 @@ def plan_yolo(
 
 
 def _class_numbers(content: Content) -> dict[int, int]:
-    """Return the number of each class by its index, and of unknown: counted from 0, or with tasks the index itself."""
+    """Return the number of each class, by its index, and of unknown: counted from 0, or with tasks the index."""
     indices = [entry.index for entry in content.classes]
     if content.of_tasks:
         return {**{index: index for index in indices}, UNKNOWN_ID: content.unknown_id}
@@ -119,32 +119,32 @@ def _class_numbers(content: Content) -> dict[int, int]:
 
 
 def _yaml(content: Content, classes: Sequence[str]) -> str:
-    # A JSON string is a YAML double-quoted scalar, whatever the name holds; JSON lists are flow sequences.
+    # A JSON string is a valid YAML double-quoted scalar for any name; JSON lists are flow sequences.
     lists: dict[str, list[str]] = {"train": [], "val": [], "test": []}
     for part in content.parts:
         lists[_SPLITS[part.role]].append(f"{part.name}.txt")
-    # Trainers insist on the keys train and val, and accept a null there.
+    # Trainers require the keys train and val, and accept null for them.
     items = {split: files if len(files) > 1 else files[0] if files else None for split, files in lists.items()}
     head = ["path: .", *(f"{split}: {json.dumps(files)}" for split, files in items.items()), f"nc: {len(classes)}"]
     return "\n".join([*head, "names:", *(f"  {n}: {json.dumps(name)}" for n, name in enumerate(classes))]) + "\n"
 
 
 def normalised(boxes: Floats, sizes: Int32s) -> tuple[Floats, Bools, Bools]:
-    """Return boxes as shares of their images, which of them were cut at an edge, and which lie outside the image.
+    """Return boxes as shares of their images, which of them were clipped, and which are outside the image.
 
     Parameters
     ----------
     boxes : ndarray of float64, shape (m, 4)
         ``x, y, w, h`` in pixels, origin top left.
     sizes : ndarray of int, shape (m, 2)
-        Width and height of each box's image, positive.
+        Width and height of the image of each box, positive.
 
     Returns
     -------
     shares : ndarray of float64, shape (m, 4)
         ``cx, cy, w, h``, each in [0, 1].
     cut, outside : ndarray of bool, shape (m,)
-        Moved by more than 1e-6 pixel; without any extent inside the image.
+        Whether an edge moved by more than 1e-6 pixel; whether no part of the box is inside the image.
     """
     low, high = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]
     inner_low, inner_high = np.clip(low, 0, sizes), np.clip(high, 0, sizes)
@@ -155,9 +155,9 @@ def normalised(boxes: Floats, sizes: Int32s) -> tuple[Floats, Bools, Bools]:
 
 
 def listed_photos(content: Content) -> list[str]:
-    """Return the path of each photo below the output folder; `label_of` gives its label file.
+    """Return the path of each photo below the output folder; `label_of` returns its label file.
 
-    Where two sources have a photo of the same name, the photos of each lie in a folder with the name of the source.
+    If two sources have a photo of the same name, the photos of each source are in a folder with its name.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def listed_photos(content: Content) -> list[str]:
                 "Two photos would share one label file",
                 where=label,
                 found=f"{images.ids[first]} and {images.ids[row]}",
-                hint="--format coco" if in_one_part else "--each exports every part on its own; or --format coco",
+                hint="--format coco" if in_one_part else "--each exports every part separately; or --format coco",
             )
     return photos
 
@@ -198,7 +198,7 @@ def _readable_name(name: str, image: str) -> str:
     if path.suffix.lower() not in _SUFFIXES:
         wrong, expected = "A photo has no suffix that Ultralytics reads", ", ".join(_SUFFIXES)
     elif "./" in name:
-        # It takes every ./ of a line for the folder of the list.
+        # It replaces every ./ in a line by the folder of the list.
         wrong, expected = "Ultralytics cannot read the path of a photo", "no folder whose name ends in a dot"
     if wrong:
         raise ExportError(wrong, where=image, expected=expected, found=name[:200], hint="--format coco")
@@ -206,7 +206,7 @@ def _readable_name(name: str, image: str) -> str:
 
 
 def _note(photos: Sequence[str], content: Content) -> str:
-    """Return where the photos belong, so that the lists name them."""
+    """Return a note on where the lists expect the photos."""
     if photos == [f"images/{name}" for name in content.images.photos]:
         return _NOTE
     return f"Put or link each photo where the lists name it below this folder, such as ./{photos[0]}."
