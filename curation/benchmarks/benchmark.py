@@ -253,7 +253,7 @@ class Benchmark:
     class_table : callable or None
         ``class_table(header)``: the classes in the form of the paper's table; None for a manifest with other classes.
     import_published : callable or None
-        ``import_published(ours, folder)``: such tables as a manifest, compared with one of this benchmark.
+        ``import_published(manifest, folder)``: such tables as a manifest, compared with one of this benchmark.
     """
 
     name: str

@@ -230,12 +230,12 @@ def import_lists(header: str | Path, lists: Annotated[Path, "--lists DIR"], *, h
         imported = pin_lists(recipe(), lists)
         require_disjoint(imported, {})
         return imported
-    ours = load_manifest(header)
-    known = benchmarks().get(ours.header.rule.protocol)
+    loaded = load_manifest(header)
+    known = benchmarks().get(loaded.header.rule.protocol)
     if known and known.import_published:
-        imported = known.import_published(ours, lists)
+        imported = known.import_published(loaded, lists)
     else:
-        imported = importing.complete_lists(ours.header, lists)
+        imported = importing.complete_lists(loaded.header, lists)
     require_disjoint(imported, {})
     return imported
 
