@@ -1,4 +1,4 @@
-"""Whose data a benchmark of this package was built from: the paper's, proved by digest or count, or the user's own."""
+"""Attribution of manifests: the paper only for data that digests or counts prove to be the paper's."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from curation.manifest.manifest import Manifest
 from curation.publishing.member import TERMS
 from curation.sources.datasets import NOT_STATED, family
 
-_TELLING = 1000
-"""A count of the paper that is as large does not come out by accident."""
+_LARGE_COUNT = 1000
+"""A count of this size does not equal that of the paper by accident."""
 
 
 def attributed(manifest: Manifest, licences: Mapping[str, str] = MappingProxyType({})) -> Manifest:
-    """Return a manifest that names the paper and licences only where its sources are proved to be the paper's.
+    """Return a manifest that names the paper and licences only for sources that are proved to be the paper's.
 
-    Other data are the user's: the manifest names the rule, and of a source the licence that its owner states.
+    Other data are the user's: the manifest names the rule, and for each source the licence that its owner states.
 
     Parameters
     ----------
@@ -43,18 +43,18 @@ def attributed(manifest: Manifest, licences: Mapping[str, str] = MappingProxyTyp
         replace(entry, licence=_licence(entry, licences.get(entry.name, ""), is_users=entry.name in users))
         for entry in header.sources
     )
-    words: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
     # A user's benchmark file names the user's paper, if any.
     if users and header.paper is not None and header.rule.protocol not in RULES:
         rule = next((rule for rule, name in EVALUATORS.items() if name == header.rule.protocol), header.rule.protocol)
-        words = {
+        changes = {
             "paper": None,
-            # The authors of a paper published nothing of these data.
+            # The authors of the paper did not publish these data.
             "origin": "regenerated" if header.origin == "as_published" else header.origin,
             "title": header.title.removeprefix(f"{header.paper.title}: "),
             "notes": (rule_note(rule, header.paper), *header.notes),
         }
-    return dataclasses.replace(manifest, header=replace(header, sources=sources, **words))
+    return dataclasses.replace(manifest, header=replace(header, sources=sources, **changes))
 
 
 def _licence(entry: SourceEntry, licence: str, *, is_users: bool) -> str:
@@ -69,7 +69,7 @@ def _licence(entry: SourceEntry, licence: str, *, is_users: bool) -> str:
             found=licence[:80],
             hint="remove the key licence",
         )
-    # Data under a name whose labels may not be passed on keep that licence: no name is a way around it.
+    # If the labels of the dataset of this name may not be passed on, its licence applies whatever the data are.
     by_name = TERMS.get(family(entry.dataset))
     if known is None and not (by_name is not None and by_name.labels == "no"):
         return licence or (NOT_STATED if is_users else entry.licence)
@@ -88,10 +88,10 @@ def with_attribution_of(manifest: Manifest, header: Header) -> Manifest:
 
 
 def is_proved(header: Header, entry: SourceEntry) -> bool:
-    """Return whether a source of a manifest holds the data of the dataset that its name claims.
+    """Return whether a source of a manifest contains the data of the dataset that it names.
 
-    All of its files are known by digest; or a list with its images is that of a packaged manifest; or the source, or
-    such a list, has a large count that the paper states.
+    The proof: all of its files are known by digest; or a list of its images is that of a packaged manifest; or the
+    source, or such a list, has a large count that the paper states.
     """
     datasets = [packaged_files().get(file.sha256, "") for file in entry.files]
     if all(family(name) == family(entry.dataset) or name.endswith("_lists") for name in datasets):
@@ -101,7 +101,7 @@ def is_proved(header: Header, entry: SourceEntry) -> bool:
         return True
     subjects = {entry.name, *(part.name for part in parts)}
     return any(
-        figure.paper == figure.obtained and (figure.paper or 0) >= _TELLING
+        figure.paper == figure.obtained and (figure.paper or 0) >= _LARGE_COUNT
         for figure in header.figures
         if figure.name.partition(".")[0] in subjects
     )

@@ -1,4 +1,4 @@
-"""What the TOML file of a benchmark declares: facts of its paper, parameters, and the `Benchmark` itself."""
+"""Declarations in the TOML file of a benchmark: facts of its paper, parameters, and the `Benchmark` itself."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind")
 Record = TypeVar("Record", bound=msgspec.Struct)
 MOST_IMAGES = 1_000_000
-"""Largest number of images that a list may be asked for."""
+"""Largest number of images that a parameter may request for a list."""
 
 
 @cache
@@ -40,7 +40,12 @@ def benchmark_facts(room: str) -> dict[str, Any]:
     Parameters
     ----------
     room : str
-        ``__name__`` of the module, or ``__package__`` in the modules of a package. Not to be changed.
+        ``__name__`` of the module, or ``__package__`` in the modules of a package.
+
+    Returns
+    -------
+    dict
+        Cached: callers must not change it.
     """
     package, _, name = room.rpartition(".")
     alone = files(package).joinpath(f"{name}.toml") if package else None
@@ -82,24 +87,24 @@ def within(room: str, name: str) -> str:
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One ``--set KEY=VALUE``, as a table ``[[benchmark.parameters]]`` declares it; any text where no rule is given.
+    """One ``--set KEY=VALUE``, as a table ``[[benchmark.parameters]]`` declares it; without a rule, any text is valid.
 
     Attributes
     ----------
     default, meaning : str
         `declared_parameters` says what the default is where a table states none.
     choices : tuple of str
-        The words that it may be.
+        Valid texts.
     least, most : int
-        Where `most` is given: the whole numbers that it may be.
+        Range of valid whole numbers, if `most` is given.
     pattern, expected : str
-        Pattern of its text, and the same in words.
+        Pattern of valid texts, and its description.
     longest : int, optional
-        Printable texts of up to so many characters.
+        Maximum number of characters of printable texts.
     reader : str
         ``MODULE:NAME`` of the function that parses the text.
     later : bool
-        Whether it came when manifests had been published: these state it only where it is not the default.
+        Whether manifests were published before the parameter existed: manifests then omit its default.
     """
 
     name: str
@@ -115,7 +120,7 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     later: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a rule that would not be applied, and a default that does not fit."""
+        """Raise for a rule without effect, or a default that is not valid."""
         rules = (self.choices, self.pattern, self.longest is not None, self.most is not None, self.reader)
         if sum(map(bool, rules)) > 1 or (self.least and self.most is None) or bool(self.pattern) != bool(self.expected):
             raise ValueError(f"{self.name}: one of choices, longest, reader, pattern with expected, most with least")
@@ -123,7 +128,7 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             self.read(self.default)
 
     def read(self, text: str) -> Any:
-        """Return the value that a text is; one that does not fit is a `ProtocolError`."""
+        """Return the value of a text; raise `ProtocolError` for an invalid one."""
         if self.reader:
             return resolve_name(self.reader)(text)
         fits, expected = True, self.expected
@@ -166,15 +171,15 @@ def declared_parameters(room: str) -> tuple[Parameter, ...]:
 
 
 def stated_parameters(parameters: Mapping[str, Any], declared: Sequence[Parameter]) -> dict[str, Any]:
-    """Return the parameters that a manifest states: all but `Parameter.later` ones at their default."""
+    """Return the parameters that a manifest records: all except `Parameter.later` ones at their default."""
     silent = {param.name for param in declared if param.later and parameters.get(param.name) == param.default}
     return {name: value for name, value in parameters.items() if name not in silent}
 
 
 class Deferred(Generic[Kind]):
-    """A field that may be a name ``MODULE:NAME`` or a `functools.partial`, which is resolved when it is read.
+    """A field that may be a name ``MODULE:NAME`` or a `functools.partial`, which is resolved on access.
 
-    A command that asks a benchmark for its name and paper alone does not import its rule.
+    A command that needs only the name and paper of a benchmark does not import its rule.
     """
 
     def __init__(self, default: Kind) -> None:
@@ -213,42 +218,42 @@ class Deferred(Generic[Kind]):
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A paper, its rule and what the rule needs, declared by a TOML file (`curation.benchmarks.registry`).
+    """A paper, its rule and the inputs of the rule, declared by a TOML file (`curation.benchmarks.registry`).
 
     Attributes
     ----------
     rule : str
         The rule that it follows: one of `curation.benchmarks.rules`, or ``""`` for another rule.
     parts : tuple of (str, str)
-        Names of the lists that it makes, words in capitals standing for a number or word, each with its meaning.
+        Name and meaning of each list that it makes; capitals in a name stand for a number or word.
     page : str
         Its page of the documentation.
     disjoint : tuple of (str, str)
-        Sides that share no image: roles or names of parts, joined by ``+``. Empty for the default roles
+        Pairs of sides that share no image: roles or names of parts, joined by ``+``. Empty for the default roles
         (`curation.manifest.disjoint.DISJOINT`).
     shared : mapping of str to mapping of str to int
-        Exceptions of published lists: by name of the manifest, training parts and their images that are validated on.
+        Exceptions of published lists: by name of the manifest, the validation images in each training part.
     build : callable or None
         ``build(sources, parameters) -> Manifest``: pure; `sources` by slot name, `parameters` by name, all present.
-        None where nothing is made from raw data, only published lists are completed.
+        None if nothing is made from raw data, and published lists are completed instead.
     declare : callable or None
-        ``declare(sources, parameters) -> Manifest``: the paper's own version as a header-only manifest, from the
-        sources that are available.
+        ``declare(sources, parameters) -> Manifest``: the paper's version as a header-only manifest, from the available
+        sources.
     choose_slots : callable or None
-        ``choose_slots(parameters)``: the sources that these parameters need, where they are not always `slots`.
+        ``choose_slots(parameters)``: the sources that these parameters need, if they are not always `slots`.
     recorded_decisions : callable or None
-        ``recorded_decisions(path, allow_conflicts)``: a file of ``--decisions`` as the parameter ``decisions`` holds
-        it, and what contradicts itself in it, in words. None where no decisions are replayed.
+        ``recorded_decisions(path, allow_conflicts)``: a file of ``--decisions`` in the form of the parameter
+        ``decisions``, and descriptions of its contradictions. None if the benchmark replays no decisions.
     recipes : mapping of str to callable
         Drafts of the lists that the authors published, by the name of the manifest that ``curation import`` makes.
     formats : tuple of Format
-        Layouts of the authors' own files.
+        Layouts of the authors' files.
     tables : callable or None
         ``tables(member)``: a manifest as the tables of the dataset that the authors published.
     class_table : callable or None
-        ``class_table(header)``: the classes as the paper's table has them; None where the manifest's are others.
+        ``class_table(header)``: the classes in the form of the paper's table; None for a manifest with other classes.
     import_published : callable or None
-        ``import_published(ours, folder)``: such tables as a manifest, compared with one of this benchmark.
+        ``import_published(manifest, folder)``: such tables as a manifest, compared with one of this benchmark.
     """
 
     name: str
@@ -276,9 +281,9 @@ class Benchmark:
         return self.slots if self.choose_slots is None else self.choose_slots(parameters)
 
     def source_conditions(self) -> dict[str, tuple[str, bool]]:
-        """Return ``PARAMETER=VALUE`` for each source that some values of a parameter alone let a build read.
+        """Return ``PARAMETER=VALUES`` for each source that a build reads only under these values of a parameter.
 
-        With it comes whether a build with these values requires the source.
+        The second item is whether such a build requires the source.
         """
         for parameter in self.parameters if self.choose_slots else ():
             slots: dict[str, tuple[SourceSlot, ...]] = {}
@@ -312,7 +317,7 @@ class Benchmark:
                 | dict(zip(("only_with", "required"), conditions.get(slot.name, ("", slot.required)), strict=True))
                 for slot in slots
             ],
-            # A manifest also records parameters that have a single value: nothing is to be chosen there.
+            # A manifest also records parameters with a single value, which users cannot choose.
             "parameters": [
                 {name: getattr(param, name) for name in ("name", "default", "meaning")}
                 for param in self.parameters
@@ -323,7 +328,7 @@ class Benchmark:
         }
 
     def made(self, manifest: Mapping[str, Any]) -> bool:
-        """Return whether a listed manifest is of this rule, or of the lists that the authors published."""
+        """Return whether a listed manifest follows this rule or holds the lists that the authors published."""
         return bool(manifest["protocol"] == self.name or manifest["name"].startswith(f"{self.name}/"))
 
     def make(self, sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import shlex
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +27,7 @@ from curation.benchmarks.rules.benchmark_file import (
 from curation.benchmarks.rules.lists import build_lists, published_key, read_lists
 from curation.core.arguments import checked
 from curation.core.errors import CurationWarning, ManifestError, UsageError
+from curation.core.wording import did_you_mean, examples
 from curation.manifest import importing
 from curation.manifest.built_from import built_from
 from curation.manifest.header import Figure, Header
@@ -41,7 +41,7 @@ from curation.sources.source import Source
 from curation.sources.source_specs import Reading, Sources, require_slots
 
 Setting = str | bool | int | float | Path | Sequence[str | int | float]
-"""A parameter of a benchmark: the text of an option, or what stands for it in Python."""
+"""A parameter of a benchmark: the text of an option, or an equivalent Python value."""
 
 
 @checked
@@ -60,7 +60,7 @@ def build(
     reading: Reading | None = None,
     **more: Setting,
 ) -> Manifest:
-    """Return the manifest that a benchmark's rule makes from raw datasets, or complete a header-only one.
+    """Return the manifest that the rule of a benchmark makes from raw datasets, or complete a header-only one.
 
     Parameters
     ----------
@@ -92,9 +92,9 @@ def build(
     Raises
     ------
     UsageError
-        No such benchmark, parameter or source, or one is missing.
+        A benchmark, parameter or source does not exist or is missing.
     FiguresNotMetError
-        A header-only manifest was not completed: figures or lists came out otherwise.
+        A header-only manifest was not completed: figures or lists differ.
     ProtocolError
         Parts of different roles are proven to share images (see `curation.manifest.disjoint`).
 
@@ -135,7 +135,7 @@ def build(
         slots = [slot for slot in Manifest(draft, {}).slots if slot.name != LISTS]
         opened: Mapping[str, Source] = open_slots(images, slots, reading or Reading())
         listed = build_lists(draft, Path(str((sources or {}).get(LISTS, toml.parent))), opened, expect)
-        return _in_words(remembering(listed, opened, images, reading), name, version, notes, source_notes or {})
+        return _described(remembering(listed, opened, images, reading), name, version, notes, source_notes or {})
     if rule:
         known, settings = find_benchmark(rule), {"file": read_benchmark_file(str(benchmark))}
         require_own_name(stated_in(settings["file"]).name, f"{benchmark}: name")
@@ -166,7 +166,7 @@ def build(
             made = known.declare(opened, values) if declare and known.declare else known.make(opened, values)
         tables = stated_in(values["file"]).sources if known.name in RULES else {}
         made = attributed(made, {source: table.licence for source, table in tables.items()})
-    return _in_words(remembering(made, opened, sources or {}, reading), name, version, notes, source_notes or {})
+    return _described(remembering(made, opened, sources or {}, reading), name, version, notes, source_notes or {})
 
 
 def require_own_name(name: str, where: str) -> None:
@@ -184,7 +184,7 @@ def remembering(
     *,
     compare: bool = True,
 ) -> Manifest:
-    """Return a manifest that remembers the sources it was made from; refuse one whose parts share images by mistake."""
+    """Return a manifest that remembers its sources; raise `ProtocolError` if its parts share images by mistake."""
     slots = [slot for slot in made.slots if slot.name in opened]
     contents = {slot.name: source_content(made, opened[slot.name]) for slot in slots} if made.lists else None
     made = replace(made, built_from=built_from(paths, slots, reading or Reading(), contents))
@@ -211,7 +211,7 @@ def import_lists(header: str | Path, lists: Annotated[Path, "--lists DIR"], *, h
     Raises
     ------
     MissingFileError, DigestMismatchError
-        A file is not there, or is not the pinned one.
+        A file does not exist, or is not the pinned one.
 
     Examples
     --------
@@ -226,22 +226,22 @@ def import_lists(header: str | Path, lists: Annotated[Path, "--lists DIR"], *, h
         return Manifest(header=pin_lists(draft, lists).header, lists={})
     recipe = recipes().get(str(header))
     if recipe is not None and any(source.files for source in recipe().sources):
-        # The benchmark's file pins lists that were not at hand: no header states the digests of their ids.
+        # The benchmark's file pins lists that were not available: no header states the digests of their ids.
         imported = pin_lists(recipe(), lists)
         require_disjoint(imported, {})
         return imported
-    ours = load_manifest(header)
-    known = benchmarks().get(ours.header.rule.protocol)
+    loaded = load_manifest(header)
+    known = benchmarks().get(loaded.header.rule.protocol)
     if known and known.import_published:
-        imported = known.import_published(ours, lists)
+        imported = known.import_published(loaded, lists)
     else:
-        imported = importing.complete_lists(ours.header, lists)
+        imported = importing.complete_lists(loaded.header, lists)
     require_disjoint(imported, {})
     return imported
 
 
 class FiguresNotMetError(ManifestError):
-    """A header-only manifest was not completed: figures of the paper, or lists that it pins, came out otherwise.
+    """A header-only manifest was not completed: figures of the paper, or lists that it pins, differ.
 
     Attributes
     ----------
@@ -261,7 +261,7 @@ class FiguresNotMetError(ManifestError):
 
 
 def _settings(*mappings: Mapping[str, Setting]) -> dict[str, str]:
-    """Return parameters as the texts of their options; one that is given in two ways is refused."""
+    """Return parameters as the texts of their options; raise `UsageError` for one that is given twice."""
     settings: dict[str, str] = {}
     for key, value in (pair for mapping in mappings for pair in mapping.items()):
         if key in settings:
@@ -281,7 +281,7 @@ def _header_only(benchmark: str | Path | Manifest) -> Manifest:
     try:
         declared = benchmark if isinstance(benchmark, Manifest) else load_manifest(target)
     except ManifestError:
-        # Names of manifests have a family before them: a single word was meant as a protocol.
+        # Names of manifests contain a family: a single word is the name of a benchmark.
         if not Path(target).exists() and not {"/", "@"} & set(target):
             if target in RULES:
                 raise UsageError(
@@ -306,7 +306,7 @@ def _header_only(benchmark: str | Path | Manifest) -> Manifest:
 
 
 def _replayed(protocol: Benchmark, settings: Mapping[str, str], path: Path, allow_conflicts: bool) -> str:
-    """Return recorded decisions as the parameter of the benchmark holds them; contradictory ones are a warning."""
+    """Return recorded decisions in the form of the benchmark's parameter; warn of contradictory ones."""
     where = f"--decisions {path}"
     if protocol.recorded_decisions is None:
         hint = "curation review apply MANIFEST --decisions FILE"
@@ -315,8 +315,8 @@ def _replayed(protocol: Benchmark, settings: Mapping[str, str], path: Path, allo
         raise UsageError("--decisions FILE and --set decisions=… are the same", where=where)
     text, conflicts = protocol.recorded_decisions(path, allow_conflicts)
     if conflicts:
-        examples = "; ".join(conflicts[:3]) + ("; …" if len(conflicts) > 3 else "")
-        note = f"decisions contradict each other on {len(conflicts)} images, and all are replayed: {examples}"
+        listed = examples(conflicts, joint="; ")
+        note = f"decisions contradict each other on {len(conflicts)} images, and all are replayed: {listed}"
         warnings.warn(note, CurationWarning, stacklevel=4)
     return text
 
@@ -343,17 +343,19 @@ def _opened(
     return sources
 
 
-def _in_words(manifest: Manifest, name: str, version: str, notes: Sequence[str], words: Mapping[str, str]) -> Manifest:
+def _described(
+    manifest: Manifest, name: str, version: str, notes: Sequence[str], source_notes: Mapping[str, str]
+) -> Manifest:
     """Return the manifest with the requested name, version and notes."""
     header = manifest.header
-    if unknown := sorted(set(words) - {entry.name for entry in header.sources}):
+    if unknown := sorted(set(source_notes) - {entry.name for entry in header.sources}):
         raise UsageError(
             "Unknown source of the manifest",
             where=f"--source-note {unknown[0]}",
             expected=", ".join(entry.name for entry in header.sources),
         )
     sources = tuple(
-        msgspec.structs.replace(entry, note="; ".join(text for text in (entry.note, words.get(entry.name)) if text))
+        msgspec.structs.replace(entry, note="; ".join(filter(None, (entry.note, source_notes.get(entry.name)))))
         for entry in header.sources
     )
     texts = {"name": name or header.name, "version": version or header.version, "notes": (*header.notes, *notes)}
@@ -361,24 +363,23 @@ def _in_words(manifest: Manifest, name: str, version: str, notes: Sequence[str],
 
 
 def read_parameters(protocol: Benchmark, settings: Mapping[str, str]) -> dict[str, Any]:
-    """Return every parameter of a protocol, from ``--set`` where given and else its default.
+    """Return every parameter of a benchmark: the setting, else the default.
 
     Raises
     ------
     UsageError
-        The protocol has no such parameter.
+        The benchmark has no such parameter.
     ProtocolError
-        A value cannot be read.
+        A value is invalid.
     """
     names = [parameter.name for parameter in protocol.parameters]
     for name in settings:
         if name not in names:
-            near = difflib.get_close_matches(name, names)
             raise UsageError(
                 f"Unknown parameter of {protocol.name}",
                 where=f"--set {name[:80]}",
                 expected=", ".join(names),
-                hint=f"did you mean {near[0]}?" if near else "curation list",
+                hint=did_you_mean(name, names, f"curation list {protocol.name}"),
             )
     return {
         parameter.name: parameter.read(settings.get(parameter.name, parameter.default))
@@ -387,7 +388,7 @@ def read_parameters(protocol: Benchmark, settings: Mapping[str, str]) -> dict[st
 
 
 def parameters_of(header: Header) -> dict[str, Any]:
-    """Return the parameters that made a manifest, as its protocol reads them today.
+    """Return the parameters that made a manifest, as its benchmark reads them today.
 
     Raises
     ------
@@ -411,15 +412,15 @@ def parameters_of(header: Header) -> dict[str, Any]:
 
 
 def rebuild(manifest: Manifest, sources: Mapping[str, Source]) -> Manifest:
-    """Return the manifest that its protocol and parameters make from these sources now.
+    """Return the manifest that its benchmark and parameters make from these sources now.
 
-    What people added in words (name, version, title, notes, what it supersedes or completes) is taken over, so that the
-    digests are equal exactly when lists, counts, figures and source files are.
+    Texts (name, version, title, notes, what it supersedes or completes) are taken from the manifest, so that the
+    digests are equal exactly if lists, counts, figures and source files are.
     """
     header, built = manifest.header, _made_again(manifest.header, sources)
-    words = {entry.name: entry.note for entry in header.sources}
+    notes = {entry.name: entry.note for entry in header.sources}
     entries = tuple(
-        msgspec.structs.replace(entry, note=words.get(entry.name, entry.note)) for entry in built.header.sources
+        msgspec.structs.replace(entry, note=notes.get(entry.name, entry.note)) for entry in built.header.sources
     )
     identity = {key: getattr(header, key) for key in ("name", "version", "title", "notes", "supersedes", "completes")}
     return Manifest(header=msgspec.structs.replace(built.header, sources=entries, **identity), lists=built.lists)
@@ -433,22 +434,22 @@ def _made_again(header: Header, sources: Mapping[str, Source], **recorded: str) 
 def complete(
     declared: Manifest, sources: Mapping[str, Source], *, decisions: str = ""
 ) -> tuple[Manifest, tuple[Figure, ...]]:
-    """Return the declared manifest with its lists, and every figure or pinned list that came out otherwise.
+    """Return the declared manifest with its lists, and every figure or pinned list that differs.
 
     Parameters
     ----------
     declared : Manifest
-        A manifest of origin ``declared``: it fixes the parameters and the figures to be met.
+        A manifest of origin ``declared``: it fixes the parameters and the expected figures.
     decisions : str
-        The recorded decisions, as the protocol's parameter of that name reads them, of a manifest that pins them by
-        their digest; other ones count as a figure that is not met.
+        The recorded decisions in the form of the parameter, for a manifest that pins their digest; decisions with
+        another digest count as a figure that is not met.
 
     Returns
     -------
     Manifest
-        Manifest of the same name and version; its ``completes`` holds the declared manifest's digest.
+        Manifest of the same name and version; its ``completes`` is the digest of the declared manifest.
     tuple of Figure
-        Empty when every figure of the paper is met and every list already pinned is the same.
+        Empty if every figure of the paper is met and every pinned list is the same.
     """
     header = declared.header
     built = _made_again(header, sources, **({"decisions": decisions} if decisions else {}))
@@ -467,7 +468,7 @@ def complete(
 
 
 def _unmet(declared: Header, built: Header) -> Iterator[Figure]:
-    """Yield the figures of the paper, and the digest-locked lists, that came out otherwise."""
+    """Yield the figures of the paper and the pinned lists that differ."""
     obtained = {figure.name: figure for figure in built.figures}
     for figure in declared.figures:
         now = obtained.get(figure.name)
@@ -499,7 +500,7 @@ def _with_sources(figure: Figure, declared: Header, sources: Mapping[str, Source
 
 
 def _sources_behind(figure: str, declared: Header) -> tuple[str, ...]:
-    """Return the sources that a figure such as ``t1-train.images`` or ``coco.images`` is counted in."""
+    """Return the sources of a figure such as ``t1-train.images`` or ``coco.images``."""
     subject = figure.partition(".")[0]
     if any(entry.name == subject for entry in declared.sources):
         return (subject,)

@@ -1,4 +1,4 @@
-"""Calls of an evaluation from Python: objects in memory become its inputs, loose arguments its records of options."""
+"""Calls of an evaluation from Python: objects in memory become its inputs, and arguments its records of options."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import dataclasses
 import inspect
 import os
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from functools import partial
 from numbers import Real
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from curation.core.arguments import alternatives, annotations_of, checked
 from curation.core.errors import CurationError, UsageError
+from curation.core.wording import did_you_mean
 from curation.sources.source_specs import BadBoxes
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def python_function(function: Callable[..., Result], name: str) -> Callable[...,
 
     @partial(checked, called=f"evaluate.{name}", hint=f"help(curation.evaluate.{name})")
     def evaluation(**inputs: Any) -> Result:
-        # What is empty by default, and is given so, is left out.
+        # Arguments that equal an empty default are left out.
         inputs = {key: value for key, value in inputs.items() if value is not defaults.get(key, _REQUIRED)}
         return _evaluated(function, name, inputs)
 
@@ -49,7 +49,7 @@ def python_function(function: Callable[..., Result], name: str) -> Callable[...,
     unique = {parameter.name: parameter for parameter in reversed(parameters)}
     defaults = {key: parameter.default for key, parameter in unique.items() if not parameter.default}
     evaluation.__signature__ = inspect.Signature([*reversed(unique.values())])  # type: ignore[attr-defined]
-    # Where pickle finds it.
+    # Pickle looks the function up by these names.
     evaluation.__module__, evaluation.__name__, evaluation.__qualname__ = "curation.evaluate", name, name
     evaluation.__doc__ = "\n\n".join([*sections, f"{heading}{examples}"])
     return evaluation
@@ -58,7 +58,7 @@ def python_function(function: Callable[..., Result], name: str) -> Callable[...,
 def _evaluated(function: Callable[..., Result], name: str, inputs: dict[str, Any]) -> Result:
     """Call an evaluation; objects in memory become sources and temporary files."""
     with TemporaryDirectory(prefix="curation-") as folder:
-        # Unusable boxes of a truth in memory are treated as those of a file.
+        # Unusable boxes of a truth in memory are treated like those of a file.
         policy = inputs.get("bad_boxes", getattr(inputs.get("reading"), "bad_boxes", "error"))
         bad_boxes: BadBoxes = "drop" if policy == "drop" else "error"
         # Annotations given as detections are reported before rows of detections are read as a table of truth.
@@ -133,12 +133,11 @@ def _grouped(function: Callable[..., Any], inputs: Mapping[str, Any], name: str)
             arguments[key] = hints[key](**{field: _in_text(loose.pop(field), kinds[field]) for field in fields})
     if loose:
         known = [*parameters, *(field for kinds in records.values() for field in kinds)]
-        near = get_close_matches(min(loose), known, 1)
         raise UsageError(
             f"The evaluation {name} takes no input of this name",
             found=", ".join(sorted(loose)),
             expected=", ".join(known),
-            hint=f"did you mean {near[0]}?" if near else f"help(curation.evaluate.{name})",
+            hint=did_you_mean(min(loose), known, f"help(curation.evaluate.{name})"),
         )
     missing = [key for key, param in parameters.items() if param.default is param.empty and key not in arguments]
     if missing:
@@ -152,7 +151,7 @@ def _grouped(function: Callable[..., Any], inputs: Mapping[str, Any], name: str)
 
 
 def _in_text(value: Any, kind: Any) -> Any:
-    """Return a number as its text where that alone is wanted: of an exact decimal, the text is the number."""
+    """Return a number as text if the parameter takes texts but no numbers: decimals stay exact as texts."""
     kinds = alternatives(kind)
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     return str(value) if is_number and str in kinds and not {int, float} & {*kinds} else value

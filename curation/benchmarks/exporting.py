@@ -42,13 +42,13 @@ def export(
         a part to write, a pattern such as 't*-test', or all; several go into one output (repeatable; owod takes all
         parts by default)
     form : str
-        what to write: of a format of detectors, or of the layout of a benchmark's authors
+        a format of detectors, or the layout of a benchmark's authors
     out : Path or str
         a new folder; for one file, a new file that ends in .json (coco, elephant-json) or .txt (txt)
     sources : mapping of str to path or annotations, optional
         ids alone need none
     each : bool
-        coco, voc, yolo: every part on its own, a file PART.json or a folder PART in --out
+        coco, voc, yolo: each part separately, as a file PART.json or a folder PART in --out
     photos : path, or mapping of str to path, optional
         yolo: folder of photos, to read sizes that the annotations lack
     options, reading : optional

@@ -1,12 +1,12 @@
 """Large-Scale Open-Set Classification Protocols for ImageNet (Palechor, Bhoumik, Günther; WACV 2023): P1, P2, P3.
 
-Superclasses of WordNet 3.0 say which of ImageNet's 1,000 classes are known, negative (shown in training as what is not
-known) and unknown (section 3, Tables 3 to 5). Training images of known and negative classes are split 80/20 in train
+Superclasses of WordNet 3.0 determine which of ImageNet's 1,000 classes are known, negative (shown in training as not
+known) and unknown (section 3, Tables 3 to 5). Training images of known and negative classes are split 80/20 into train
 and val; the validation images of all three are the test part.
 
-The published lists are what scikit-learn's ``train_test_split(images, classes, train_size=0.8, stratify=classes,
-random_state=42)`` returned, reproduced here to the file without scikit-learn. How a class's share is rounded depends on
-the order of two floating-point operations: it is that of scikit-learn 1.0.2 to 1.9.1 at least.
+The published lists are the output of scikit-learn's ``train_test_split(images, classes, train_size=0.8,
+stratify=classes, random_state=42)``, reproduced here exactly without scikit-learn. The rounding of a class's share
+depends on the order of two floating-point operations: it is that of scikit-learn 1.0.2 to 1.9.1 at least.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ def _labelled(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> l
     located = locate_images(manifest, part, sources)
     if len(located.sources) != 1 or located.sources[0].objects is not None:
         raise ExportError(
-            "A list of images by class holds one label an image, and this manifest is about boxes",
+            "A list of images by class has one label per image, and this manifest is about boxes",
             where=f"part {part}",
             expected="coco, voc, yolo or elephant-json for the boxes, txt for the images alone",
         )

@@ -72,7 +72,7 @@ def background_loss(
     labels : Tensor of int64, shape (n,)
         0 to K-1, or -1; K means -1, as in the official code.
     weights : Tensor of float, shape (K + 1,), optional
-        Of the classes, by `background_weights`; by default 1.
+        Weights of the classes, see `background_weights`; by default 1.
     reduction : {"mean", "weighted_mean", "sum", "none"}
         ``weighted_mean`` equals ``torch.nn.functional.cross_entropy(..., weight=weights)``.
 
@@ -182,7 +182,7 @@ def _reduced(values: Tensor, weights: Tensor, reduction: Reduction) -> Tensor:
         count = (weights > 0).to(values.dtype).sum()
     else:
         raise UsageError("Unknown reduction", expected="mean, weighted_mean, sum, none", found=str(reduction)[:40])
-    # Without a sample the sum is 0 and attached to the graph: a batch of only negatives trains nothing.
+    # Without a known sample the sum is 0 and attached to the graph: a batch of only negatives has zero gradients.
     return total / count.where(count > 0, values.new_ones(()))
 
 

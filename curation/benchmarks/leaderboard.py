@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _FACT = 98
-"""Characters of a line of what the rows of a group share."""
+"""Width of the facts that the rows of a group share."""
 _PLACES = {"%": 2, "share": 4, "ratio": 4}
 _SAME = 1e-9
 """Relative difference of a number between two machines."""
@@ -35,12 +35,12 @@ _SAME = 1e-9
 
 @dataclass(frozen=True, slots=True, order=True)
 class ComparisonKey:
-    """What rows must share to be ranked together.
+    """Facts that rows must share to be ranked together.
 
     Attributes
     ----------
     data : str
-        ``NAME VERSION DIGEST`` of the manifest, or the digest of the ground truth where no manifest pins the images.
+        ``NAME VERSION DIGEST`` of the manifest, or the digest of the ground truth if no manifest pins the images.
     """
 
     protocol: str
@@ -75,17 +75,17 @@ class RankedRow:
 
     @property
     def name(self) -> str:
-        """How a table calls the method."""
+        """Name of the method in tables."""
         return f"{self.row.name} ({self.row.score})" if self.row.score else self.row.name
 
     @property
     def point(self) -> str:
-        """Where the method was read, as a table shows it."""
+        """Operating point of the method, as tables show it."""
         return "; ".join(f"{key} {value}" for key, value in sorted(self.row.operating_point.items()))
 
     @property
     def notes(self) -> str:
-        """The file in which the method was read, and the records left out of its predictions."""
+        """The operating point of the method, and the records left out of its predictions."""
         return "; ".join(filter(None, [self.point, *(f"{why}: {n}" for why, n in sorted(self.row.reported.items()))]))
 
     def values(self, names: Iterable[str]) -> list[int | float | None]:
@@ -100,15 +100,15 @@ class Group:
     Attributes
     ----------
     number : int
-        From 1, in the order of their keys.
+        Numbers from 1, in the order of the keys.
     metric : str
         Metric that ranks the rows.
     metrics : dict of str to Metric
-        Every number that a row of the group holds, with its unit and direction (the value is not used).
+        Every number in a row of the group, with its unit and direction (the value is not used).
     repeated : tuple of (int, int)
-        Lines that duplicate an earlier line, with that line.
+        Lines that duplicate an earlier line, and that line.
     truths : int
-        Different ground-truth files; more than one only where a manifest pins the images.
+        Number of different ground-truth files; more than one only if a manifest pins the images.
     """
 
     number: int
@@ -149,7 +149,7 @@ class Group:
 
     @property
     def common_name(self) -> str:
-        """Name of the predictions of all rows where these differ in the score alone, else ``""``."""
+        """Name of the predictions of all rows if the rows differ only in the score, else ``""``."""
         names, scores = {row.row.name for row in self.rows}, [row.row.score for row in self.rows]
         return names.pop() if len(names) == 1 and all(scores) and len(set(scores)) == len(scores) > 1 else ""
 
@@ -176,7 +176,7 @@ class Group:
         ]
 
     def best(self) -> set[tuple[int, int]]:
-        """Return row and column of the best value of each number; all that show the same digits are the best."""
+        """Return row and column of the best value of each number, including values that show the same digits."""
         cells, best_cells = self.cells(), set()
         for column, (name, metric) in enumerate(self.metrics.items(), 2):
             values = {row: ranked.values([name])[0] for row, ranked in enumerate(self.rows)}
@@ -217,21 +217,21 @@ def shown_value(value: int | float | None, unit: str) -> str:
 def ranked_groups(rows: Sequence[tuple[int, LeaderboardRow]], metric: str | None = None) -> list[Group]:
     """Return rows in groups with the same comparison key, each ranked by a number.
 
-    Equal numbers share a rank, and the next rank leaves as many out (1, 1, 3); rows without the number come last
-    without a rank. The order of the lines has no effect.
+    Equal numbers share a rank, and the next rank counts them (1, 1, 3); rows without the number come last and have no
+    rank. The order of the lines has no effect.
 
     Parameters
     ----------
     rows : sequence of (line, LeaderboardRow)
     metric : str, optional
-        By which to rank; groups without it are left out. By default the first of the protocol's numbers that some row
-        of the group holds.
+        Metric that ranks the rows; groups without it are left out. By default the first metric of the benchmark that a
+        row of the group has.
 
     Raises
     ------
     LeaderboardError
         Two lines give different numbers for the same evaluation, rows of a group disagree on the meaning of a number,
-        or a number is not what its benchmark defines.
+        or a number differs from the definition of its benchmark.
     UsageError
         No row has the metric.
     """
@@ -256,8 +256,8 @@ def ranked_groups(rows: Sequence[tuple[int, LeaderboardRow]], metric: str | None
 def _group(number: int, key: ComparisonKey, rows: Sequence[tuple[int, LeaderboardRow]], metric: str | None) -> Group:
     once, repeated = _once(rows)
     metrics = _metrics(once)
-    held = {name for _, row in once for name, value in row.metrics.items() if value.value is not None}
-    chosen = metric or next((name for name in metrics if name in held), next(iter(metrics)))
+    defined = {name for _, row in once for name, value in row.metrics.items() if value.value is not None}
+    chosen = metric or next((name for name in metrics if name in defined), next(iter(metrics)))
     return Group(
         number=number,
         key=key,
@@ -270,7 +270,7 @@ def _group(number: int, key: ComparisonKey, rows: Sequence[tuple[int, Leaderboar
 
 
 def _once(rows: Sequence[tuple[int, LeaderboardRow]]) -> tuple[list[tuple[int, LeaderboardRow]], list[tuple[int, int]]]:
-    """Return the rows, each evaluation once, and the lines that repeat an earlier one."""
+    """Return the rows of different evaluations, and the lines that repeat an earlier one."""
     first: dict[tuple[Any, ...], tuple[int, LeaderboardRow]] = {}
     repeated = []
     for line, row in sorted(rows, key=lambda numbered: numbered[0]):
@@ -300,7 +300,7 @@ def _equal(metric: Metric, other: Metric) -> bool:
 
 
 def _metrics(rows: Sequence[tuple[int, LeaderboardRow]]) -> dict[str, Metric]:
-    """Return the numbers of a group in the order of their protocol; one that it does not know behind, by name."""
+    """Return the numbers of a group in the order of their benchmark; unknown ones come last, by name."""
     first_of: dict[str, tuple[int, Metric]] = {}
     for line, row in rows:
         for name, metric in row.metrics.items():
@@ -324,7 +324,7 @@ def _ranked(rows: Sequence[tuple[int, LeaderboardRow]], name: str, better: str) 
 
     ordered = sorted((RankedRow(None, line, row) for line, row in rows), key=key)
     values = [row.values([name])[0] for row in ordered]
-    # The first of equal numbers says the rank of them all.
+    # Equal numbers have the rank of the first of them.
     ranks = {value: rank for rank, value in reversed([*enumerate(values, 1)])} | {None: None}
     return tuple(replace(row, rank=ranks[value]) for row, value in zip(ordered, values, strict=True))
 
@@ -340,7 +340,7 @@ class Leaderboard:
     digest : str
         ``sha256:<hex>`` of its bytes.
     torn : str
-        The beginning of a last line that is cut off and was left out, ``""`` for none.
+        Beginning of an incomplete last line, which is left out; ``""`` for none.
     groups : tuple of Group
     """
 
@@ -359,7 +359,7 @@ class Leaderboard:
         return html_table([str(name) for name in frame.columns], cells, caption=self.file)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row a method and number: group, protocol, part, variant, rank, method, measure, value, unit."""
+        """Return a row per method and number: group, protocol, part, variant, rank, method, measure, value, unit."""
         import pandas as pd
 
         columns = ["group", "protocol", "part", "variant", "rank", "method", "measure", "value", "unit"]
@@ -373,7 +373,7 @@ class Leaderboard:
         return pd.DataFrame(rows, columns=columns)
 
     def html(self) -> str:
-        """Return all tables as one HTML page: no other file, every text escaped."""
+        """Return all tables as one HTML page without other files; every text is escaped."""
         return page("leaderboard.html", file=self.file, digest=self.digest, groups=self.groups)
 
     def as_data(self) -> dict[str, Any]:
@@ -396,9 +396,9 @@ def leaderboard(
     path : Path or str
         a .jsonl file that `evaluate --append` wrote
     metric : str, optional
-        rank by this measure (default: the first of the benchmark's)
+        rank by this measure (default: the first of the benchmark)
     group : int, optional
-        this group alone
+        show this group alone
 
     Raises
     ------
@@ -419,9 +419,9 @@ def leaderboard(
     read = read_leaderboard_rows(path)
     if read.torn and not read.rows:
         raise LeaderboardError(
-            "No complete row in file",
+            "The file has no complete row",
             where=str(path),
-            expected="one row a line",
+            expected="one row per line",
             found=ascii(read.torn),
             hint="curation evaluate … --append FILE.jsonl writes it",
         )
@@ -435,7 +435,7 @@ def leaderboard(
 
 
 def markdown(board: Leaderboard) -> str:
-    """Return a table a group, the best of each number in bold."""
+    """Return a table for each group in Markdown, the best value of each number in bold."""
     return "\n".join([f"# {markdown_text(board.file)}\n", *markdown_groups(board.groups, "##")])
 
 
@@ -469,7 +469,7 @@ def csv(board: Leaderboard) -> str:
 
 
 def latex(board: Leaderboard) -> str:
-    """Return a table a group to be included, ruled by booktabs: the best in bold, digests and settings as comments."""
+    """Return a LaTeX table (booktabs) for each group: the best values in bold, digests and settings as comments."""
     parts = [f"% {printable(board.file)} {board.digest}\n% needs \\usepackage{{booktabs}}"]
     for group in board.groups:
         facts = [f"% {printable(fact)}" for fact in (group.title, *group.facts())]
@@ -493,7 +493,7 @@ def text(board: Leaderboard) -> str:
 
 
 def hub_entries(board: Leaderboard, dataset: str, method: str | None = None) -> list[dict[str, Any]]:
-    """Return the numbers of a method in the Hugging Face Hub's form, for ``.eval_results/NAME.yaml`` of its model.
+    """Return the numbers of a method in the form of the Hugging Face Hub: ``.eval_results/NAME.yaml`` of its model.
 
     Parameters
     ----------
@@ -501,7 +501,7 @@ def hub_entries(board: Leaderboard, dataset: str, method: str | None = None) -> 
     dataset : str
         Repository of the manifest that was scored, ``OWNER/NAME``, or ``OWNER/NAME@COMMIT``.
     method : str, optional
-        Needed where the rows are of several methods.
+        Name of the method; required if there are several.
 
     Raises
     ------
@@ -521,7 +521,7 @@ def hub_entries(board: Leaderboard, dataset: str, method: str | None = None) -> 
     chosen = method or next(iter(methods), "")
     if chosen not in methods or (method is None and len(methods) > 1):
         raise UsageError(
-            "A model's file holds the numbers of a single method",
+            "The file of a model contains the numbers of one method",
             where="--method",
             expected=", ".join(methods)[:400] or "a file with rows",
             found=method,
@@ -562,4 +562,4 @@ FORMS: dict[str, Callable[[Leaderboard], str]] = {
     "csv": csv,
     "latex": latex,
 }
-"""What a leaderboard is written as."""
+"""Functions that write a leaderboard, by form."""

@@ -39,9 +39,9 @@ from curation.evaluation.separability import max_softmax as max_softmax
 
 CrossVariant = Literal["pairwise", "greedy"]
 CROSS_VARIANTS: dict[str, str] = {
-    "pairwise": "of every overlapping pair of a known and an unknown box the lower score goes, all at once; a box that "
-    "is gone still removes others; of equal scores the unknown one goes (the paper's code)",
-    "greedy": "by falling score, known first of equal ones; only a box that is kept removes another",
+    "pairwise": "of every overlapping pair of a known and an unknown box the one with the lower score is removed, all "
+    "at once: a removed box still removes others; of equal scores the unknown box is removed (the paper's code)",
+    "greedy": "by falling score, known boxes first among equal scores; only a remaining box removes others",
 }
 
 
@@ -53,7 +53,7 @@ def keep_within_labels(groups: Int64s, boxes: Floats, scores: Floats, iou: float
     Parameters
     ----------
     groups : ndarray of int64, shape (n,)
-        A number for each pair of image and label.
+        Number of the pair of image and label of each box.
 
     Examples
     --------
@@ -136,7 +136,7 @@ class Merged:
     passes : ndarray of int64, shape (r,)
         Number of passes in which each region is present.
     entropy : ndarray of float64, shape (r,)
-        Of the mean score vector scaled to sum 1, in nats: the usual uncertainty; NaN where it sums to 0.
+        Entropy of the mean score vector scaled to sum 1, in nats: the usual uncertainty; NaN if it sums to 0.
     """
 
     vectors: ScoreVectors
@@ -148,13 +148,12 @@ def merge_passes(passes: Sequence[ScoreVectors]) -> Merged:
     """Return the mean boxes and scores of every region over the passes that contain it.
 
     *The Overlooked Elephant of Object Detection*, section 3.2, after Miller et al. (2018): every box carries the
-    index of its region of interest. A region missing from some passes is averaged over the others; its count
-    is kept.
+    index of its region of interest. A region missing from some passes is averaged over the others and counted.
 
     Raises
     ------
     PredictionError
-        A pass has no regions, repeats a region in an image, or has another number of classes.
+        A pass has no regions, repeats a region of an image, or differs in the number of classes.
     UsageError
         No pass is given.
 
@@ -236,7 +235,7 @@ def _check_pass(run: ScoreVectors, first: ScoreVectors) -> None:
     keys = list(zip(run.image_ids, _regions(run).tolist(), strict=True)) if run.region is not None else []
     wrong = ""
     if run.region is None and len(run):
-        wrong = "no record states the region of its box"
+        wrong = "no record has a region"
     elif run.scores.shape[1] != first.scores.shape[1] and len(run) and len(first):
         wrong = f"{run.scores.shape[1]} classes, and {first.scores.shape[1]} in the first"
     elif len(set(keys)) < len(keys):
@@ -291,8 +290,7 @@ def confirm(
     Parameters
     ----------
     image, auxiliary_image : ndarray of int64, shapes (n,), (m,)
-        The same numbering of images: `curation.benchmarks.methods.image_positions` of the ids of both
-        together.
+        Common numbers of the images: `image_positions` of the ids of both together.
     boxes, auxiliary_boxes : ndarray of float64, shapes (n, 4), (m, 4)
         ``x, y, w, h`` in pixels.
 
@@ -374,16 +372,16 @@ class NaiveOptions:
     Attributes
     ----------
     gamma : float
-        A box is unknown where its best score is less than gamma times the second best (Open Images: FCOS 4, Faster
+        A box is unknown if its best score is less than gamma times the second best (Open Images: FCOS 4, Faster
         R-CNN 15; CUB and MTSD: 1.5 and 3).
     floor : float
-        A class takes part above this score.
+        Score above which a class is a candidate.
     iou : float
         Overlap above which suppression within a label removes a box.
     top : int
-        Boxes kept in an image.
+        Maximum number of boxes in an image.
     compare_background : bool
-        Whether the score of the background is compared too.
+        Whether to compare the score of the background too.
     """
 
     gamma: float
@@ -396,9 +394,9 @@ class NaiveOptions:
 def naive_unknown(vectors: ScoreVectors, options: NaiveOptions) -> LabelledBoxes:
     """Return labelled known and unknown boxes (*Rectifying Open-Set Object Detection*, section 4.2).
 
-    1. Every class with a score above `floor` turns its box into a candidate. 2. Where ``t1 / t2 < gamma`` (best over
-    second best; without a second the ratio is infinite) each candidate of the box becomes unknown, with the sum of the
-    three best scores, which may exceed 1. 3. Suppression within each label, unknown being one. 4. The best of an image.
+    1. Every class with a score above `floor` makes its box a candidate. 2. If ``t1 / t2 < gamma`` (best over second
+    best; without a second the ratio is infinite), each candidate of the box becomes unknown, with the sum of the three
+    best scores, which may exceed 1. 3. Suppression within each label, including unknown. 4. The best boxes of an image.
 
     Raises
     ------
@@ -438,7 +436,7 @@ def _best_three(vectors: ScoreVectors, options: NaiveOptions) -> tuple[Floats, F
     if not (options.gamma >= 0 and 0 <= options.iou <= 1 and options.top > 0 and np.isfinite(options.floor)):
         raise UsageError(
             "Invalid parameters of the baseline",
-            expected="gamma of 0 or more, an IoU from 0 to 1, at least one box an image",
+            expected="gamma of 0 or more, an IoU from 0 to 1, at least one box per image",
             found=f"gamma {options.gamma}, IoU {options.iou}, top {options.top}, floor {options.floor}",
         )
     scores = vectors.scores
@@ -459,7 +457,7 @@ def _best_three(vectors: ScoreVectors, options: NaiveOptions) -> tuple[Floats, F
 UnknownScore = Literal["one", "max_score"]
 UNKNOWN_SCORES: dict[str, str] = {
     "one": "an unknown box has the score 1 (the paper)",
-    "max_score": "an unknown box has its highest expelled score, so that unknown boxes can be ranked",
+    "max_score": "an unknown box has its highest expelled score: unknown boxes can be ranked",
 }
 PHI, ALPHA = 0.9, 0.5
 
@@ -487,8 +485,8 @@ def calibrate(vectors: ScoreVectors, truth: GroundTruth, *, phi: float = PHI) ->
     """Return the mean score of each known class on its training objects (equation 6, section 4.2).
 
     *Revisiting Open World Object Detection*: over all pairs of a predicted box and an object of class c in the same
-    image with IoU > phi, the mean of the score of c. (The printed subscript of the score is that of the box to be
-    judged; only the training box makes sense.)
+    image with IoU > phi, the mean of the score of c. (In the paper, the subscript of the score is that of the box to
+    judge; only the training box makes sense.)
 
     Parameters
     ----------
@@ -500,8 +498,8 @@ def calibrate(vectors: ScoreVectors, truth: GroundTruth, *, phi: float = PHI) ->
     Raises
     ------
     PredictionError
-        The calibration holds unknown objects (the principle Annotation Specificity forbids it), or has another number
-        of classes; or a box lies on another image.
+        The calibration contains unknown objects (the principle Annotation Specificity forbids it) or has another
+        number of classes, or the truth lacks the image of a box.
     UsageError
         Phi is outside [0, 1].
 
@@ -524,22 +522,24 @@ def calibrate(vectors: ScoreVectors, truth: GroundTruth, *, phi: float = PHI) ->
     [0.5, 0.0, 0.0]
     """
     if not 0 <= phi <= 1:
-        raise UsageError("Phi is an IoU", expected="0 to 1", found=str(phi))
+        raise UsageError("Phi is out of range", expected="an IoU from 0 to 1", found=str(phi))
     unknown, k = int((truth.label < 0).sum()), vectors.scores.shape[1]
     if unknown or len(truth.classes) != k:
         raise PredictionError(
-            "The calibration holds objects of unknown classes" if unknown else "Wrong number of classes to calibrate",
-            where=vectors.name,
-            expected="training annotations of the known classes alone: thresholds must not be chosen with unknown ones"
+            "The calibration contains objects of unknown classes"
             if unknown
-            else f"{len(truth.classes)} scores a box",
+            else "Wrong number of classes to calibrate",
+            where=vectors.name,
+            expected="training annotations of the known classes alone: unknown ones must not influence thresholds"
+            if unknown
+            else f"{len(truth.classes)} scores per box",
             found=f"{unknown} such objects" if unknown else str(k),
         )
     image, is_known_image, *_ = locate(vectors.image_ids, truth, lambda row: f"{vectors.name}: record {row}")
     if not is_known_image.all():
         row = int(np.argmin(is_known_image))
         raise PredictionError(
-            "Image of a training box not in the training truth",
+            "The training truth lacks the image of a box",
             where=f"{vectors.name}: record {row}",
             found=str(vectors.image_ids[row])[:80],
         )

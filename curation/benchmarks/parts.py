@@ -45,10 +45,10 @@ class Selection:
     Attributes
     ----------
     slot : str
-        The protocol's name of the source.
+        Name of the source in the benchmark.
     source : Source
     positions : ndarray of int64
-        Positions in `source.images`; their order counts in a part whose order is ``listed``.
+        Positions in `source.images`; their order matters in a part whose order is ``listed``.
     """
 
     slot: str
@@ -65,7 +65,7 @@ class Part:
 
     @property
     def counts(self) -> dict[str, int | None]:
-        """Counts that ``[expect]`` may state, as in ``"closed.images"``; None where the part does not know them."""
+        """Counts that ``[expect]`` may state, as in ``"closed.images"``; None for unknown ones."""
         images, annotated, by_role = self.entry.images, self.entry.annotated_images, self.entry.boxes
         bare = None if images is None or annotated is None else images - annotated
         boxes = sum(by_role.get(role, 0) for role in ROLES)
@@ -88,12 +88,12 @@ def make_part(
     order: Order = "code_point",
     task: str = "",
 ) -> Part:
-    """Return the part that holds the selected images, with the digest of its list and its counts under the view.
+    """Return the part of the selected images, with the digest of its list and its counts under the view.
 
     Parameters
     ----------
     selected : Selection or sequence of Selection
-        Under the order ``listed`` they follow one another, and an image that is selected twice is listed twice.
+        Under the order ``listed`` they follow one another, and an image selected twice is listed twice.
     classes : sequence of ClassEntry
         Classes with their roles in this part.
     """
@@ -122,7 +122,7 @@ def make_part(
 
 
 def _gathered(selected: Sequence[Selection], order: Order) -> tuple[tuple[str, ...], PartImages]:
-    """Return the ids of all selections in order, and where each image lies."""
+    """Return the ids of all selections in order, and the source and position of each image."""
     by_slot = {chosen.slot: chosen.source for chosen in selected}
     number = {slot: index for index, slot in enumerate(by_slot)}
     ids = np.concatenate([chosen.source.image_ids[chosen.positions] for chosen in selected])
@@ -147,16 +147,16 @@ def manifest_of(
     version: str = "1.0.0",
     **facts: Any,
 ) -> Manifest:
-    """Return the manifest that some parts make.
+    """Return the manifest of some parts.
 
     Parameters
     ----------
     parts : iterable of Part or PartEntry
-        An entry alone stands for a part whose list is not available.
+        An entry alone is a part whose list is not available.
     protocol, algorithm_version, parameters
         The rule that made the lists.
     **facts
-        The other fields of `curation.manifest.header.Header`; lists will do for tuples.
+        The other fields of `curation.manifest.header.Header`; lists are converted to tuples.
     """
     several = tuple(parts)
     fields: dict[str, Any] = {
@@ -176,7 +176,7 @@ def manifest_of(
 def rule_note(rule: str, paper: Paper | None) -> str:
     """Return the note of a benchmark from the user's data: its rule, and the paper that the rule follows.
 
-    Such a manifest names no paper as its own: its lists are in none.
+    Such a manifest names no paper in its header: no paper contains its lists.
     """
     if paper is None:
         return f"Rule {rule}; data: user."
@@ -192,12 +192,12 @@ def all_images(source: Source) -> Int64s:
 def source_entry(
     slot: str, source: Source, *, note: str | None = None, exhaustive: tuple[str, ...] = ()
 ) -> SourceEntry:
-    """Return the record of a source as it was read: files with digests, licence, what was dropped.
+    """Return the record of a source that was read: files with digests, licence, dropped records.
 
     Parameters
     ----------
     note : str, optional
-        By default what a source without boxes is.
+        By default, a remark on a source without boxes.
     """
     if note is None and source.objects is None:
         note = "presence only: which classes an image shows, no boxes" if len(source.categories) else "a list of images"
@@ -221,7 +221,7 @@ def source_entry(
 def unread_entry(
     slot: str, dataset: str, part: str, *, note: str = "", exhaustive: tuple[str, ...] = ()
 ) -> SourceEntry:
-    """Return the record of a source by name alone: no file of it was read."""
+    """Return the record of a source of which no file was read."""
     facts = licence_facts(dataset)
     return SourceEntry(
         name=slot,
@@ -252,7 +252,7 @@ class Shown:
     order : ndarray of int64, shape (a,)
         Positions of the annotated images, by their first annotation.
     image, label : ndarray of int64, shape (p,)
-        Pairs of image position and class position, each once; what crowd regions alone show is left out on demand.
+        Pairs of image position and class position, each once; on request, without classes of crowd regions alone.
     """
 
     source: Source
@@ -305,10 +305,7 @@ def show_classes(source: Source, classes: Sequence[ClassEntry], *, crowd: bool =
 
 
 def images_with(source: Source, names: Collection[str]) -> Bools:
-    """Return whether each image has an annotation, crowd included, in any of the categories, named as in the source.
-
-    Where only presence is known, what it says.
-    """
+    """Return whether each image has an annotation (crowd included, or presence) of a category of the source."""
     chosen = {*names}
     return images_showing(source, np.array([name in chosen for name in source.categories.names], np.bool_))
 
@@ -319,12 +316,9 @@ def images_with_roles(source: Source, classes: Sequence[ClassEntry], *roles: str
 
 
 def showing(source: Source, classes: Sequence[ClassEntry], shows: Sequence[str], never: Sequence[str] = ()) -> Int64s:
-    """Return the positions of the images that show a class in one of some roles, and none in others.
+    """Return the positions of the images that show a class in one of the roles `shows`, and none in `never`.
 
-    Parameters
-    ----------
-    shows, never : sequence of str
-        Roles; without a role in `shows`, images without annotations are among them.
+    Without a role in `shows`, images without annotations are included.
     """
     chosen = ~images_with_roles(source, classes, *never)
     return np.flatnonzero(chosen & images_with_roles(source, classes, *shows) if shows else chosen)
@@ -347,27 +341,27 @@ def images_showing(source: Source, categories: Bools) -> Bools:
 def hash_rank(ids: Sequence[str], salt: str) -> Int64s:
     """Return the positions of the ids in the order of ``sha256(salt + id)``.
 
-    The first n are a selection that is the same in every language, stays nested as n grows, and moves no image when
-    others are added.
+    The first n positions are a selection that every programming language reproduces, that is nested as n grows, and
+    whose order does not change when images are added.
 
     Parameters
     ----------
     ids : sequence of str
         Namespaced ids, unique.
     salt : str
-        Names the selection, so that two protocols do not pick the same images.
+        Name of the selection, so that two benchmarks do not select the same images.
     """
     sha256 = hashlib.sha256
     digests = b"".join([sha256(text).digest() for text in _salted(ids, salt)])
     columns = np.frombuffer(digests, ">u8").reshape(-1, 4).astype(np.uint64)
     order = np.argsort(columns[:, 0], kind="stable")
     first = columns[order, 0]
-    # Two digests hardly ever agree in 64 bits; if they do, the other bits decide.
+    # Two digests rarely agree in 64 bits; then the other bits decide.
     return order if (first[1:] != first[:-1]).all() else np.lexsort(columns.T[::-1])
 
 
 def _salted(ids: Sequence[str], salt: str) -> list[bytes]:
-    """Return ``salt + id`` of each id in UTF-8: all encoded at once, unless one holds a line end."""
+    """Return ``salt + id`` of each id in UTF-8; all are encoded at once unless one contains a line end."""
     together = (salt + f"\n{salt}".join(ids)).encode()
     if len(ids) and together.count(b"\n") == len(ids) - 1:
         return together.split(b"\n")
@@ -391,14 +385,14 @@ def used_classes(benchmark: BenchmarkFile, sources: Iterable[Source]) -> tuple[s
 def require_classes(
     benchmark: BenchmarkFile, classes: Sequence[str], name: str, source: Source, *, scored: bool = False
 ) -> None:
-    """Raise `ProtocolError` where a source has no category of a class: it may have it under another name.
+    """Raise `ProtocolError` for a class without a category in a source, which may have it under another name.
 
     Parameters
     ----------
     name : str
         Name of the source.
     scored : bool
-        Whether detections of the class are scored, so that it cannot be absent.
+        Whether detections of the class are scored; then it cannot be absent.
     """
     where, otherwise = "absent", "if it has none"
     if scored:
@@ -416,7 +410,7 @@ def require_classes(
             "A source has no category of a known class",
             where=f"source {name}: class {known}",
             expected=f"one of the categories {', '.join(there)}"[:300],
-            found="none of that name",
+            found="no category of this name",
             hint=did_you_mean(
                 known, there, f"{where} = [{listed}] in [classes] {otherwise}", f'[classes.aliases] {known} = ["{{}}"]'
             ),
@@ -454,9 +448,9 @@ def manifest_of_file(
     Parameters
     ----------
     taxonomy : str
-        Where the file states none.
+        Taxonomy if the file states none.
     after : Paper or None
-        The paper that the rule follows, if any; the manifest names no paper as its own but that of the file.
+        The paper that the rule follows, if any; the paper of the manifest is that of the file.
     figures : sequence of Figure
         Counts of the rule, after those that the file expects.
     notes : sequence of str
@@ -467,7 +461,7 @@ def manifest_of_file(
     Raises
     ------
     ProtocolError
-        The file expects a figure that there is not.
+        The file expects a figure that does not exist.
     """
     by_name = {part.entry.name: part for part in made}
     return manifest_of(

@@ -110,7 +110,7 @@ class PublishedLists(_Lists, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     Attributes
     ----------
     known : str
-        Known classes of lists without tasks, as `curation.signals.hierarchy.class_lists.read_class_sets` takes them; or
+        Known classes of lists without tasks (see `curation.signals.hierarchy.class_lists.read_class_sets`); or
         ``voc-of-coco``: VOC's 20 classes, COCO's others unknown.
     datasets : dict of str to (str, str)
         Dataset and part of a source whose name is neither ``DATASET-PART`` nor that of a dataset.

@@ -1,4 +1,4 @@
-"""`publish`: manifests as a dataset repository on a hub, or in a folder that holds exactly its files."""
+"""`publish`: manifests as a dataset repository on a hub, or in a folder with exactly its files."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ Layout = Literal["curation", "findmeifyoucan"]
 
 @dataclass(frozen=True)
 class Published:
-    """What was published.
+    """A publication on the hub or in a folder.
 
     Attributes
     ----------
     request : Request
     written : Written
-        The files, and the record of them.
+        The files and their record.
     pushed : Pushed or None
-        Where it is on the hub.
+        Its place on the hub.
     folder : Path or None
-        Where it was written in place of that.
+        Its folder, if it was not pushed.
     """
 
     request: Request
@@ -66,18 +66,18 @@ class Published:
         return f"<Published {pub.repository}@{pub.tag}, {len(pub.files)} files, {pub.digest[:19]}, {address}>"
 
     def notes(self) -> list[str]:
-        """Return sentences that the publisher should know."""
+        """Return notes for the publisher."""
         notes = []
         for member in self.request.members:
             name = f"{member.manifest.header.name} {member.manifest.header.version}"
             absent = [part.name for part in member.manifest.header.parts if part.name not in member.splits]
             if absent:
-                notes.append(f"{name}: no list is published of {', '.join(absent)}")
+                notes.append(f"{name}: no list of {', '.join(absent)} is published")
             for source, terms in member.terms().items():
                 if source in member.sources and terms.labels == "unstated":
                     notes.append(f"{name}: the annotations of {source} have no stated licence; the card notes it")
             notes += [
-                f"{name}: source {entry.name} differs from the file that the manifest was made from; the card notes it"
+                f"{name}: source {entry.name} is not the file from which the manifest was made; the card notes it"
                 for entry in member.other_bytes()
             ]
             if member.evidence is not None:
@@ -134,26 +134,26 @@ def publish(
     layout : {"curation", "findmeifyoucan"}
         findmeifyoucan: the configs and columns of the data set that its authors published
     sources : mapping of str to path or annotations, optional
-        its labels go along where their licence allows it
+        its labels are published too if their licence allows it
     decisions : sequence of Path
         the decisions behind a reviewed manifest, reviewers' names included: .jsonl or .csv
     licences : mapping of str to str, optional
         licence of data of your own, such as CC-BY-4.0; NAME is a source
     date : str
-        date of publication, to be stated in the files (default: today, UTC)
+        date of publication in the files (default: today, UTC)
     results : Path, optional
         for the card: results of exactly these manifests, as evaluate --append wrote them
     rai : Path, optional
-        what you state on responsible use, for the Croissant description: a TOML file (dataBiases = "…")
+        your statements on responsible use, for the Croissant description: a TOML file (dataBiases = "…")
     reading : Reading, optional
         How the sources are read.
 
     Raises
     ------
     PublishError
-        A licence forbids it, the hub refuses, or a published version is another.
+        A licence forbids it, the hub refuses, or the published version has other content.
     UsageError
-        A name or option that does not fit.
+        A name or option does not fit.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def publish(
         with publishing_folder(dry_run) as partial:
             return Published(request, write_repository(request, partial), None, dry_run)
     hub = HubRepository(repo)
-    # Said before minutes of writing tables, not after.
+    # A missing token is reported before the tables are written, which takes minutes.
     hub.require_token()
     with TemporaryDirectory(prefix="curation-publish-") as folder:
         written = write_repository(request, Path(folder))
@@ -194,10 +194,10 @@ def _results(path: Path, digests: Sequence[str]) -> Results:
     read = read_leaderboard_rows(path)
     if read.torn or not read.rows:
         raise PublishError(
-            "The results end in an incomplete line" if read.torn else "The file holds no result",
+            "The results end in an incomplete line" if read.torn else "The file contains no result",
             where=f"--results {path}",
-            expected="one whole record a line",
-            hint="curation evaluate … --append FILE.jsonl writes it, and mends a line that was cut off",
+            expected="one complete record per line",
+            hint="curation evaluate … --append FILE.jsonl writes it, and repairs a line that was cut off",
         )
     for number, row in read.rows:
         digest = row.manifest.digest if row.manifest else ""
@@ -208,18 +208,18 @@ def _results(path: Path, digests: Sequence[str]) -> Results:
                 where=f"--results {path.name}, line {number} ({printable(row.name)})",
                 expected=" or ".join(digests),
                 found=manifest_text,
-                hint="a file of the results of these manifests alone: evaluate --manifest … --append FILE",
+                hint="evaluate --manifest … --append FILE into a file for these manifests alone",
             )
     return Results(read.data, "\n".join(markdown_groups(ranked_groups(read.rows), "###")))
 
 
 def _tag(tag: str | None, manifests: Sequence[Manifest]) -> str:
-    """Return the tag; a collection changes when any of its manifests does, so it needs a version."""
+    """Return the tag; several manifests need an explicit one, since a change of any of them is a new version."""
     if tag is not None:
         return tag
     if len(manifests) > 1:
         raise UsageError(
-            "Several manifests need a version of their collection",
+            "A collection of manifests needs a version",
             where="--tag",
             expected="--tag MAJOR.MINOR.PATCH",
             found=", ".join(f"{manifest.header.name} {manifest.header.version}" for manifest in manifests)[:300],

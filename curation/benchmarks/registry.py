@@ -2,9 +2,8 @@
 
 A file ``NAME.toml`` declares a benchmark; its rule is the module ``NAME.py`` or the package ``NAME``, if it has one.
 ``rule``, ``[sources]``, ``[classes]`` and the other tables have the meaning that `curation.benchmarks.rules` gives
-them. ``[benchmark]`` holds what else a `Benchmark` needs; its ``code`` says where the rule has the other
-fields (``NAME``, or ``MODULE:NAME`` in a package). ``[published]`` and ``[selected]`` need no code
-(`curation.benchmarks.published`).
+them. ``[benchmark]`` has the other fields of a `Benchmark`; its ``code`` names those that are Python (``NAME``, or
+``MODULE:NAME`` in a package). ``[published]`` and ``[selected]`` need no code (`curation.benchmarks.published`).
 ``[evaluation]`` names its ``engine`` and declares variants; those of open-world detection, the engine by default, are
 changes of the rules that most code shares. With the engine ``own`` the benchmark's module, or the module ``evaluation``
 of its package, has a function ``evaluate``, whose signature declares the options, and a
@@ -58,13 +57,13 @@ _ENGINES = {"classification": "curation.evaluation.classification"}
 
 @cache
 def _plain() -> dict[str, EntryPoint]:
-    """Return the modules that evaluate plain detection, which has no lists, by name."""
+    """Return the modules that evaluate plain detection (without lists), by name."""
     return {point.name: point for point in entry_points(PLAIN_GROUP)}
 
 
 @cache
 def _rooms() -> dict[str, str]:
-    """Return the module of each benchmark, whose file may be missing in another package."""
+    """Return the module of each benchmark; in another package, its file may be missing."""
     names = (file.name for file in files(__package__).iterdir())
     package = {name.removesuffix(".toml"): f"{__package__}.{name.removesuffix('.toml')}" for name in names
                if name.endswith(".toml")}  # fmt: skip
@@ -72,10 +71,10 @@ def _rooms() -> dict[str, str]:
 
 
 def _facts(name: str) -> dict[str, Any]:
-    """Return the facts of a benchmark, none of another package's that cannot be read."""
+    """Return the facts of a benchmark; empty if those of another package cannot be read."""
     try:
         return benchmark_facts(_module(name))
-    # Another package may raise anything while it is imported; that must not take the other benchmarks away.
+    # Another package may raise anything on import; the other benchmarks must remain usable.
     except Exception:
         return {}
 
@@ -108,7 +107,7 @@ class _Evaluation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Evaluation(NamedTuple):
-    """What scores a benchmark, and how its results show themselves."""
+    """The function that scores a benchmark, and the report of its results."""
 
     evaluate: Callable[..., Result]
     REPORT: Report
@@ -123,7 +122,7 @@ def registry() -> Registry:
         try:
             order = benchmark_facts(room)["benchmark"].get("order", math.inf)
             declarations.append((order, name, declared_benchmark(name)))
-        # Another package may raise anything while it is imported; that must not take the other benchmarks away.
+        # As in `_facts`.
         except Exception as error:
             if room == f"{__package__}.{name}":
                 raise
@@ -138,7 +137,7 @@ def benchmarks() -> Mapping[str, Benchmark]:
 
 
 def find_benchmark(name: str, *others: str) -> Benchmark:
-    """Return the benchmark of this name; an unknown one is a `UsageError` with the nearest of it and `others`."""
+    """Return the benchmark of this name; raise `UsageError` with the nearest name of all benchmarks and `others`."""
     if name in RULES:
         return benchmark_of_rule(name)
     known, unusable = registry()
@@ -151,7 +150,7 @@ def find_benchmark(name: str, *others: str) -> Benchmark:
 
 @cache
 def benchmark_of_rule(name: str) -> Benchmark:
-    """Return a rule as a benchmark whose one parameter is the benchmark file, which a manifest holds as text."""
+    """Return a rule as a benchmark whose parameter is the benchmark file, which a manifest stores as text."""
     module, rule = f"{__package__}.rules.benchmark_file", rule_module(name)
     decisions = Parameter(name="decisions", reader=f"{rule.__name__}:read_recorded", meaning="as --decisions FILE")
     replays = hasattr(rule, "read_recorded")
@@ -180,7 +179,7 @@ def recipes() -> Mapping[str, Callable[[], Header]]:
 
 
 def find_recipe(name: str) -> Callable[[], Header]:
-    """Return the recipe of this name; an unknown one is a `UsageError` with the nearest names."""
+    """Return the recipe of this name; raise `UsageError` with the nearest name for an unknown one."""
     known = recipes()
     return known[name] if name in known else _refuse("recipe for published lists", name, known)
 
@@ -199,7 +198,7 @@ def names(table: str = "benchmark") -> tuple[str, ...]:
 
 
 def declared_benchmark(name: str) -> Benchmark:
-    """Return a benchmark as its file declares it; its rule is imported when it is used."""
+    """Return the benchmark that a file declares; its rule is imported on first use."""
     module = _module(name)
     facts = benchmark_facts(module)
     declaration = fact(module, "benchmark", _Declaration)
@@ -231,7 +230,7 @@ def _recipes(name: str) -> Mapping[str, Callable[[], Header]]:
 
 
 def _selected(name: str, form: str) -> Callable[..., Any]:
-    """Return the rule of a benchmark that has no code: parts of images that show classes of some roles."""
+    """Return the rule of a benchmark without code: parts of images that show classes of some roles."""
     from curation.benchmarks import published
 
     return partial(getattr(published, f"{form}_lists"), _module(name))
@@ -275,21 +274,21 @@ def protocols() -> tuple[str, ...]:
 
 
 def summary_of_protocol(protocol: str) -> str:
-    """Return the line of help of a benchmark that evaluates: its file states it, or its module as ``SUMMARY``."""
+    """Return the line of help of an evaluation, from the file of its benchmark or the ``SUMMARY`` of its module."""
     if protocol in _rooms():
         return str(_facts(protocol)["benchmark"]["summary"])
     point = _plain()[protocol]
     try:
         return str(constants_of(point).get("SUMMARY", f"offered by the package {package_name(point)}"))
-    # Another package may raise anything while it is imported; that must not take the other benchmarks away.
+    # As in `_facts`.
     except Exception as error:
         return f"cannot be loaded: {type(error).__name__}"
 
 
 def evaluation_of(protocol: str) -> Callable[..., Any]:
-    """Return the function that evaluates a benchmark, a `curation.evaluation.result.Result`.
+    """Return the function that evaluates a benchmark and returns a `curation.evaluation.result.Result`.
 
-    Its arguments are checked, and its warnings raised (see `curation.evaluation.result.with_warnings`).
+    It checks its arguments and raises warnings (see `curation.evaluation.result.with_warnings`).
 
     Raises
     ------
@@ -303,7 +302,7 @@ def evaluation_of(protocol: str) -> Callable[..., Any]:
 
 
 def report_of(protocol: str) -> Any:
-    """Return the `curation.evaluation.result.Report` of a benchmark: how its results show themselves.
+    """Return the `curation.evaluation.result.Report` of a benchmark: tables and figures of its results.
 
     Raises
     ------
@@ -314,7 +313,7 @@ def report_of(protocol: str) -> Any:
 
 
 def measures_of(protocol: str) -> Sequence[Measure]:
-    """Return the ranked measures of a benchmark; none for one that is not known here."""
+    """Return the ranked measures of a benchmark; empty for an unknown one."""
     from curation.evaluation.measures import ranked
 
     known = _evaluation(protocol)

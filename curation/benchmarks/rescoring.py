@@ -37,7 +37,7 @@ class ResultVerification:
     numbers : int
         Declared numbers of the file.
     differences : tuple of (str, str, str)
-        Where the two differ, what the file has, and what is obtained now; digests and counts of inputs first.
+        Key, value of the file and value obtained now of each difference; digests and counts of inputs first.
     version : str
         Version of `curation` in the file.
     """
@@ -88,14 +88,14 @@ def verify_result(path: Path, inputs: Mapping[str, Mapping[str, Path]]) -> Resul
     path : Path
         File that `Result.save` wrote.
     inputs : mapping of str to mapping of str to Path
-        Files by option and name: ``{"detections": {"closed": …}}``; the name is empty where an option takes one file.
+        Files by option and name: ``{"detections": {"closed": …}}``; the name is empty for an option with one file.
 
     Raises
     ------
     EvaluationError
-        The file holds no result, or one that does not say how it was called.
+        The file contains no result, or a result without its call.
     UsageError
-        A file that was read is not given, or one is given that was not.
+        An input of the result is missing, or a file was not one of its inputs.
     """
     record = decode_json(
         read_plain(path, kind="result"), dict[str, Any], EvaluationError, "The result cannot be read", where=str(path)
@@ -111,9 +111,13 @@ def verify_result(path: Path, inputs: Mapping[str, Mapping[str, Path]]) -> Resul
     evaluate = evaluation_of(record["protocol"])
     files_of = {option: dict(files) for option, files in inputs.items() if files}
     options = _arguments(call, evaluate, files_of, path)
-    if left := [f"{_option(option, name)}{file}" for option, files in files_of.items() for name, file in files.items()]:
+    if unused := [
+        f"{_option(option, name)}{file}" for option, files in files_of.items() for name, file in files.items()
+    ]:
         raise UsageError(
-            "The result was not made from this file", where=left[0][:200], expected=", ".join(_files_of(call)) or "none"
+            "The result was not made from this file",
+            where=unused[0][:200],
+            expected=", ".join(_files_of(call)) or "none",
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CurationWarning)
@@ -132,7 +136,7 @@ def verify_result(path: Path, inputs: Mapping[str, Mapping[str, Path]]) -> Resul
 
 
 def _files_of(call: Mapping[str, Any]) -> list[str]:
-    """Return the files that an evaluation read, as options that give them again."""
+    """Return the options of `curation verify` for the files that an evaluation read."""
     texts = []
     for parameter, value in call.items():
         entries = {"": value} if is_file_entry(value) else value if isinstance(value, dict) else {}
@@ -143,7 +147,7 @@ def _files_of(call: Mapping[str, Any]) -> list[str]:
 
 
 def _option_and_name(parameter: str, name: str) -> tuple[str, str]:
-    """Return option and name by which the command line takes a file of a parameter."""
+    """Return the option and the name on the command line for a file of a parameter."""
     known = name_of("evaluate", parameter)
     # A file that has a key and a name, such as the validation scores of a classifier, has no option of its own.
     return (parameter, name) if known is None or (known.key and name) else (known.option, name or known.key)
@@ -159,7 +163,7 @@ def _option(option: str, name: str) -> str:
 def _arguments(
     call: Mapping[str, Any], evaluate: Any, inputs: dict[str, dict[str, Path]], path: Path
 ) -> dict[str, Any]:
-    """Return the arguments of an evaluation: files are removed from `inputs`, all else is taken from the call."""
+    """Return the arguments of an evaluation: files are taken out of `inputs`, the others from the call."""
     parameters, kinds = inspect.signature(evaluate).parameters, annotations_of(evaluate)
 
     def require(name: str, known: Collection[str]) -> None:
@@ -178,7 +182,7 @@ def _arguments(
             return record(**{name: argument(name, each, fields[name]) for name, each in value.items()})
         if isinstance(value, dict):
             return {name: _file(parameter, name, each) if is_file_entry(each) else each for name, each in value.items()}
-        # A file from another machine names no path on this one.
+        # The path of a file from another machine does not exist here.
         if isinstance(value, str) and (
             Path in alternatives(kind) or (parameter == "manifest" and Path(value).exists())
         ):
@@ -206,7 +210,7 @@ def _arguments(
 def _differences(before: Any, now: Any, where: str) -> Iterator[tuple[str, str, str]]:
     """Yield where two values of JSON differ."""
     if isinstance(before, dict) and isinstance(now, dict):
-        # A file may be called otherwise: its digest says which it is. Methods are named after their files.
+        # The name of a file may differ: its digest identifies it. Methods are named after their files.
         names = {"name", "method"} if "sha256" in before or "method" in before else set()
         for key in dict.fromkeys(each for each in (*before, *now) if each not in names):
             yield from _differences(before.get(key), now.get(key), f"{where}.{key}".lstrip("."))
@@ -218,7 +222,7 @@ def _differences(before: Any, now: Any, where: str) -> Iterator[tuple[str, str, 
 
 
 def _name_of(row: Any, number: int) -> str:
-    """Return the measure that a row is of, with its place, or the number of the entry."""
+    """Return the measure of a row with its part, task and so on, or the number of the entry."""
     if isinstance(row, dict) and "measure" in row:
         parts = (row.get(name) for name in ("part", "task", "split", "case", "method", "score", "variant"))
         return "/".join(str(each) for each in (*parts, row["measure"], row.get("parameters")) if each)

@@ -30,7 +30,7 @@ def is_published(header: Header) -> bool:
 
 
 def is_told_only(header: Header) -> bool:
-    """Return whether shared images are only reported: in published lists, and if the file of the rule has no sides."""
+    """Return whether shared images are notes, not errors: in published lists, or if the benchmark declares no sides."""
     benchmark = benchmarks().get(header.rule.protocol)
     return is_published(header) or (benchmark is not None and not benchmark.disjoint)
 
@@ -39,12 +39,12 @@ def overlaps_of(
     manifest: Manifest, sources: Mapping[str, Source], paths: BuiltFrom | None = None
 ) -> tuple[list[Overlap], tuple[str, ...]]:
     """Return the images that parts of a manifest share but should not, and the facts that were compared."""
-    lying = {name: Path(path) for name, path in paths.sources.items()} if paths else None
-    return manifest_overlaps(manifest, sources, disjoint_of(manifest.header), lying)
+    by_name = {name: Path(path) for name, path in paths.sources.items()} if paths else None
+    return manifest_overlaps(manifest, sources, disjoint_of(manifest.header), by_name)
 
 
 def published_text(header: Header) -> str:
-    """Return how many images published lists share, as the file of their benchmark states it; empty if it does not."""
+    """Return a remark on the images that published lists share, with the counts of their benchmark if it has any."""
     shared = next(
         (benchmark.shared[header.name] for benchmark in benchmarks().values() if header.name in benchmark.shared), {}
     )
@@ -53,7 +53,7 @@ def published_text(header: Header) -> str:
 
 
 def require_disjoint(manifest: Manifest, sources: Mapping[str, Source], *, stacklevel: int = 3) -> None:
-    """Raise `ProtocolError` if parts provably share images; warn if they may, or if authors published such lists."""
+    """Raise `ProtocolError` if parts provably share images; warn of signs, and of overlaps of published lists."""
     for overlap in overlaps_of(manifest, sources, manifest.built_from)[0]:
         is_note = manifest.header.origin == "as_published" or is_told_only(manifest.header) or overlap.is_declared
         if overlap.proven and not is_note:
@@ -108,7 +108,7 @@ def _refuse(overlap: Overlap, slots: Sequence[str], sources: Mapping[str, Source
 
 
 def _list_of(source: Source) -> str:
-    """Return the input that decides which images a source has: its file, or an entry of a YOLO folder's YAML."""
+    """Return the input that determines the images of a source: its file, or an entry of a YOLO folder's YAML."""
     if not source.files:
         return source.title
     name = source.files[0].name

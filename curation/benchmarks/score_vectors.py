@@ -74,7 +74,7 @@ class ScoreVectors:
 
 @dataclass(frozen=True, slots=True)
 class LabelledBoxes:
-    """Boxes with one label each, as a baseline returns them.
+    """Boxes with one label each, such as the output of a baseline.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ def read_score_vectors(path: Path, *, n_classes: int | None = None) -> ScoreVect
             raise PredictionError(
                 "Wrong number of scores in a record",
                 where=f"{path}: record {number}",
-                expected=f"{width} scores, one a known class, the background apart",
+                expected=f"{width} scores, one per known class, without the background",
                 found=str(len(row.scores)),
             )
     ids = tuple(row.image_id for row in rows)

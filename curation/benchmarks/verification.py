@@ -39,18 +39,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Verification:
-    """What came out of it.
+    """Result of the verification of a manifest.
 
     Attributes
     ----------
     manifest : Manifest
     findings : tuple of Finding
-        One a check and subject, those that agree included.
+        One for each check and subject, including those that agree.
     file, part : str
-        The published list and the part that it was held against, ``""`` where none was given.
+        The published list and the part that it was compared with, ``""`` for none.
     comparison : PublishedComparison or None
     compared : tuple of str
-        By what parts of two roles were compared, of `curation.manifest.disjoint.COMPARED`; empty where there are none.
+        Facts of images by which parts of different roles were compared, of `curation.manifest.disjoint.COMPARED`.
     """
 
     manifest: Manifest
@@ -72,25 +72,25 @@ class Verification:
 
     @property
     def not_compared(self) -> tuple[str, ...]:
-        """What is not known of the images of parts that share none, such as names, records and photos."""
+        """Facts that were not available for the comparison of parts, such as names, records and photos."""
         return tuple(name for name in COMPARED if self.compared and name not in self.compared)
 
     @property
     def published_agrees(self) -> bool:
-        """Whether the published list is that of the part, in its order too where that order is the authors'."""
+        """Whether the published list equals that of the part, including its order if that is the authors'."""
         ordered = bool(self.part) and self.manifest.part(self.part).order == "listed"
         comparison = self.comparison
         return comparison is not None and comparison.equal and (comparison.same_order or not ordered)
 
     @property
     def ok(self) -> bool:
-        """Whether no finding is a failure, and the published list, if any, is that of the part."""
+        """Whether no finding is a failure, and the published list, if any, agrees."""
         failed = any(finding.outcome == "failure" for finding in self.findings)
         return not failed and (self.comparison is None or self.published_agrees)
 
     @property
     def doubt(self) -> str:
-        """Why the counts agree and the sources are not proven to be the same; else ``""``."""
+        """Reason why equal counts do not prove that the sources are the same; ``""`` for none."""
         changed = {
             problem: ", ".join(row.subject for row in self.findings if row.found == problem)
             for problem in (NOT_RECORDED, OTHER_DETAILS)
@@ -162,7 +162,7 @@ def verify(
     manifest : Manifest, str or Path
         a folder, NAME@VERSION of an available manifest, or results.json of an evaluation
     sources : mapping of str to path or annotations, optional
-        every count is recomputed from it (default: the files that the build remembers)
+        every count is recomputed from them (default: the files that the build remembers)
     strict : bool
         other bytes of a source file are a failure, not a note
     rebuild : bool
@@ -181,8 +181,7 @@ def verify(
     Raises
     ------
     UsageError
-        A published list without part, or the reverse; a source that the manifest does not know; inputs of a result
-        without a result.
+        A published list without a part, or the reverse; a source that the manifest lacks; inputs without a result.
 
     Examples
     --------
@@ -192,7 +191,7 @@ def verify(
     """
     if (part is None) != (published is None):
         raise UsageError(
-            "--published FILE and --part PART go together",
+            "--published FILE and --part PART need each other",
             expected="the list of a part: --published FILE --part PART",
             found="--published alone" if part is None else "--part alone",
             hint="`curation show MANIFEST` lists the parts; `curation import` checks a whole folder of lists",
@@ -210,21 +209,21 @@ def verify(
         return verify_result(result, files_of)
     if any(files_of.values()):
         raise UsageError("Predictions are verified with the result that was made from them", expected="results.json")
-    held = manifest if isinstance(manifest, Manifest) else load_manifest(manifest)
-    findings, opened = verify_lists(held), dict[str, Source]()
-    if sources or rebuild or (held.built_from and held.built_from.sources):
-        opened = held.open_sources(sources or {}, reading, allow_changed=True)
-        findings += verify_sources(held, opened, strict=strict)
+    loaded = manifest if isinstance(manifest, Manifest) else load_manifest(manifest)
+    findings, opened = verify_lists(loaded), dict[str, Source]()
+    if sources or rebuild or (loaded.built_from and loaded.built_from.sources):
+        opened = loaded.open_sources(sources or {}, reading, allow_changed=True)
+        findings += verify_sources(loaded, opened, strict=strict)
         if rebuild:
-            findings += _rebuilt(held, opened, strict=strict)
-    lying = built_from(sources or {}, held.slots, reading or Reading()) or held.built_from
-    shared, compared = _disjoint(held, opened, lying)
+            findings += _rebuilt(loaded, opened, strict=strict)
+    paths = built_from(sources or {}, loaded.slots, reading or Reading()) or loaded.built_from
+    shared, compared = _disjoint(loaded, opened, paths)
     findings += shared
     comparison = None
     if published is not None and part is not None:
-        ids = held.ids(part)
+        ids = loaded.ids(part)
         comparison = compare_with_published(ids, read_published_ids(published, ids))
-    return Verification(held, tuple(findings), str(published or ""), part or "", comparison, compared)
+    return Verification(loaded, tuple(findings), str(published or ""), part or "", comparison, compared)
 
 
 def _by_name(files: Mapping[str, Path] | Path | None) -> dict[str, Path]:
@@ -246,7 +245,7 @@ def _disjoint(
 
 
 def _rebuilt(manifest: Manifest, sources: Mapping[str, Source], *, strict: bool) -> list[Finding]:
-    """Return whether the protocol gives the same digest, or at least the same lists, from these sources."""
+    """Return findings on the digest and the lists that the benchmark makes from these sources now."""
     header, base = manifest.header, manifest.header.supersedes
     reason = ""
     if header.origin == "as_published":

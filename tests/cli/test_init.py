@@ -47,7 +47,7 @@ def test_every_class_is_in_it_once_and_it_builds_as_it_stands(folder: Path, sour
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--source", "validation=train.json"], "a source to train on and one to test on"),
+        (["--source", "validation=train.json"], "a training source and a test source"),
         (["--source", "train.json", "--source", "train=test.json"], "twice"),
         (["--source", "nothing.json"], "nothing.json"),
         (["--source", "train.json", "--n-tasks", "0"], "at least 1"),
@@ -96,5 +96,5 @@ def test_hostile_names_come_back_as_they_are() -> None:
 
 
 def test_annotations_of_nothing_are_refused() -> None:
-    with pytest.raises(ProtocolError, match="No class has an object"):
+    with pytest.raises(ProtocolError, match="have no training objects"):
         start({"train": make_source({"i": []})}, StartOptions(name="my/own"))

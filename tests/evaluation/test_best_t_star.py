@@ -81,5 +81,5 @@ def test_what_it_needs_is_said(tmp_path: Path, shell: Shell) -> None:
     with pytest.raises(UsageError, match="the ID detections themselves"):
         best_t_star(truth, tmp_path / "s.npy")
     (tmp_path / "none.json").write_text('[{"image_id": 500, "category_id": 1, "bbox": [0, 0, 1, 1], "score": 0.5}]')
-    with pytest.raises(EvaluationError, match="No detection finds an object"):
+    with pytest.raises(EvaluationError, match="No detection matches an object"):
         best_t_star(truth, tmp_path / "none.json")

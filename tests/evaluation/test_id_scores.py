@@ -75,7 +75,7 @@ def test_t_star_that_cannot_be_applied_is_told(tmp_path: Path) -> None:
         ("id.csv", "energy\nhigh\n", "cannot be read"),
         ("id.csv", "energy\nnan\n", "not finite"),
         ("id.csv", "energy\n1e999\n", "not finite"),
-        ("id.json", {"scores": [1e300]}, "beyond any scale"),
+        ("id.json", {"scores": [1e300]}, "is too large"),
         ("id.csv", "image_id\n1\n", "cannot be read"),
         ("id.csv", 'energy\n"1\n', "cannot be read"),
         ("id.npy", "no array", "cannot be read"),

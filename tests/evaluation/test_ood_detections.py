@@ -71,7 +71,7 @@ def test_strays_are_refused_or_counted(tmp_path: Path) -> None:
         ({"bbox_xyxy": [9, 9, 1, 1], "bbox": None}, "an impossible box"),
         ({"score": 1.5}, "score"),
         ({"score": None}, "no confidence"),
-        ({"ood_score": 1e300}, "beyond any scale"),
+        ({"ood_score": 1e300}, "is too large"),
     ],
 )
 def test_unusable_records_are_named(tmp_path: Path, change: dict[str, Any], told: str) -> None:

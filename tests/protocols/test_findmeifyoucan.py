@@ -203,7 +203,7 @@ def test_a_declared_manifest_is_completed_by_the_pinned_decisions_alone(sources:
 
 
 def test_nothing_to_start_from_is_an_error() -> None:
-    with pytest.raises(ProtocolError, match="No images to start from"):
+    with pytest.raises(ProtocolError, match="No source of start images"):
         build({})
     with pytest.raises(ProtocolError, match="no such pool"):
         build({}, pools="flickr")

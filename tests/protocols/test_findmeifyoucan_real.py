@@ -7,14 +7,23 @@ from typing import Any
 import pytest
 
 from curation.benchmarks.building import complete, read_parameters
-from curation.benchmarks.findmeifyoucan.lists import AUTHORS_DECISIONS, overlap_counts, paper_file, read_recorded
+from curation.benchmarks.findmeifyoucan.lists import AUTHORS_DECISIONS, paper_file, read_recorded
 from curation.benchmarks.registry import find_benchmark
 from curation.manifest.manifest import Manifest
 from curation.review.decisions.files import read_decisions
 from curation.review.decisions.resolution import recorded_digest
 from curation.sources.opening import open_path
 from curation.sources.source import Source
-from tests.protocols.findmeifyoucan_world import BDD, OI_NAMES, VOC, build_by_rule, coco, listed, source_of
+from tests.protocols.findmeifyoucan_world import (
+    BDD,
+    OI_NAMES,
+    VOC,
+    build_by_rule,
+    coco,
+    listed,
+    overlap_counts,
+    source_of,
+)
 from tests.real_files import provided, real_files
 
 BENCHMARK = find_benchmark("findmeifyoucan")

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.benchmarks.findmeifyoucan.lists import overlap_counts
 from curation.benchmarks.rules.replay import Replayed, replay
 from curation.core.errors import DecisionError
 from curation.review.decisions.decision import Decision
+from tests.protocols.findmeifyoucan_world import overlap_counts
 
 KINDS = [
     ("auto_override", "keep_near"),

@@ -134,7 +134,7 @@ def test_init_writes_digests_and_roles_and_a_changed_list_is_refused(folder: Pat
     )
     assert f"--source published-lists={folder / 'lists'} --source {images} --out new" in said
     assert (folder / "i.toml").read_bytes() == out.read_bytes()
-    assert "begins with a folder" in shell.err("init", "lists", "--source", images, "--out", folder / "j.toml")
+    assert "needs a folder" in shell.err("init", "lists", "--source", images, "--out", folder / "j.toml")
     written = tomllib.loads(out.read_text())
     assert {part["name"]: part["role"] for part in written["parts"]} == {
         "test": "test",

@@ -65,7 +65,7 @@ def check_superclasses_are_those_of_the_real_tree(shared: Path) -> None:
 
 
 def test_sources_lack_a_class() -> None:
-    with pytest.raises(ProtocolError, match="no class of the super-class"):
+    with pytest.raises(ProtocolError, match="lacks classes of the super-class"):
         built(OPEN, superclass="animal")
 
 

@@ -100,7 +100,7 @@ def test_published_segments() -> None:
     listed = make_source(8, [])
     segments = listed_validation(listed, source, 4)
     assert [one.tolist() for one in segments] == [[0, 1], [2, 3], [4, 5], [6, 7]]
-    with pytest.raises(ProtocolError, match="shared out"):
+    with pytest.raises(ProtocolError, match="does not divide"):
         listed_validation(listed, source, 3)
     with pytest.raises(ProtocolError, match="does not belong"):
         listed_validation(make_source(12, []), source, 4)

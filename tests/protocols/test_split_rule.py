@@ -349,7 +349,7 @@ def test_an_earlier_split_that_contradicts_is_refused(tmp_path: Path) -> None:
     for words, message in (
         ({"group": "patient"}, "two parts of the earlier split"),
         ({"parts": "train=0.5,test=0.5"}, "a part that this one lacks"),
-        ({"source": {"other": tmp_path / "a.json"}}, "holds no image of this source"),
+        ({"source": {"other": tmp_path / "a.json"}}, "contains no image of this source"),
     ):
         arguments = {"source": tmp_path / "a.json", "parts": PARTS, "keep": first, **words}
         with pytest.raises(CurationError, match=message):
@@ -363,7 +363,7 @@ def test_a_stored_file_names_no_manifest_and_a_changed_source_is_refused(tmp_pat
     made = curation.split(path, PARTS, group="patient")
     stored = json.loads(str(made.header.rule.parameters["file"]))
     stored["parameters"]["keep"] = "elephant/val2017"
-    with pytest.raises(CurationError, match="not their names"):
+    with pytest.raises(CurationError, match="not names of files"):
         read_benchmark_file(json.dumps(stored))
     for change in (
         {"shares": {"a": "1e-999999999", "b": "1"}},

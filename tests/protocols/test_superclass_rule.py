@@ -256,7 +256,7 @@ def test_a_detector_is_scored_against_the_remembered_truth_as_by_pycocotools(fol
         (FILE, '"thing"\nrot', '"thin"\nrot', ["not a group", 'superclass = "thing"']),
         (FILE, 'superclass = "thing"\n', "", ["either a super-class or a cut", "neither"]),
         (FILE, "rotation = 2", "cut = 2", ["either a super-class or a cut", "both"]),
-        (FILE, "rotation = 2", "rotation = 5", ["Unknown part", "1 to 4"]),
+        (FILE, "rotation = 2", "rotation = 5", ["fewer parts than the rotation", "1 to 4"]),
         (FILE, "rotation = 2", "parts = 3", ["equal parts", "a multiple of 3"]),
         (FILE, "rotation = 2", "parts = 1", ["line 16", "parts"]),
         (FILE, "val = 0.2", "val = 0.6", ["0 to 0.5"]),
@@ -298,7 +298,7 @@ def test_a_detector_is_scored_against_the_remembered_truth_as_by_pycocotools(fol
         (FILE, '"test.images"', '"tests.images"', ["expects an unknown figure", "test"]),
         (CUT, "cut = 2", "cut = 9", ["number of clusters", "2 to 8", "superclass in [parameters]"]),
         (CUT, "cut = 2", "cut = 2\nparts = 3", ["no effect", "parts"]),
-        (CUT, "cut = 2", "cut = 2\nrotation = 3", ["Unknown part", "1 to 2"]),
+        (CUT, "cut = 2", "cut = 2\nrotation = 3", ["fewer parts than the rotation", "1 to 2"]),
         (CUT, "[classes]\n", '[classes]\nknown = ["saw"]\n', ["no effect", "known"]),
         (CUT, "cut = 2", 'cut = 2\nsuperclass = "tool"', ["either a super-class or a cut", "both"]),
     ],
@@ -329,15 +329,17 @@ def test_sources_that_do_not_fit(folder: Path) -> None:
     with pytest.raises(CurationError, match=r"superclass in .parameters"):
         curation.build(folder / "mine.toml", sources=alone)
     coco = json.loads((folder / "train.json").read_text())
-    halves = sorted(spelled)[::2], sorted(spelled)[1::2]
-    pairs = [(image["id"], number) for row, image in enumerate(coco["images"]) for number in halves[row % 2]]
-    box = {"bbox": [1, 1, 9, 9], "area": 81, "iscrowd": 0}
+    tools = {each["id"] for each in coco["categories"] if each["name"] in TOOLS}
+    with_tool = {each["image_id"] for each in coco["annotations"] if each["category_id"] in tools}
     coco["annotations"] = [
-        {"id": row, "image_id": image, "category_id": number, **box} for row, (image, number) in enumerate(pairs, 1)
+        each for each in coco["annotations"] if (each["image_id"] in with_tool) == (each["category_id"] in tools)
     ]
-    (folder / "train_apart.json").write_text(json.dumps(coco))
-    with pytest.raises(CurationError, match='components = "giant" in'):
-        curation.build(folder / "mine.toml", sources=alone | {"train": folder / "train_apart.json"})
+    (folder / "two.json").write_text(json.dumps(coco))
+    two = {"train": folder / "two.json", "test": folder / "test.json"}
+    with pytest.raises(CurationError, match=r'components = "giant" in .parameters'):
+        curation.build(folder / "mine.toml", sources=two)
+    (folder / "mine.toml").write_text(CUT.replace("cut = 2", 'cut = 2\ncomponents = "giant"'))
+    assert curation.build(folder / "mine.toml", sources=two).header.rule.parameters["cut_apart"]
     coco = json.loads((folder / "test.json").read_text())
     numbers = {each["id"] for each in coco["categories"] if each["name"] in TOOLS}
     coco["annotations"] = [each for each in coco["annotations"] if each["category_id"] in numbers]

@@ -262,5 +262,5 @@ def test_a_source_without_annotations_is_refused(tmp_path: Path) -> None:
     draw(tmp_path)
     empty = as_coco({"c1": []}, NAMES)
     (tmp_path / "train.json").write_text(json.dumps(empty))
-    with pytest.raises(CurationError, match="shows no class at all"):
+    with pytest.raises(CurationError, match="has no objects"):
         build(tmp_path)

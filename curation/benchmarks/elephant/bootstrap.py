@@ -1,6 +1,6 @@
 """Bootstrap confidence intervals of wilderness impact and mAP, over images.
 
-Wilderness levels need the slots of a draw themselves: level k is the first n_k images drawn.
+Wilderness levels need the order of the draws: level k is the first n_k images drawn.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ def wilderness_intervals(
     confidence : str
         Decimal text between 0 and 1.
     difficult : {"ignore", "count"}
-        Treatment of difficult objects with which `matches` was made.
+        Treatment of difficult objects in `matches`.
     listed : (str, ndarray of bool), optional
-        The name of a list of wilderness images, and which they are. By default as many as the closed set has, the
-        first by id (``ratio 1.0``).
+        Name and mask of a list of wilderness images. By default as many images as the closed set has, the first by id
+        (``ratio 1.0``).
 
     Returns
     -------
@@ -138,7 +138,7 @@ def _interval_rows(
 
 @dataclass(frozen=True, slots=True)
 class _Wilderness:
-    """What the statistics of a replicate need: detections sorted once, positives by class and image, levels by size."""
+    """Data for the statistics of a replicate: sorted detections, positives by class and image, levels by size."""
 
     positives: Int64s
     rankings: Sequence[_Cuts]
@@ -155,7 +155,7 @@ class _Wilderness:
         chosen = slots[: len(weights)] if self.listed is None else self.listed[drawn[2]]
         added = weights_of(chosen, self.n_wilderness)
         recalls, levels = len(self.recalls), len(self.sizes)
-        # Per recall and class with a threshold: TP, TP + FP, then FP_o of each level.
+        # For each recall and class with a threshold: TP, TP + FP, then FP_o of each level.
         points: list[list[Int64s]] = [[] for _ in range(recalls)]
         precisions = []
         for ranking, n in zip(self.rankings, positives.tolist(), strict=True):
@@ -223,7 +223,7 @@ def _average_precisions(tp: Int64s, detected: Int64s, n: int) -> tuple[float, fl
     """Return 11-point and area AP from the counts at each cut."""
     if not len(tp):
         return 0.0, 0.0
-    # What `eleven_point` and `area` of curves give at one level, by one search: a replicate is a third faster so.
+    # The same as `eleven_point` and `area` of curves at one level, by one search: a replicate takes a third less time.
     envelope = np.maximum.accumulate((tp / np.maximum(detected, 1))[::-1])[::-1]
     first = np.searchsorted(tp * 10, np.arange(11) * n)
     eleven = np.append(envelope, 0.0)[first].mean()

@@ -65,14 +65,14 @@ Texts = str | tuple[str, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class ElephantOptions:
-    """What to compute.
+    """Options of the evaluation.
 
     Attributes
     ----------
     variant : {"paper", "official", "all"}
         variant of the measures
     difficult : {"ignore", "count"}
-        difficult objects under the paper's variant, and in all that rests on its matching
+        difficult objects under the paper's variant, and in all measures that use its matching
     level_counts : {"integer", "float32"}
         images of a wilderness level: floor(k*N/10), or the official code's product of a float32 ratio and N, as NumPy 1
         computes it, in double (NumPy 2 has another)
@@ -83,7 +83,7 @@ class ElephantOptions:
     betas : str or tuple of str
         of F-beta
     fbeta_formula : {"correct", "published"}
-        published: as Table 4 prints b = 0.5, without the denominator; the threshold is that of the correct one
+        published: as Table 4 prints b = 0.5, without the denominator; the threshold is that of the correct formula
     bootstrap : int
         replicates of confidence intervals
     seed : int
@@ -107,12 +107,15 @@ class ElephantOptions:
         Raises
         ------
         UsageError
-            One is none of 0.1 to 1.0, or given twice.
+            A recall is not one of 0.1 to 1.0, or is repeated.
         """
         recalls = _texts(self.recalls)
         if len(set(recalls)) != len(recalls) or not set(recalls) <= set(_TENTHS):
-            where, expected = f"--set recalls={','.join(recalls)}"[:200], "different ones of " + ", ".join(_TENTHS)
-            raise UsageError("The recalls are not usable", where=where, expected=expected)
+            where, expected = (
+                f"--set recalls={','.join(recalls)}"[:200],
+                "some of " + ", ".join(_TENTHS) + ", each once",
+            )
+            raise UsageError("Invalid recalls", where=where, expected=expected)
         return tuple(_TENTHS[recall] for recall in recalls)
 
 
@@ -153,8 +156,8 @@ def evaluate(
     manifest : str or Manifest, optional
         take its classes, and of each truth only the images of its lists
     category_ids : {"truth", "manifest"}, optional
-        with --manifest, whose category ids detections use: the truth file's (default where it has ids), or the
-        manifest's indices
+        with --manifest, the category ids of the detections: those of the truth file (default if it has ids), or the
+        indices of the manifest
     wilderness_part : str
         part of the manifest
     options : ElephantOptions
@@ -162,9 +165,9 @@ def evaluate(
     Raises
     ------
     MissingFileError, EvaluationError, PredictionError
-        A file is not there, or does not hold what it should.
+        A file does not exist or has invalid content.
     UsageError
-        Options that cannot work together.
+        Options contradict each other.
 
     Examples
     --------
@@ -215,7 +218,7 @@ def evaluate(
             truth=truth_digests(facts, *slots),
             predictions={slot: read[slot].file for slot in slots},
             operating_point=point,
-            # A class file goes before the manifest's classes: its digest is part of the truth.
+            # A class file replaces the manifest's classes: its digest is part of the truth.
             pinned=classes is None,
             found=of_part,
         )
@@ -246,13 +249,11 @@ def evaluate(
 def _parts_by_name(manifest: Manifest | None, wilderness_part: str) -> dict[str, str]:
     """Return the names of truth and detections, ``closed`` first, with the part of the manifest for each.
 
-    The wilderness of a manifest of several sources is given source by source.
+    If the wilderness of a manifest has several sources, it is given by source.
     """
     if manifest is None:
         if wilderness_part != "wilderness":
-            raise UsageError(
-                "--part wilderness=PART chooses a part of a manifest", expected="--manifest MANIFEST beside it"
-            )
+            raise UsageError("--part wilderness=PART needs a manifest", expected="--manifest MANIFEST with a part PART")
         return {name: name for name in PARTS}
     several = manifest.part(wilderness_part).sources if manifest.header.rule.protocol == RULE else ()
     return {"closed": "closed"} | dict.fromkeys(several if len(several) > 1 else PARTS[1:], wilderness_part)
@@ -266,7 +267,7 @@ def _sources(
     files: dict[str, Any] = inputs.by_name(truth, "--truth", "part", tuple(part_of), requested=needed)
     sources = {}
     if manifest is not None and len(part_of) > len(PARTS):
-        # Ids are those of the manifest's own datasets.
+        # The datasets of the manifest determine the ids.
         names = [name for name in part_of if name != "closed"]
         slots = [slot for slot in manifest.slots if slot.name in names]
         sources = manifest.open_sources({name: files[name] for name in names if name in files}, slots=slots)
@@ -294,7 +295,7 @@ def _lists(
             hint="--part wilderness=wilderness takes all of them",
         )
     number, _ = positions_of(wilderness, [sources[name] for name in names])
-    # An image that no source holds is missed where the first one is read.
+    # An image that no source has is reported when the first source is read.
     owners = np.maximum(number, 0)
     ids = np.array(wilderness, object)
     return {"closed": closed} | {name: tuple(ids[owners == position].tolist()) for position, name in enumerate(names)}
@@ -307,13 +308,13 @@ def _wilderness(
     if manifest is None or manifest.header.rule.protocol != RULE:
         [(truth, detections)] = parts
         return "ascending image id", truth, detections
-    words, order = level_order(manifest, [image for truth, _ in parts for image in truth.image_ids])
+    description, order = level_order(manifest, [image for truth, _ in parts for image in truth.image_ids])
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     starts = np.cumsum([0, *(truth.n_images for truth, _ in parts)])
     moved = [boxes.on(rank[start:]) for (_, boxes), start in zip(parts, starts, strict=False)]
     joined = moved[0] if len(moved) == 1 else Detections.joined(moved)
-    return words, GroundTruth.joined([truth for truth, _ in parts], rank), joined
+    return description, GroundTruth.joined([truth for truth, _ in parts], rank), joined
 
 
 def _ratio_parts(manifest: Manifest | None, part: str, wilderness: GroundTruth) -> tuple[measures.Added, ...]:
@@ -351,21 +352,20 @@ def evaluate_elephant(
     part : str
         Name of the wilderness images of the scene.
     listed : sequence of Added
-        Lists of wilderness ratios; ``wr1`` among them is what is kept at a recall.
+        Lists of wilderness ratios; ``wr1`` among them defines the wilderness images of ``diagnosis``.
     order : str
-        Order of the wilderness images, in words.
+        Description of the order of the wilderness images.
 
     Returns
     -------
     Evaluated
-        Variants are ``paper``, ``paper_difficult_counted``, ``official``, ``official_float32_counts``,
-        ``paper_float32_counts``, …, as they were asked for. Shared are the rows of `measures.SHARED` and what they
-        rest on.
+        The requested variants: ``paper``, ``paper_difficult_counted``, ``official``, ``official_float32_counts``,
+        ``paper_float32_counts``, …. Shared are the rows of `measures.SHARED` and the settings behind them.
 
     Raises
     ------
     UsageError, EvaluationError
-        Options that cannot work on these parts.
+        The options do not fit these parts.
     """
     if options.variant not in VARIANTS:
         raise UsageError("Unknown variant", expected=", ".join(VARIANTS), found=repr(options.variant)[:80])
@@ -380,7 +380,7 @@ def evaluate_elephant(
     levels = open_set.wilderness_levels(closed.n_images, wilderness.n_images, counts=options.level_counts)
     wr1 = next((added for added in listed if added.name == WR1), None)
     added = measures.at_ratio_1(scene) if wr1 is None else wr1
-    # Where a list is the whole part, the rows of its levels are enough.
+    # A list of the whole part would repeat the rows of its levels.
     listed = [each for each in listed if not each.images.all()]
     owod, errors = measures.owod(scene.parts), measures.open_set_errors(scene.parts, points)
     variants: dict[str, Measured] = {}
@@ -460,7 +460,7 @@ def evaluate_elephant(
 def elephant_outcomes(
     scene: Scene, options: ElephantOptions = OPTIONS, *, part: str = "wilderness"
 ) -> tuple[Outcomes, ...]:
-    """Return the outcomes of the detections of both parts, matched by the paper's rules, with our count of A-OSE.
+    """Return the outcomes of the detections of both parts, matched by the paper's rules, with the count of A-OSE.
 
     ``kept_at`` marks the detections at or above the closed set's threshold of a recall; on the wilderness these
     are the FP_o of wilderness impact.
@@ -498,11 +498,11 @@ def drawings(result: Result) -> Iterator[Figure]:
     recalls = dict.fromkeys(row["recall"] for row in data["diagnosis"])
     recall = "0.3" if "0.3" in recalls else next(iter(recalls))
     overlaps = [row for row in data["overlaps"] if row["recall"] == recall]
-    # With wilderness images, where there are enough.
+    # The part with wilderness images, if there are enough.
     part = data["diagnosis"][-1]["part"]
     lies_on = [row for row in overlaps if row["part"] == part]
     known = [row["class"] for row in by_name["classes"]]
-    # The intervals are those of the paper's variant: they are not drawn around another.
+    # The intervals belong to the paper's variant.
     bands = {method: data["intervals"]} if first.variant.startswith(PAPER.name) else None
     marks = {method: by_name["operating_points"]} if "operating_points" in by_name else None
     has_errors = any(
@@ -541,7 +541,7 @@ REPORT = Report(
     # 3: average precision is in %.
     # 4: measures of the closed set have separate rows; wr1 is the manifest's list.
     algorithm=4,
-    # Figures have CSV files of what is drawn of the others.
+    # The other tables are in the CSV files of the figures.
     files=("measures", *(table.name for table in TABLES), "fbeta", "open_set_errors", "diagnosis", "background_gaps"),
     figures=("wilderness_curve", "error_diagnosis", "confusion", "precision_recall", "background_gap"),
     tidy=TABLES,

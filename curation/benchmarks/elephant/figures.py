@@ -47,7 +47,7 @@ def wilderness_curve(
     stem : Path
         Path without suffix.
     reading : str
-        ``macro``, ``pooled`` or ``ratio_of_mean_precision``; the official code has but one.
+        ``macro``, ``pooled`` or ``ratio_of_mean_precision``; the official code has only one.
     intervals : mapping of detector name to rows of the table ``intervals``, optional
         Drawn as bands around WI.
     note : str
@@ -59,7 +59,7 @@ def wilderness_curve(
         PNG, SVG, CSV.
     """
     require_content(results, stem, "results")
-    # A list has no place among the levels, which are nested.
+    # Levels are nested; lists are not levels.
     results = {
         detector: {
             name: [row for row in result[name] if not row["ratio"].startswith("wr")] for name in ("levels", "impact")
@@ -90,7 +90,7 @@ def wilderness_curve(
 
     def draw() -> Canvas:
         alone = len(results) == 1
-        # One detector has a line a recall; several have a panel a recall.
+        # One detector has a line for each recall; several have a panel for each recall.
         panels = [recalls] if alone else [[recall] for recall in recalls]
         figure, axes = style.small_multiples(len(panels) + 1, height=2.3)
         for axis, panel in zip(axes[:-1], panels, strict=True):
@@ -143,7 +143,7 @@ def _draw_mean_precision(
         for flavour in (flavour for name, flavour in averages if name == detector):
             dashed = flavour == "mAP_area"
             label = _FLAVOURS[flavour] if alone else "_hidden" if dashed else plain(detector)
-            # The colours of a single detector's other panel are recalls.
+            # In the other panel of a single detector, colours are recalls.
             colour = INK if alone else ""
             line = _draw_line(axis, levels[detector], averages[detector, flavour], number, label, colour)
             if dashed:
@@ -207,7 +207,7 @@ def error_bars(diagnosis: Sequence[Record], detector: str, stem: Path, *, recall
 
 
 def _draw_error_bars(axis: Axes, bars: Sequence[Record]) -> float:
-    """Draw one stacked bar a class, the shares of each kind of error, and return the longest."""
+    """Draw a stacked bar for each class, the shares of each kind of error, and return the longest."""
     positions = np.arange(len(bars))[::-1]
     totals = np.array([sum(row[kind] for kind in ("correct", *_ERROR_COLOURS)) for row in bars])
     left = np.zeros(len(bars))
@@ -256,7 +256,7 @@ def confusion_figure(
             colour = "white" if count > most**0.45 else INK
             axis.text(column, row, f"{count}", ha="center", va="center", fontsize=SMALL, color=colour)
         if has_unknown:
-            # The known classes come first: what lies below the line is not in the training set.
+            # The known classes come first: classes below the line are not in the training set.
             axis.axhline(len(detected) - 0.5, color=INK, linewidth=1.2)
         axis.set_ylabel("true class: the object of highest IoU")
         style.add_scale(figure, axis, image, "detections")
@@ -269,7 +269,7 @@ def confusion_figure(
 
 
 def background_histogram(gaps: Sequence[Record], bins: Sequence[Record], stem: Path) -> list[Path]:
-    """Draw the gap between class and background score of correct detections, a panel a class (Elephant paper, Fig. 8).
+    """Draw the gap between class and background score of correct detections by class (Elephant paper, Fig. 8).
 
     A class without correct detections has no panel; the table lists it.
 

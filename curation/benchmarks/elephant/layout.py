@@ -35,8 +35,8 @@ def plan_elephant_json(manifest: Manifest, parts: Sequence[str], sources: Mappin
     ``WR1_Mixed_Unknowns.json``: the same fields with COCO's annotation ids, areas and crowd flags, ``category_id`` -1,
     and images in the notebook's set order where the manifest says ``cpython_set``.
 
-    Three fields are ours: ``difficult`` (their notebook deletes the flag), and ``orig_category_id`` and
-    ``orig_category`` (theirs lose the class that the paper's Fig. 4 needs).
+    Three fields are additions: ``difficult`` (the notebook deletes the flag), and ``orig_category_id`` and
+    ``orig_category`` (the authors' files lose the class that the paper's Fig. 4 needs).
 
     Raises
     ------
@@ -80,7 +80,7 @@ def _planned(manifest: Manifest, content: Content, sources: Mapping[str, Source]
     (part,) = content.parts
     if len(content.slots) != 1:
         slots = ", ".join(content.slots)
-        raise ExportError("The authors' layout holds one source a file", where=f"part {part.name}", found=slots)
+        raise ExportError("The authors' layout has one source per file", where=f"part {part.name}", found=slots)
     source = sources[content.slots[0]]
     categories = [{"supercategory": "none", "id": entry.index, "name": entry.name} for entry in content.classes]
     if content.has_unknown:
@@ -91,7 +91,7 @@ def _planned(manifest: Manifest, content: Content, sources: Mapping[str, Source]
 def file_name(part: PartEntry, source: Source) -> str:
     """Return the authors' name for a part's file: ``custom_voc_2007_test.json``, ``WR1_Mixed_Unknowns.json``.
 
-    A part that the authors do not have is named by the same pattern (``WR0.5_Mixed_Unknowns.json``).
+    Parts that the authors lack are named by the same pattern (``WR0.5_Mixed_Unknowns.json``).
     """
     voc = re.fullmatch(r"voc([0-9]{4})", source.dataset)
     if voc and source.part:
@@ -104,10 +104,10 @@ def file_name(part: PartEntry, source: Source) -> str:
 
 
 def notebook_order(manifest: Manifest, part: str, source: Source) -> Int64s:
-    """Return the places in a part's list, in the order in which the authors' file of that part holds them.
+    """Return the positions in the list of a part, in the order of the authors' file of that part.
 
-    Where the manifest's rule takes images in CPython's set order, a part that is the beginning of that order (all of
-    the wilderness, or WR1) has this order. Every other part keeps the order of its list.
+    If the manifest uses CPython's set order, a part that is the beginning of that order (all of the wilderness, or WR1)
+    has this order. Every other part keeps the order of its list.
     """
     ids = manifest.ids(part)
     as_listed = np.arange(len(ids))

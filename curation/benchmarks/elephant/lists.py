@@ -39,15 +39,15 @@ _DIFFERS = fact(__package__, "differs", dict[str, str])
 
 
 def _read(name: str, expected: str, text: str) -> tuple[str, ...]:
-    """Return different values, with commas between them, as the rule reads them from a file."""
-    words = [word.strip() for word in text.split(",")]
+    """Return different values, separated by commas, as the rule reads them from a file."""
+    values: tuple[Any, ...] = tuple(map(str.strip, text.split(",")))
     try:
-        values = getattr(msgspec.convert({name: words}, wilderness.PARAMETERS, strict=False), name)
+        values = getattr(msgspec.convert({name: values}, wilderness.PARAMETERS, strict=False), name)
     except msgspec.ValidationError:
         values = ()
     texts = tuple(decimal_text(value) if isinstance(value, Decimal) else value for value in values)
     if not texts or len({*texts}) < len(texts):
-        message = f"One of the {name} is unusable, or appears twice"
+        message = f"One of the {name} is invalid, or appears twice"
         raise ProtocolError(message, where=f"--set {name}", expected=expected, found=repr(text[:80]))
     return texts
 
@@ -111,11 +111,11 @@ def _classes(category_names: Iterable[str] = ()) -> tuple[ClassEntry, ...]:
 def elephant_manifest_name(coco: Source, official: str = "") -> str:
     """Return the manifest's name: ``elephant/val2017`` for an official part of COCO, recognised by its figures.
 
-    A file name proves nothing: any other file gives ``elephant/custom``, or ``elephant/custom-PART`` where it calls
-    itself otherwise than an official part. An approximate manifest ends in ``-approximate``.
+    A file name proves nothing: any other file gives ``elephant/custom``, or ``elephant/custom-PART`` for a part with
+    another name than an official one. An approximate manifest ends in ``-approximate``.
     """
-    word = re.sub(r"[^a-z0-9]+", "", coco.part.lower())[:40]
-    custom_name = f"custom-{word}" if word and word not in OFFICIAL_FIGURES else "custom"
+    part = re.sub(r"[^a-z0-9]+", "", coco.part.lower())[:40]
+    custom_name = f"custom-{part}" if part and part not in OFFICIAL_FIGURES else "custom"
     return f"elephant/{official or custom_name}" + ("-approximate" if coco.objects is None else "")
 
 
@@ -131,15 +131,15 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     sources : mapping of str to Source
         ``voc2007-test``.
     parameters : mapping
-        The defaults: the paper's own version has no other.
+        The defaults, which are those of the paper's version.
 
     Raises
     ------
     UsageError
-        A parameter is another.
+        A parameter differs from its default.
     """
     if parameters != {param.name: param.read(param.default) for param in declared_parameters(__package__)}:
-        raise UsageError("--header-only writes the paper's own version", where="--set", expected="no parameters")
+        raise UsageError("--header-only writes the paper's version", where="--set", expected="no parameters")
     facts = benchmark_facts(__package__)
     declared, wr1 = facts["header_only"], facts["wr1"]
     classes, view = _classes(), LabelView()
@@ -187,7 +187,7 @@ def level_count(closed: int, wilderness: int) -> int:
 
 
 def _figures(made: Mapping[str, Part], sources: Mapping[str, Source]) -> list[Figure]:
-    """Return every figure of the paper about these sources, with the obtained number and the reason of a difference."""
+    """Return every figure of the paper on these sources, with the obtained number and the reason for a difference."""
     coco = sources[COCO]
     obtained = _counts(made)
     images = obtained["wilderness.images"] or 0

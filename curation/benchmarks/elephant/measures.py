@@ -1,13 +1,12 @@
-"""What the Elephant paper and the codes around it measure, declared and computed as rows.
+"""Measures of the Elephant paper and related code, declared and computed as rows.
 
-The rules by which each variant assigns detections to objects; wilderness impact and mAP as the paper says and as its
-own code computes them; wilderness impact and A-OSE as the OWOD code does; F-beta operating points (Table 4); what kept
-detections are and lie on (section 4.1, Fig. 3, 4, 8-11; precedence after Hoiem et al.).
+The matching rules of each variant; wilderness impact and mAP by the paper's text and by its code; wilderness impact and
+A-OSE by the OWOD code; F-beta operating points (Table 4); kinds of kept detections and the objects under them
+(section 4.1, Fig. 3, 4, 8-11; precedence after Hoiem et al.).
 
-To add a measure, declare it in ``elephant.toml`` and yield its `Value` where the numbers of its variant are made, such
-as ``Value("AWI", 0.25, {"recall": "0.1"})``; name it in `_CLOSED` too if it is of the closed set alone. A table is
-declared in `TABLES`, if each variant has different rows, or in `SHARED`; its rows are records by the names of its
-columns.
+To add a measure, declare it in ``elephant.toml`` and yield its `Value` with the numbers of its variant, such as
+``Value("AWI", 0.25, {"recall": "0.1"})``; add it to `_CLOSED` if it concerns the closed set alone. A table is declared
+in `TABLES` if each variant has different rows, or in `SHARED`; its rows are records by column name.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ Record = dict[str, Any]
 """A row of a table."""
 ALL_CLASSES = "all classes"
 KINDS = fact(__package__, "kinds", dict[str, str])
-"""What each kind of detection is; on a closed image the first that applies, in this order."""
+"""Meaning of each kind of detection; on a closed image, the first that applies."""
 CORRECT, LOCALIZATION, SIMILAR, OTHER, UNKNOWN_UNKNOWN, MIXED_UNKNOWN, IGNORED = range(len(KINDS))
 
 
@@ -72,7 +71,7 @@ OWOD = Rules(
 )
 Parts = tuple[tuple[GroundTruth, Detections], ...]
 WR1 = "wr1"
-"""The list of the paper: as many wilderness images as the closed set has. Its rows bear this name, and no others."""
+"""The list of the paper: as many wilderness images as the closed set has. Only its rows have this name."""
 INTERPOLATED = "mean_interpolated_precision"
 """How the official code averages wilderness impact over classes: precision first, then one ratio."""
 MEASURES = fact(__package__, "measures", tuple[Measure, ...])
@@ -84,7 +83,7 @@ class Added(NamedTuple):
     Attributes
     ----------
     name : str
-        The name of their list; ``ratio 1.0`` of as many images as the closed set has, the first by id.
+        Name of their list; ``ratio 1.0`` for as many images as the closed set has, the first by id.
     images : ndarray of bool, shape (n_wilderness,)
     """
 
@@ -129,7 +128,7 @@ TABLES = (
     Tidy("classes", (Column("class"), Column("objects", "count"), Column("left_out", head="left out"))),
     Tidy("counts", _columns("count value")),
 )  # fmt: skip
-"""What each variant has beside its measures."""
+"""Tables of each variant."""
 SHARED = (
     Tidy("images", (
         Column("part"), *_columns("images without_annotation objects known unknown difficult crowd", "count"),
@@ -152,7 +151,7 @@ SHARED = (
     Tidy("background_histogram", (*_columns("class from to"), Column("true_positives", "count"))),
     Tidy("intervals", _columns("measure recall over_classes ratio estimate low high undefined reason")),
 )  # fmt: skip
-"""What is of the detector on the closed matching, whatever the variant."""
+"""Tables that do not depend on the variant."""
 DEFINITIONS = {
     **fact(__package__, "definitions", dict[str, str]),
     **{f"WI.{name}": text for name, text in open_set.READINGS.items()},
@@ -164,7 +163,7 @@ DEFINITIONS = {
 
 _FLAVOURS = ("mAP11", "mAP_area", "mAP11_ties_in_input_order")
 _CLOSED = (*_FLAVOURS, "mAP")
-"""The measures of the closed set alone."""
+"""Measures of the closed set alone."""
 
 
 def by_part(measured: Measured) -> tuple[Measured, Measured]:
@@ -246,14 +245,14 @@ def official(
 
     Lists of wilderness images have separate rows after the levels.
 
-    The code differs from the paper's text: matching against objects of any class, float32 IoU, difficult objects
-    ordinary, interpolated precision instead of a threshold, a ratio of class means, and images without annotation
+    The code differs from the paper's text: matching against objects of any class, float32 IoU, difficult objects as
+    ordinary ones, interpolated precision instead of a threshold, a ratio of class means, and images without annotation
     always counted as wilderness.
 
-    The level counts refer to the images of the closed file that are not wilderness by the code's rule: those without
-    annotation (or with an unknown object) are, and leave N. A class without ground truth counts as 0. Two faults of
-    the code are not imitated: it breaks off on empty detections, and a crowd region shifts the list of objects it
-    matches against (here crowd only counts in the number of positives).
+    The level counts refer to the images of the closed file that are not wilderness by the code's rule: images without
+    annotation (or with an unknown object) are wilderness and do not count in N. A class without ground truth counts as
+    0. Two faults of the code are not reproduced: it fails on empty detections, and a crowd region shifts the list of
+    objects that it matches (here crowd counts only in the number of positives).
     """
     closed, inside, wilderness, outside = scene
     wild = ~np.isin(np.arange(closed.n_images), closed.image)
@@ -345,8 +344,8 @@ def owod(parts: Parts) -> SharedRows:
     """Return wilderness impact at recalls 0.1 to 0.9 and A-OSE as ``voc_eval`` of OWOD, over all parts together.
 
     As in the official text files, scores are rounded to 3 decimals and corners to 1. Equal scores keep input order
-    (the official sort is unstable). A class without ground truth is left out of wilderness impact and listed. A-OSE is
-    of detections of any score, difficult and crowd objects included.
+    (the official sort is unstable). A class without ground truth is left out of wilderness impact and listed. A-OSE
+    counts detections of any score, on difficult and crowd objects too.
     """
     classes = parts[0][0].classes
     rounded = tuple((truth, round_as_text(detections)) for truth, detections in parts)
@@ -386,7 +385,7 @@ def owod(parts: Parts) -> SharedRows:
 def open_set_errors(parts: Parts, points: OperatingPoints) -> SharedRows:
     """Return A-OSE at all scores and at each operating point: detections of a known class on an unknown object.
 
-    Boxes and scores as they are, IoU > 0.5 (Miller et al., ICRA 2018, count at an operating point; OWOD at all
+    Boxes and scores are not rounded, IoU > 0.5 (Miller et al., ICRA 2018, count at an operating point; OWOD at all
     scores). A class without threshold has no count.
     """
     classes, hits = parts[0][0].classes, _hits(parts)
@@ -442,7 +441,7 @@ def _outcomes(parts: Parts, hits: Hits) -> open_set.TaskOutcomes:
         n_positive=np.sum([matched.n_positive for matched in matches], axis=0),
         target=np.concatenate([truth.label < 0 for truth, _ in parts]),
         taken=np.concatenate([matched.truth for matched in matches]),
-        # It does not matter which object each lies on.
+        # The measures do not depend on the object under a detection.
         pairs=matching.OverlappingPairs(rows, np.zeros_like(rows), np.zeros(len(rows))),
     )
 
@@ -468,7 +467,7 @@ def f_beta(tp: int, tp_fp: int, n: int, beta: str, *, formula: Formula = "correc
 
 
 def images_at_ratio(ratio: str, n_closed: int) -> int:
-    """Return how many wilderness images a ratio asks for: the floor of ``ratio * n_closed`` in exact integers."""
+    """Return the number of wilderness images of a ratio: the floor of ``ratio * n_closed`` in exact integers."""
     return int(Fraction(ratio) * n_closed)
 
 
@@ -483,14 +482,14 @@ def fbeta_operating_points(
     """Return the threshold of highest F-beta per class, wilderness ratio and beta, rows of ``fbeta``.
 
     Candidates are the distinct scores of the class on the closed images and on the first ``floor(ratio * n_closed)``
-    wilderness images; every detection there is a false positive. Equal F: the highest threshold. The choice always
-    follows the correct formula, as in Table 4 (its b = 0.5 row at ratio 0 is not the best of the printed formula);
-    `formula` only says which F is reported.
+    wilderness images; every detection there is a false positive. Among equal F the highest threshold wins. The choice
+    always follows the correct formula, as in Table 4 (its b = 0.5 row at ratio 0 is not the best of the printed
+    formula); `formula` only determines the reported F.
 
     Parameters
     ----------
     ratios, betas : sequence of str
-        Decimal texts; the rows hold them unchanged. By default those of Table 4, as far as images go.
+        Decimal texts, unchanged in the rows. By default those of Table 4 for which there are enough images.
 
     Raises
     ------
@@ -507,7 +506,7 @@ def fbeta_operating_points(
             # Exponents are refused: "1e999999999" would fill the memory with digits.
             if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,3})?", text) or (quantity == "beta" and not Fraction(text)):
                 expected = "a decimal number such as 0.5" + (", above 0" if quantity == "beta" else "")
-                raise UsageError(f"The {quantity} is not a usable number", expected=expected, found=repr(text)[:80])
+                raise UsageError(f"Invalid {quantity}", expected=expected, found=repr(text)[:80])
     sizes = {ratio: images_at_ratio(ratio, closed.n_images) for ratio in ratios}
     for ratio, size in sizes.items():
         if size > wilderness.n_images:
@@ -533,7 +532,7 @@ def fbeta_operating_points(
 def _best_points(
     ranking: Ranking, curve: Curve, level: int, betas: Sequence[str], formula: Formula
 ) -> Iterator[Record]:
-    """Yield the operating point of highest F for each beta at a level; F rises at true positives alone."""
+    """Yield the operating point of highest F for each beta at a level; F rises only at true positives."""
     n, entered = int(ranking.n_positive), ranking.level <= level
     if not n or not entered.any():
         reason = "the class has no detections" if n else "the class has no ground truth"
@@ -581,15 +580,15 @@ def error_kinds(
 ) -> list[Record]:
     """Return how many kept detections are of each kind, per recall, without and with wilderness images.
 
-    A detection is kept when its score is at or above the closed set's threshold of its class; `similar` are sets of
+    A detection is kept if its score is at or above the closed set's threshold of its class; `similar` are sets of
     similar classes.
 
     Returns
     -------
     list of dict
-        Rows of ``diagnosis``: of each recall, the part ``closed`` and that of the name of `added` (the closed set with
+        Rows of ``diagnosis``: for each recall, the part ``closed`` and the part named by `added` (the closed set with
         these images), each class and `ALL_CLASSES`: counts by the keys of `KINDS`, None for a class without threshold,
-        which ``left_out`` says.
+        with the reason in ``left_out``.
     """
     scene, is_kept = _kept_at_any(scene, points, added)
     kinds = (
@@ -609,23 +608,23 @@ def error_kinds(
 
 
 def class_overlaps(scene: Scene, points: OperatingPoints, added: Added | None) -> list[Record]:
-    """Return what the kept detections of each class lie on, per recall, without and with wilderness images.
+    """Return the classes of the objects under the kept detections, per recall, without and with wilderness images.
 
-    Each kept detection goes to the object of highest IoU of any class, crowd and difficult ones included, when that
-    IoU is at or above `LEAST_IOU`; else to the background.
+    Each kept detection is assigned to the object of highest IoU of any class, crowd and difficult ones included, if
+    that IoU is at or above `LEAST_IOU`; else to the background.
 
     Returns
     -------
     list of dict
-        Rows of ``class_overlaps``, with the counts above zero: of each recall and part (see `error_kinds`), the class
-        detected and the true one, a known one or the original class of an unknown object; ``""`` for the background.
+        Rows of ``overlaps`` with counts above zero: for each recall and part (see `error_kinds`), the detected class
+        and the true one: a known class, the original class of an unknown object, or ``""`` for the background.
     """
     scene, _ = _kept_at_any(scene, points, added)
     columns = column_names(scene)
     number = {name: position for position, name in enumerate(columns)}
 
     def true_classes(truth: GroundTruth, detections: Detections) -> Int64s:
-        # The last column is the background, which position -1 leads to.
+        # The last column is the background, at position -1.
         names = np.append(truth.label, len(columns)).astype(np.int64)
         names[:-1][truth.label < 0] = [number[name] for name in _unknown_names(truth)]
         return names[_objects_under(truth, detections)]
@@ -645,9 +644,9 @@ def class_overlaps(scene: Scene, points: OperatingPoints, added: Added | None) -
 
 
 def _kept_at_any(scene: Scene, points: OperatingPoints, added: Added | None) -> tuple[Scene, Bools]:
-    """Return the scene with the detections that some threshold keeps, and which of the closed ones these are.
+    """Return the scene with the detections that some threshold keeps, and a mask of the kept closed ones.
 
-    Of the wilderness it has the images of `added` alone.
+    Wilderness detections are those on the images of `added`.
     """
     lowest = np.fmin.reduce(points.threshold, axis=0, initial=np.inf)
     inside, outside = (detections.scores >= lowest[detections.label] for _, detections in scene.parts)
@@ -678,7 +677,7 @@ def _closed_kinds(truth: GroundTruth, detections: Detections, outcome: Any, simi
     wrong = detections.take(rows)
     known = truth.label >= 0
     wrong_kinds = kinds[rows]
-    # The weakest claim first: each stronger one overwrites it.
+    # Weaker kinds come first: stronger ones overwrite them.
     wrong_kinds[best_overlap(truth, wrong, same_class=False, mask=known)[1] >= LEAST_IOU] = OTHER
     for number in np.unique(wrong.label).tolist():
         name = truth.classes[number]
@@ -705,7 +704,7 @@ def column_names(scene: Scene) -> tuple[str, ...]:
 
 
 def _unknown_names(truth: GroundTruth) -> Iterable[str]:
-    """Return the class of each unknown object; `UNKNOWN` where the file does not say its own."""
+    """Return the class of each unknown object; `UNKNOWN` if the file does not state it."""
     unknown = truth.label < 0
     if truth.original is None:
         return repeat(UNKNOWN, int(np.count_nonzero(unknown)))
@@ -717,17 +716,17 @@ EDGES: Floats = np.arange(-10, 11) / 10
 
 
 def background_gap(truth: GroundTruth, detections: Detections, matches: Matches) -> dict[str, list[Record]] | None:
-    """Return, per class, how the gap of class and background score spreads over all true positives of the closed set.
+    """Return the distribution, by class, of the gap of class and background score of the closed true positives.
 
-    The supplement's table does not say whether its standard deviation is of the population or of a sample, so both are
+    The supplement does not state whether its standard deviation is that of the population or of a sample, so both are
     given; it names no threshold, so every true positive counts.
 
     Returns
     -------
     dict or None
         Rows of ``background_gaps``: ``missing`` counts the true positives without a finite background score. Rows of
-        ``background_histogram``: 20 bins on [-1, 1], for classes whose gaps all lie there. None when the detections
-        carry no background scores at all.
+        ``background_histogram``: 20 bins on [-1, 1], for classes whose gaps all lie there. None if no detection has a
+        background score.
     """
     if detections.background_scores is None:
         return None

@@ -1,7 +1,7 @@
 """Files of out-of-distribution scores: detections of an OOD split, and scores of the ID test set.
 
-Detections are records of a file, what their logits say, and both against the truth. ID scores are JSON, NumPy or CSV,
-or a detections file of the ID test set.
+Detections are read as records, then their logits, then both are compared with the truth. ID scores are JSON, NumPy or
+CSV, or a detections file of the ID test set.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from curation.evaluation.score_files import IMAGES, LABELS, PREDICTIONS, open_co
 from curation.evaluation.separability import energy, generalized_entropy, max_softmax, softmax
 
 UNNAMED = "ood_score"
-"""Name of a score that a file gives without one."""
+"""Name of a score without a name in its file."""
 _SHOWN = 300
 _MOST_METHODS = 64
 _Box = tuple[float, float, float, float]
@@ -81,12 +81,12 @@ class RecordFile(NamedTuple):
 
 
 def _require_usable(values: Floats, column: str, where: Callable[[int], str]) -> None:
-    """Refuse numbers, a row each, that are not finite or beyond any scale; `where` names a row."""
+    """Raise `PredictionError` for a row with a number that is not finite or too large; `where` names a row."""
     usable = np.abs(values) <= LARGEST_SCORE
     if not usable.all():
         row = int(np.argmin(usable.reshape(len(values), -1).all(axis=1)))
         raise PredictionError(
-            f"{column[:_SHOWN]} is not finite, or beyond any scale",
+            f"{column[:_SHOWN]} is not finite, or is too large",
             where=where(row),
             expected=f"finite numbers of at most {LARGEST_SCORE:g}",
             found=str(values[row].tolist())[:80],
@@ -100,7 +100,7 @@ def read_records(path: Path, input_file: InputFile | None = None) -> RecordFile:
     """
     if input_file is None and path.is_dir():
         raise PredictionError(
-            "Detections with OOD scores are one file", where=str(path), expected=_FORM, found="a folder of files"
+            "Detections with OOD scores must be one file", where=str(path), expected=_FORM, found="a folder of files"
         )
     input_file = input_file or InputFile(path, kind="detections file")
     data = input_file.data
@@ -118,7 +118,7 @@ def read_records(path: Path, input_file: InputFile | None = None) -> RecordFile:
 
 def _of_images(images: Mapping[str, list[_Record]], data: bytes, where: str) -> list[_Record]:
     """Return the records of all images, each with its image's id."""
-    # A decoder keeps the last of two equal keys: detections would vanish without a word.
+    # A decoder keeps the last of two equal keys: detections would be lost without a message.
     refuse_repeated_keys(data, where, PredictionError, everywhere=True)
     for image, records in images.items():
         for record in records:
@@ -134,7 +134,7 @@ def _of_images(images: Mapping[str, list[_Record]], data: bytes, where: str) -> 
 
 
 def image_key(identity: int | str) -> str:
-    """Return an image id as one text, whether a file writes it as a number or as digits.
+    """Return an image id as a text that is the same for a number and for its digits.
 
     >>> image_key(139), image_key("000000000139"), image_key("0010e235a0f3bb5c")
     ('139', '139', '0010e235a0f3bb5c')
@@ -144,10 +144,10 @@ def image_key(identity: int | str) -> str:
 
 
 LONGEST = 100_000
-"""Largest number of logits of a detection; no detector has as many classes."""
+"""Largest number of logits of a detection."""
 
 _EVERY_COLUMN = (
-    "{}: the logits have {} columns and nothing says how many ID classes there are: every column is taken for a class; "
+    "{}: the logits have {} columns and the number of ID classes is not stated: every column is taken as a class; "
     "--set id_classes={} if the last one is the background"
 )
 
@@ -162,26 +162,20 @@ class ClassReading:
         ID classes K. Logits of length K + 1 end with a background column, which is never the class of a detection;
         None: every column is a class.
     official_compat : bool
-        As the official code: class and confidence from all columns, and index K, the background, is ``unknown``.
+        Whether to follow the official code: class and confidence from all columns; index K, the background, is unknown.
     """
 
     n_classes: int | None = None
     official_compat: bool = False
 
     def __post_init__(self) -> None:
-        """Raise for an unusable reading: the quirk concerns index K.
-
-        Raises
-        ------
-        UsageError
-            ``official_compat`` without the number of classes.
-        """
+        """Raise `UsageError` for ``official_compat`` without the number of classes."""
         if self.official_compat and self.n_classes is None:
             raise UsageError(
                 "--set official_compat=yes needs the number of ID classes",
                 expected="--set id_classes=K, or --classes FILE: the code's unknown is index K of the logits",
                 found="neither",
-                hint="K is 20 for VOC and 10 for BDD100k; logits with a background column have length K + 1",
+                hint="K is 20 for VOC and 10 for BDD100k; with a background column, the logits have length K + 1",
             )
 
 
@@ -203,7 +197,7 @@ class ReadClasses(NamedTuple):
 def read_classes(file: RecordFile, logits: Floats | None, reading: ClassReading) -> ReadClasses:
     """Return the confidence of every record: its ``score``, or the softmax of its class, from logits.
 
-    With ``official_compat`` confidence always comes from logits, where the file has them.
+    With ``official_compat``, confidence always comes from logits.
 
     Parameters
     ----------
@@ -213,7 +207,7 @@ def read_classes(file: RecordFile, logits: Floats | None, reading: ClassReading)
     Raises
     ------
     PredictionError
-        A record has neither score nor logits, or these are of a length that does not go with the number of classes.
+        A record has neither score nor logits, or the length of the logits does not fit the number of classes.
     UsageError
         ``official_compat`` without logits.
     """
@@ -224,19 +218,19 @@ def read_classes(file: RecordFile, logits: Floats | None, reading: ClassReading)
             raise UsageError(
                 "--set official_compat=yes needs the logits of every detection",
                 where=file.where,
-                hint="without logits no background column can be seen: leave the option out",
+                hint="leave the option out: without logits there is no background column",
             )
         if None in scores:
             raise PredictionError(
                 "A detection has no confidence",
                 where=file.at(scores.index(None)),
-                expected='"score", or "logits" whose highest softmax it is then',
+                expected='"score", or "logits", whose highest softmax is the confidence',
             )
         return ReadClasses(np.array(scores, np.float64), np.zeros(n, bool))
     length, k = logits.shape[1], reading.n_classes
     if k is not None and length not in (k, k + 1):
         raise PredictionError(
-            "The logits do not go with the number of ID classes",
+            "The logits do not fit the number of ID classes",
             where=file.where,
             expected=f"length {k}, or {k + 1} with a background column at the end",
             found=str(length),
@@ -283,8 +277,8 @@ class OodDetections:
     confidence : ndarray of float64, shape (d,)
         The detector's own score, by which unknown detections are ranked; not the OOD score.
     background : ndarray of bool, shape (d,)
-        Detections that the official code calls ``unknown`` whatever their score: the index of the highest logit is the
-        number of ID classes. All False unless requested.
+        Detections that the official code classifies as unknown whatever their score: the index of the highest logit is
+        the number of ID classes. All False unless requested.
     scores : mapping of str to ndarray of float64, shape (d,)
         OOD scores by method; higher is more ID.
     """
@@ -352,14 +346,14 @@ def read_ood_detections(
     ----------
     path : Path
         A JSON list of records, one a line, or ``{"images": {id: [records]}}``. A record has ``image_id``; ``bbox``
-        (``x, y, w, h``) or ``bbox_xyxy``; ``score`` (the confidence) or ``logits``, whose highest softmax is the
-        confidence then; and ``ood_score`` or ``scores``, one number a method. All records name the same methods. MSP,
-        energy and GEN follow from logits where a file does not give them.
+        (``x, y, w, h``) or ``bbox_xyxy``; ``score`` (the confidence) or ``logits``, whose highest softmax is then the
+        confidence; and ``ood_score`` or ``scores``, one number per method. All records have the same methods. MSP,
+        energy and GEN are computed from logits if a file lacks them.
     truth : GroundTruth
         The images of the split; ids may be integers or texts.
     policy : Policy, optional
     classes : ClassReading, optional
-        How many ID classes the logits have, and whether the official background quirk is reproduced.
+        The number of ID classes of the logits, and whether to reproduce the background rule of the official code.
     t_star : float, optional
         Detections of lower confidence are left out and counted.
 
@@ -368,8 +362,8 @@ def read_ood_detections(
     MissingFileError
         No such file.
     PredictionError
-        It is malformed, names an image twice, lies on images that the truth lacks, has boxes or scores that are not
-        finite, logits of unequal length, or records that disagree on the methods. The message names the record.
+        The file is malformed, names an image twice or an image that the truth lacks, or has boxes or scores that are
+        not finite, logits of unequal length, or records with different methods. The message names the record.
     """
     policy = policy or Policy()
     file = read_records(path)
@@ -406,7 +400,7 @@ def read_ood_detections(
 
 
 def method_scores(file: RecordFile, logits: Floats | None) -> dict[str, Floats]:
-    """Return the OOD scores of all records by method, sorted, then those that follow from `logits` alone.
+    """Return the OOD scores of all records by method, sorted, then those computed from `logits`.
 
     Raises
     ------
@@ -460,7 +454,7 @@ def _boxes(file: RecordFile) -> Floats:
 
 
 def _corners(file: RecordFile, boxes: Floats) -> Floats:
-    """Return ``x1, y1, x2, y2`` of checked boxes: as the file has them where it has corners: no digit may change."""
+    """Return ``x1, y1, x2, y2`` of checked boxes; corners of the file keep all their digits."""
     corners = np.concatenate([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]], axis=1)
     for row, record in enumerate(file.records):
         if record.bbox_xyxy is not None and (boxes[row, 2:] > 0).all():
@@ -470,9 +464,9 @@ def _corners(file: RecordFile, boxes: Floats) -> Floats:
 
 _FORMS = (
     '{"scores": [numbers]}, {"scores": {METHOD: [numbers]}}, a detections file, a one-dimensional .npy of floats, or a '
-    "CSV or .npz with one column or array a method"
+    "CSV or .npz with one column or array per method"
 )
-_UNCUT = "t* is not applied to {}: it gives no confidences, and is taken as cut already"
+_UNCUT = "t* is not applied to {}: it has no confidences, and its detections are assumed to be above t*"
 
 
 class _Lists(msgspec.Struct):
@@ -489,12 +483,12 @@ class IdScores:
     scores : mapping of str to ndarray of float64, shape (n,)
         By method; higher is more ID.
     images : tuple of str, length n, or None
-        The image of each detection, as `image_key` writes it; None where the file does not say.
+        The image of each detection in the form of `image_key`; None if the file does not state it.
     name, sha256 : str
     reported : dict of str to int
     logits_length : int or None
     confident : bool
-        Whether the file gives the confidence of each detection.
+        Whether the file has the confidence of each detection.
     stored : str
         Type of the numbers; text counts as ``float64``.
     notes : tuple of str
@@ -531,19 +525,19 @@ def read_id_scores(path: Path, *, t_star: float | None = None, classes: ClassRea
     ----------
     path : Path
         ``{"scores": [...]}`` or ``{"scores": {method: [...]}}``, with optional ``image_ids``; a detections file; a
-        ``.npy`` of shape (n,); or a ``.csv`` or ``.npz`` with one column or array a method, and ``image_id`` where
-        known; labels and predictions are not read.
+        ``.npy`` of shape (n,); or a ``.csv`` or ``.npz`` with one column or array per method, optional ``image_id``;
+        labels and predictions are not read.
     t_star : float, optional
         In a detections file, detections of lower confidence are left out and counted.
     classes : ClassReading, optional
-        How its logits are read: as those of the OOD file, or t* would cut the two differently.
+        How to read its logits: the same way as those of the OOD file, so that t* means the same.
 
     Raises
     ------
     MissingFileError
         No such file.
     PredictionError
-        It is none of these, lists of it have unequal lengths, or a score is not finite.
+        The file has another form, its lists have unequal lengths, or a score is not finite.
     """
     file = InputFile(path, kind="file of ID scores")
     if path.suffix.lower() in (".npy", ".npz", ".csv"):
@@ -581,7 +575,7 @@ def _from_columns(
         raise PredictionError(
             "The lists of ID scores have unequal lengths",
             where=str(path),
-            expected="one entry a detection in each",
+            expected="one entry per detection in each",
             found=", ".join(f"{name}: {n}" for name, n in lengths.items())[:200],
         )
     return IdScores(scores, keys, path.name, file.sha256, {})
@@ -590,7 +584,7 @@ def _from_columns(
 def _from_json(input_file: InputFile, path: Path, t_star: float | None, classes: ClassReading) -> IdScores:
     data = input_file.data
     if data.lstrip()[:1] == b"{" and not is_json_lines(data):
-        # A decoder keeps the last of two equal keys: scores would vanish without a word.
+        # A decoder keeps the last of two equal keys: scores would be lost without a message.
         refuse_repeated_keys(data, str(path), PredictionError, everywhere=True)
         try:
             lists = msgspec.json.decode(data, type=_Lists)
@@ -606,7 +600,7 @@ def _from_json(input_file: InputFile, path: Path, t_star: float | None, classes:
     retained, reported = np.arange(len(keys)), dict[str, int]()
     confident = logits is not None or all(record.score is not None for record in file.records)
     if t_star is not None and keys and confident:
-        # The quirk of official-compat is one of logits.
+        # official_compat concerns logits alone.
         confidence = read_classes(file, logits, ClassReading() if logits is None else classes).confidence
         retained = np.flatnonzero(confidence >= t_star)
         if len(retained) < len(keys):

@@ -96,7 +96,7 @@ PLACES = 3
 """Decimals of rates in a result: the code prints as many."""
 NO_OBJECTS = "N_U is 0: the split has no objects"
 ONLY = "ood"
-"""Name of a split that nothing names."""
+"""Name of a split without a name."""
 MEASURES = fact(__package__, "measures", tuple[Measure, ...])
 UNKNOWN_IF = "score < threshold (strict)"
 BEST = "the highest confidence at which mAP50 on the ID test is highest: that of its last true positive"
@@ -119,7 +119,7 @@ TABLES = (
         title="95 % bootstrap intervals over images",
     ),
 )  # fmt: skip
-"""What a result has beside its measures."""
+"""Tables of a result."""
 BINS = 60
 _TAIL = 0.001
 
@@ -216,8 +216,8 @@ def ood_histograms(
     Parameters
     ----------
     scores : mapping of split to (ID scores, OOD scores)
-        Not all empty; a split that lacks either has no panel, and the title names it. The outermost 0.1 % at
-        either end are counted in the first and the last bin.
+        Not all empty; a split that lacks either has no panel, and the title names it. The outermost 0.1 % at each end
+        are counted in the first and the last bin.
     thresholds : mapping of split to float or None
     method : str
     stem : Path
@@ -289,7 +289,7 @@ REPORT = Report(
 
 @dataclass(frozen=True, kw_only=True)
 class OodOptions:
-    """What to compute.
+    """Options of the evaluation.
 
     Attributes
     ----------
@@ -370,7 +370,7 @@ def evaluate(
     manifest : str or Manifest, optional
         of each truth take the images of part SPLIT of this manifest
     score : sequence of str
-        evaluate this OOD score (repeatable; default: ood_score, else all that both files give)
+        evaluate this OOD score (repeatable; default: ood_score, else all that both files have)
     id_classes : int, optional
         ID classes: logits of length K + 1 end with a background column
     official_compat : bool
@@ -382,7 +382,7 @@ def evaluate(
     Raises
     ------
     UsageError, MissingFileError, EvaluationError, PredictionError
-        Options do not fit together; a file is not there, or does not hold what it should.
+        Options contradict each other; a file does not exist or has invalid content.
 
     Examples
     --------
@@ -435,7 +435,7 @@ def evaluate(
                 "official_compat": str(official_compat).lower(),
             },
             operating_point={
-                "t_star": _cut_text(options.t_star, cuts[name]),
+                "t_star": f"best, {cuts[name]:.7g}" if options.t_star == "best" else str(options.t_star or None),
                 "threshold": str(detail(measured, "threshold")),
             },
             found=measured._replace(notes=(*split.notes, *measured.notes)),
@@ -470,10 +470,6 @@ def _of_split(reading: Reading, truth: Truth, split: str) -> Source:
     return (replace(reading, image_set=fitting[0]) if len(fitting) == 1 else reading).open(truth)
 
 
-def _cut_text(text: str, cut: float | None) -> str:
-    return f"best, {cut:.7g}" if text == "best" else str(text or None)
-
-
 def _cuts(
     text: str,
     id_truth: Path | None,
@@ -501,14 +497,14 @@ def best_t_star(
     """Return the highest confidence cut at which mAP on the ID test is highest (IoU 0.5, area under the curve).
 
     A lower cut adds detections below all others, and AP is the area under the envelope of precision: it never falls,
-    and rises with each true positive. So mAP is highest from the least confidence of a true positive downwards.
+    and rises with each true positive. So mAP is highest at every cut up to the lowest confidence of a true positive.
 
     Parameters
     ----------
     truth : Path or Source
         Objects of the ID test set.
     detections : Path
-        The detector's own, not yet cut: boxes, classes and confidences.
+        Boxes, classes and confidences of the detector before any cut.
     classes : Path, optional
         The ID classes; by default the categories of the truth.
 
@@ -517,7 +513,7 @@ def best_t_star(
     UsageError
         The file holds scores alone.
     EvaluationError
-        No detection finds an object.
+        No detection matches an object.
     """
     if detections.suffix.lower() in (".npy", ".npz", ".csv"):
         raise UsageError(
@@ -531,7 +527,7 @@ def best_t_star(
     correct = assign(part.truth, read, CLEAN).outcome == 1
     if not correct.any():
         raise EvaluationError(
-            "No detection finds an object of the ID test, so that no cut has a best mAP",
+            "No detection matches an object of the ID test, so no cut has a best mAP",
             where=f"{detections}: {len(read)} detections",
             expected="detections and truth of the same ID test set",
         )
@@ -565,7 +561,7 @@ def _about(
     reading: ClassReading,
     shared_ids: str,
 ) -> dict[str, Any]:
-    """Return the facts about the inputs: versions, rules, digests, and the numbers of records left out."""
+    """Return the facts behind the numbers: versions, rules, digests, and counts of records left out."""
     rule = options.threshold if options.threshold in THRESHOLD_RULES else "given"
     return {
         "versions": {"python": platform.python_version(), "numpy": np.__version__},
@@ -608,7 +604,7 @@ def evaluate_split(
     truth : GroundTruth
         The images and objects of the split, made with `NO_KNOWN`.
     method : str
-        Which score.
+        Name of the score.
 
     Raises
     ------
@@ -662,8 +658,8 @@ def _details(
 ) -> dict[str, float | None]:
     """Return thresholds and counts that are the same in all variants.
 
-    ``threshold_margin`` is the distance of the nearest OOD score: how far the threshold may move before a detection
-    becomes known or unknown. ``pct_images_without_predictions`` has 2 decimals (Table 1 of the paper).
+    ``threshold_margin`` is the distance to the nearest OOD score: a smaller change of the threshold changes no
+    detection. ``pct_images_without_predictions`` has 2 decimals (Table 1 of the paper).
     """
     n, without = truth.n_images, truth.n_images - len(distinct(detections.image))
     return {
@@ -702,24 +698,24 @@ def _intervals(intervals: Mapping[str, Mapping[str, Any]], variant: str) -> dict
 def choose_methods(
     read: ReadOodDetections, id_scores: IdScores, requested: tuple[str, ...] | None = None
 ) -> tuple[str, ...]:
-    """Return the scores that both files give, or the `requested` ones; see `paired` for files without names.
+    """Return the scores that both files have, or the `requested` ones; see `paired` for files without names.
 
-    The order is that of `requested`, else: scores that the files name, then those that follow from logits.
+    The order is that of `requested`, else: scores that the files name, then those computed from logits.
 
     Raises
     ------
     EvaluationError
         A score is missing from one of the files, or they have none in common.
     """
-    ours, theirs = list(read.detections.scores), list(id_scores.scores)
-    common = [name for name in ours if name in theirs]
+    ood_names, id_names = list(read.detections.scores), list(id_scores.scores)
+    common = [name for name in ood_names if name in id_names]
     missing = [name for name in requested or () if name not in common]
     if missing or not common:
         raise EvaluationError(
             f"The score {missing[0]!r} is not in both files" if missing else "The files have no OOD score in common",
             where=f"{read.name} and {id_scores.name}"[:300],
             expected="a score with the same name in both: ood_score, or scores: {NAME: number}, of each detection",
-            found=f"detections: {', '.join(ours) or 'none'}; ID: {', '.join(theirs) or 'none'}"[:300],
+            found=f"detections: {', '.join(ood_names) or 'none'}; ID: {', '.join(id_names) or 'none'}"[:300],
             hint="curation scores computes MSP, energy, GEN, kNN and others from logits and features",
         )
     if requested:
@@ -728,18 +724,18 @@ def choose_methods(
 
 
 def paired(read: ReadOodDetections, id_scores: IdScores) -> tuple[ReadOodDetections, IdScores]:
-    """Return both with names that agree: a score without a name is the only one of the other file.
+    """Return both inputs with equal names: a score without a name takes the only name of the other file.
 
     A detections file without records takes the names of the ID scores.
     """
-    ours, theirs = dict(read.detections.scores), dict(id_scores.scores)
-    if not len(read.detections) and not ours:
-        ours = {name: np.empty(0) for name in theirs}
-    elif UNNAMED in ours and UNNAMED not in theirs and len(theirs) == 1:
-        ours = {next(iter(theirs)): ours[UNNAMED]}
-    elif UNNAMED in theirs and UNNAMED not in ours and len(ours) == 1:
-        theirs = {next(iter(ours)): theirs[UNNAMED]}
-    return replace(read, detections=replace(read.detections, scores=ours)), replace(id_scores, scores=theirs)
+    oods, ids = dict(read.detections.scores), dict(id_scores.scores)
+    if not len(read.detections) and not oods:
+        oods = {name: np.empty(0) for name in ids}
+    elif UNNAMED in oods and UNNAMED not in ids and len(ids) == 1:
+        oods = {next(iter(ids)): oods[UNNAMED]}
+    elif UNNAMED in ids and UNNAMED not in oods and len(oods) == 1:
+        ids = {next(iter(oods)): ids[UNNAMED]}
+    return replace(read, detections=replace(read.detections, scores=oods)), replace(id_scores, scores=ids)
 
 
 def _unlike(read: ReadOodDetections, ids: IdScores, methods: Sequence[str]) -> list[str]:
@@ -755,17 +751,17 @@ def _unlike(read: ReadOodDetections, ids: IdScores, methods: Sequence[str]) -> l
 
 
 def check_apart(read: ReadOodDetections, id_scores: IdScores, *, shared: str = "error") -> list[str]:
-    """Return a warning about images that the ID file and the OOD file share; normally there are none.
+    """Return warnings about images that the ID file and the OOD file share.
 
     Parameters
     ----------
     shared : {"error", "report"}
-        Integer ids of two datasets may be equal and mean different images (VOC 000009, COCO 9): then ``report``.
+        Use ``report`` if equal ids of two datasets mean different images (VOC 000009, COCO 9).
 
     Raises
     ------
     EvaluationError
-        They are one file, the logits have different lengths, or they share images under ``error``.
+        Both are the same file, the logits have different lengths, or they share images under ``error``.
     """
     if read.sha256 == id_scores.sha256 and read.rows:
         raise EvaluationError(

@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 _SHORT = {"openimages": "oi"}
 _DISTANCES = ("near", "far", "farther")
 SPLIT = "train"
-"""The only split of every published config; despite its name, it is not for training."""
+"""The only split of every published config, which is not for training."""
 _ROWS = 1000
 
 
 def published_schema() -> pa.Schema:
-    """Return the nine columns as published; ``image`` is null, for the photos are not passed on.
+    """Return the nine published columns; ``image`` is null, since photos are not published.
 
     An image id is always a text, although COCO has numbers, so that all configs have the same columns. ``bbox`` is
-    ``x, y, w, h`` in pixels; ``area`` is null where the data set has none (Open Images). ``categories`` are those of
+    ``x, y, w, h`` in pixels; ``area`` is null for a data set without areas (Open Images). ``categories`` are those of
     the row's objects, each once.
     """
     import pyarrow as pa
@@ -73,7 +73,7 @@ def findmeifyoucan_tables(member: Member) -> list[PlannedTable]:
     where = f"{header.name} {header.version}"
     if header.rule.protocol not in ("findmeifyoucan", "near-far"):
         raise PublishError(
-            "The authors' layout is that of near, far and farther splits",
+            "The authors' layout needs near, far and farther splits",
             where=where,
             expected="a manifest of the benchmark findmeifyoucan, or of the rule near-far",
             found=header.rule.protocol,
@@ -119,16 +119,16 @@ def _config(header: Header, part: str) -> str:
     return f"{_SHORT.get(pool, pool)}_{distance}_{id_set}"
 
 
-def import_published(ours: Manifest, folder: Path) -> Manifest:
-    """Return the published splits as a separate manifest, each compared with the split of our rule.
+def import_published(manifest: Manifest, folder: Path) -> Manifest:
+    """Return the published splits as a separate manifest, each compared with the split of the rule.
 
     The figures hold the published counts beside the paper's: the images of a split, those that the start rule of COCO
-    accepts (the kept ones), and the others (the added ones). If `ours` is built, the notes name the images by which a
-    split differs from that of `ours`. The paper is named only if all of its figures are met.
+    accepts (the kept ones), and the others (the added ones). If `manifest` is built, the notes name the images by which
+    the splits differ. The paper is named only if all of its figures are met.
 
     Parameters
     ----------
-    ours : Manifest
+    manifest : Manifest
         Manifest of this benchmark, built or header-only.
     folder : Path
         The published dataset: configurations such as ``data/coco_far_voc/train.parquet``.
@@ -140,7 +140,7 @@ def import_published(ours: Manifest, folder: Path) -> Manifest:
     DuplicateIdError
         A split lists an image twice.
     """
-    header, offered = ours.header, row_files(folder)
+    header, offered = manifest.header, row_files(folder)
     configs = {frozenset(config_words(config)): config for config in offered}
     chosen = {part.name: configs.get(frozenset(config_words(_config(header, part.name)))) for part in _splits(header)}
     present = {part: config for part, config in chosen.items() if config is not None}
@@ -155,7 +155,7 @@ def import_published(ours: Manifest, folder: Path) -> Manifest:
     datasets = {entry.name: entry.dataset for entry in header.sources}
     lists, files = dict[str, tuple[str, ...]](), list[FileEntry]()
     for part, config in present.items():
-        source = read_object_rows(folder, dataset=datasets[ours.part(part).sources[0]], part=config)
+        source = read_object_rows(folder, dataset=datasets[manifest.part(part).sources[0]], part=config)
         lists[part] = tuple(sorted(source.image_ids.tolist()))
         if len(offered[config]) > 1:
             raise DuplicateIdError(
@@ -164,7 +164,7 @@ def import_published(ours: Manifest, folder: Path) -> Manifest:
             )  # fmt: skip
         [file] = source.files
         files.append(FileEntry(name=f"{config}.parquet", sha256=file.sha256, size=file.size, rows=len(lists[part])))
-    figures = list(_compared(ours, lists))
+    figures = list(_compared(manifest, lists))
     is_papers = all(figure.paper in (None, figure.obtained) for figure in figures) and len(present) == len(chosen)
     parts = tuple(
         replace(
@@ -184,7 +184,8 @@ def import_published(ours: Manifest, folder: Path) -> Manifest:
             protocol=PROTOCOL, algorithm_version=1,
             parameters={part: f"{config}.parquet" for part, config in present.items()},
         ),
-        figures=tuple(figures), notes=tuple(_differences(ours, lists)), supersedes=None, decisions=None, completes=None,
+        figures=tuple(figures), notes=tuple(_differences(manifest, lists)), supersedes=None, decisions=None,
+        completes=None,
     )  # fmt: skip
     return Manifest(imported, lists)
 
@@ -194,8 +195,8 @@ def config_words(config: str) -> list[str]:
     return [_SHORT.get(word, word) for word in re.split("[_-]", config.lower())]
 
 
-def _compared(ours: Manifest, lists: Mapping[str, Sequence[str]]) -> Iterator[Figure]:
-    figures = {figure.name: figure for figure in ours.header.figures}
+def _compared(manifest: Manifest, lists: Mapping[str, Sequence[str]]) -> Iterator[Figure]:
+    figures = {figure.name: figure for figure in manifest.header.figures}
 
     def figure(name: str, obtained: int) -> Iterator[Figure]:
         if name in figures:
@@ -204,7 +205,7 @@ def _compared(ours: Manifest, lists: Mapping[str, Sequence[str]]) -> Iterator[Fi
     for part, ids in lists.items():
         pool = part.rpartition("-")[0]
         yield from figure(f"{part}.images", len(ids))
-        if (by_rule := ours.lists.get(f"{pool}-rule")) is not None:
+        if (by_rule := manifest.lists.get(f"{pool}-rule")) is not None:
             n_kept = len(set(ids) & set(by_rule))
             yield from figure(f"{part}.kept_images", n_kept)
             yield from figure(f"{part}.added_images", len(ids) - n_kept)
@@ -213,16 +214,16 @@ def _compared(ours: Manifest, lists: Mapping[str, Sequence[str]]) -> Iterator[Fi
             yield from figure(f"{pool}.near_and_far_images", len(shared))
 
 
-def _differences(ours: Manifest, lists: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _differences(manifest: Manifest, lists: Mapping[str, Sequence[str]]) -> Iterator[str]:
     for part, ids in lists.items():
-        if part not in ours.lists:
-            yield f"{part}: {ours.title} lacks the list; the published one is compared by its figures alone."
+        if part not in manifest.lists:
+            yield f"{part}: {manifest.title} lacks the list; the published one is compared by its figures alone."
             continue
-        published, built = set(ids), set(ours.lists[part])
+        published, built = set(ids), set(manifest.lists[part])
         if published == built:
-            yield f"{part}: the {counted(len(ids), 'image')} of {ours.title}."
+            yield f"{part}: the {counted(len(ids), 'image')} of {manifest.title}."
             continue
-        sides = {"in the published split alone": published - built, f"in {ours.title} alone": built - published}
+        sides = {"in the published split alone": published - built, f"in {manifest.title} alone": built - published}
         texts = [
             f"{counted(len(side), 'image')} {word} ({examples(sorted(side))})" for word, side in sides.items() if side
         ]
@@ -273,7 +274,7 @@ def _has_text_ids(source: Source) -> bool:
 def _objects_by_image(source: Source, positions: Any) -> dict[int, list[tuple[int, dict[str, Any]]]]:
     """Return the category and published record of the objects of images, by position of the image."""
     objects, has_texts = source.require_pixels("A split", positions), _has_text_ids(source)
-    # A box CSV has no annotation ids: the authors count its rows from 0.
+    # A box CSV has no annotation ids; the authors number its rows from 0.
     first = 1 if source.unit_boxes else 0
     by_image: dict[int, list[tuple[int, dict[str, Any]]]] = {}
     for row in np.flatnonzero(np.isin(objects.image, positions)).tolist():

@@ -6,12 +6,10 @@ in the order of the code). This module adds the figures of the paper and the dec
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import zip_longest
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -26,12 +24,10 @@ from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import ProtocolError
 from curation.manifest.header import Figure, PartEntry, SourceEntry
 from curation.manifest.manifest import Manifest
-from curation.review.decisions.files import read_decisions
 from curation.review.decisions.resolution import recorded_digest
 from curation.sources.source import Source
 from curation.sources.source_specs import SourceSlot
 
-CASES = ("voc", "bdd")
 AUTHORS_DECISIONS = fact(__package__, "authors_decisions", str)
 _SETTINGS = fact(__package__, "stated", dict[str, str | int])
 _WANTED = fact(__package__, "wanted", dict[str, tuple[int, ...]])
@@ -63,12 +59,12 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     starts = [pool.start for pool in _chosen(parameters).pools]
     if not {*starts} & {*sources}:
         expected = " or ".join(f"--source {start}=PATH" for start in starts)
-        raise ProtocolError("No images to start from are given", expected=expected)
+        raise ProtocolError("No source of start images is given", expected=expected)
     return _manifest(sources, parameters)
 
 
 def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
-    """Return the published splits as a declared manifest: lists of the rule are exact, others pinned by figures.
+    """Return the published splits as a declared manifest: lists of the rule are exact, figures pin the others.
 
     ``curation build`` completes it with the published start lists and the decisions that the manifest pins by their
     digest, and raises an error if a figure differs.
@@ -122,7 +118,7 @@ def _manifest(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> M
 
 
 def _configuration(pair: OodPair) -> str:
-    """Return the digest of a pair in the form that the published manifests state."""
+    """Return the digest of a pair in the form of the published manifests."""
 
     def bounds_of(part: str) -> dict[str, int | None] | None:
         return dict(zip_longest(("more_than", "less_than"), _WANTED[part])) if part in _WANTED else None
@@ -172,7 +168,7 @@ def _obtained(split: Splits) -> dict[str, int]:
     counts |= {f"{pool.name}.near_and_far_images": len(outcome.shared)}
     for part in pool.parts:
         counts |= {f"{part}.kept_images": len(split.retained[part]), f"{part}.added_images": len(split.added[part])}
-        # Images that were added from a source that is not given cannot be located.
+        # Images added from a missing source cannot be located.
         if not split.missing_of(part):
             images = set(split.images(part))
             required, excluded = (len(several & images) for several in split.constraints(part))
@@ -188,40 +184,3 @@ def _why(parameters: Mapping[str, Any]) -> str:
     }
     applying = "; ".join(reason for reason, applies in reasons.items() if applies)
     return applying or "other decisions, start list or annotations than the authors'"
-
-
-class OverlapCount(NamedTuple):
-    """How many images a reviewer removed from an OOD set for a reason; `lines` counts repeats, as Table 4 does."""
-
-    ood_set: str
-    reason: str
-    lines: int
-    images: int
-
-
-def overlap_counts(path: Path) -> list[OverlapCount]:
-    """Return the manual removals from each OOD set of the paper's pairs by reason, as counted in the paper's Table 4.
-
-    Its total, 106 + 142 + 4 = 252, is the sum of the lines: 199 of the sets of VOC, and those 53 under
-    ``person``, which BDD100k's sets remove too. So person is 106, and all else is 146 = 142 + 4: the 134 lines under
-    dining table and three lists of 4 (car and other of COCO, other of Open Images). Which two of them the paper counts
-    as dining table, and which one as other, the decisions do not say.
-
-    Parameters
-    ----------
-    path : Path
-        The authors' selection, or decisions as .jsonl or .csv.
-    """
-    removals = [row for row in read_decisions(path).decisions if (row.stage, row.action) == ("manual", "remove")]
-    counts = []
-    for case in CASES:
-        for pool in pair_of_file(paper_file(case)).pools:
-            images = defaultdict[str, list[str]](list)
-            for row in removals:
-                if pool.concerns(row) and pool.counts(row):
-                    images[row.reason].append(row.image_id)
-            counts += [
-                OverlapCount(f"{pool.name} ({case})", reason, len(several), len(set(several)))
-                for reason, several in sorted(images.items())
-            ]
-    return counts

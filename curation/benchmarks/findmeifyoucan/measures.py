@@ -32,7 +32,7 @@ FPR_KEYS: dict[str, str] = {
     "nearest": "FPR95_nearest_vos",
     "ood_positive": "FPR95_ood_positive",
 }
-"""The measure behind FPR95 by the rule that an evaluation is asked for."""
+"""The measure behind FPR95 by requested rule."""
 SEPARABILITY: dict[str, Callable[[RankedScores], float]] = {
     "AUROC": auroc,
     "AUPR_trapezoid": aupr_trapezoid,
@@ -44,7 +44,7 @@ SEPARABILITY: dict[str, Callable[[RankedScores], float]] = {
 
 
 def separability(id_scores: Floats, ood_scores: Floats) -> dict[str, float | None]:
-    """Return every number of `SEPARABILITY`, None where ID or OOD has no scores.
+    """Return every number of `SEPARABILITY`, None if ID or OOD has no scores.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def quantile_threshold(id_scores: Floats) -> float | None:
 
 
 def decimal_value(text: str) -> float:
-    """Return the decimal number that a text is, NaN where it is none."""
+    """Return the decimal number of a text, NaN for other texts."""
     try:
         return float(text) if len(text) <= 40 else math.nan
     except ValueError:
@@ -87,7 +87,7 @@ def threshold_of(id_scores: Floats, rule: str) -> float | None:
     Returns
     -------
     float or None
-        None where the rule needs ID scores and there are none.
+        None if the rule needs ID scores and there are none.
 
     Raises
     ------
@@ -109,8 +109,6 @@ def threshold_of(id_scores: Floats, rule: str) -> float | None:
 
 
 VARIANTS = {rules["name"]: Rules(**rules) for rules in benchmark_facts(__package__)["variants"]}
-
-
 RATES = ("nOSE", "AP_U", "P_U", "R_U")
 
 
@@ -123,17 +121,17 @@ class OpenSetOutcomes:
     rules : Rules
         Rules of the variant.
     unknown : ndarray of bool, shape (d,)
-        Detections called unknown.
+        Detections classified as unknown.
     counted : ndarray of bool, shape (d,)
         Unknown detections that are a true or a false positive.
     correct : ndarray of bool, shape (d,)
         Unknown detections that are a true positive.
     on_object : ndarray of bool, shape (d,)
-        Known detections on an object: what AOSE counts.
+        Known detections on an object, which AOSE counts.
     target : ndarray of int32, shape (d,)
-        The object of highest IoU in the image, -1 where the image has none.
+        The object of highest IoU in the image, -1 in an image without objects.
     confidence : ndarray of float64, shape (d,)
-        Confidence by which the variant ranks.
+        Confidence that ranks the detections in the variant.
     n_objects : int
         N_U: objects of the split, crowd and group regions included.
     """
@@ -152,20 +150,20 @@ class OpenSetOutcomes:
         return _marked(self.target[self.correct], self.n_objects)
 
     def misclassified(self) -> Bools:
-        """Return which objects no unknown detection found and a known one lies on, shape (N_U,)."""
+        """Return which objects are under a known detection and matched by no unknown one, shape (N_U,)."""
         return _marked(self.target[self.on_object], self.n_objects) & ~self.found_objects()
 
 
 def unknown_detections(detections: OodDetections, method: str, threshold: float) -> Bools:
-    """Return which detections are called unknown, shape (d,): score < threshold, or background (official-compat)."""
+    """Return a mask of the unknown detections, shape (d,): score < threshold, or background (official_compat)."""
     return np.asarray((detections.scores[method] < threshold) | detections.background, np.bool_)
 
 
 def open_set_outcomes(truth: GroundTruth, detections: OodDetections, unknown: Bools, rules: Rules) -> OpenSetOutcomes:
     """Return the outcome of each detection and object (Appendix D; ``open_set_evaluation.py`` of the code).
 
-    By falling confidence, ties in input order, an unknown detection finds the object of highest IoU of its image if
-    none found it before; an object of lower IoU is never tried. A known detection lies on the object of highest IoU.
+    By falling confidence, ties in input order, an unknown detection matches the object of highest IoU of its image if
+    none matched it before; an object of lower IoU is never tried. A known detection lies on the object of highest IoU.
 
     Parameters
     ----------
@@ -206,7 +204,7 @@ def open_set_rates(outcomes: OpenSetOutcomes) -> dict[str, float | None]:
 
 
 def open_set_counts(outcomes: OpenSetOutcomes) -> dict[str, int]:
-    """Return how many objects were found, called known (AOSE counts detections) and ignored."""
+    """Return the numbers of objects that are found, classified as known (AOSE counts detections) and ignored."""
     tp, misclassified = int(outcomes.correct.sum()), int(outcomes.misclassified().sum())
     return {
         "n_unknown_gt": outcomes.n_objects,
@@ -219,7 +217,7 @@ def open_set_counts(outcomes: OpenSetOutcomes) -> dict[str, int]:
 
 
 def why_zero(outcomes: OpenSetOutcomes) -> list[str]:
-    """Return why a rate is 0: the number alone does not explain it."""
+    """Return notes that explain a rate of 0."""
     if not outcomes.n_objects:
         return ["the split has no objects: N_U = 0"]
     if not len(outcomes.unknown):
@@ -232,7 +230,7 @@ def why_zero(outcomes: OpenSetOutcomes) -> list[str]:
 
 
 def _boxes(truth: GroundTruth, detections: OodDetections, rules: Rules) -> tuple[GroundTruth, Floats]:
-    """Return the ground truth and the boxes ``x, y, w, h`` of detections as the variant compares them."""
+    """Return the ground truth and the boxes ``x, y, w, h`` of detections that the variant compares."""
     corners = detections.corners
     if not rules.text:
         return truth, np.concatenate([corners[:, :2], corners[:, 2:] - corners[:, :2]], axis=1)
@@ -254,14 +252,14 @@ _TAIL = 0.025
 
 @dataclass(frozen=True, slots=True)
 class ImageSample:
-    """What the replicates draw from: the scores of a method with the image of each, and counts by image.
+    """Data of the replicates: the scores of a method with the image of each, and counts by image.
 
     Attributes
     ----------
     scores, image : ndarray, shape (d,)
         OOD scores and their images.
     id_scores, id_image : ndarray, shape (n,)
-        The same of the ID set.
+        The same for the ID set.
     n_images, n_id_images : int
     counts : dict of str to dict of str to ndarray of int64, shape (images,)
         Detections and objects of each image by outcome, by variant.
@@ -311,7 +309,7 @@ class ImageSample:
         )
 
     def statistics(self, weights: Int64s, id_weights: Int64s) -> dict[str, float]:
-        """Return every number, images counted with weights; NaN where it is undefined."""
+        """Return every number for weighted images; NaN if it is undefined."""
         ids, oods = np.repeat(self.id_scores, id_weights[self.id_image]), np.repeat(self.scores, weights[self.image])
         values = dict.fromkeys(("AUROC", "FPR95_first"), np.nan)
         if len(ids) and len(oods):
@@ -329,8 +327,8 @@ class ImageSample:
 def bootstrap_intervals(sample: ImageSample, *, replicates: int, seed: int = 0) -> dict[str, dict[str, Any]]:
     """Return 95 % intervals: ``{"estimate", "low", "high", "undefined"}`` by metric.
 
-    Metrics of a variant are called ``variant.nOSE``. The same seed gives the same intervals on every machine; replicate
-    i is the same whatever their number.
+    Metrics of a variant have names such as ``variant.nOSE``. The same seed gives the same intervals on every machine;
+    replicate i does not depend on the number of replicates.
 
     Raises
     ------

@@ -36,13 +36,13 @@ class PublishedParts(msgspec.Struct, frozen=True):
 
 
 def read_class_lists(text: str) -> str:
-    """Return the authors' lists in the form of a manifest, a JSON text of names and digests; "" for none.
+    """Return the authors' lists in the form that a manifest stores, a JSON text of names and digests; "" for none.
 
     Parameters
     ----------
     text : str
-        A folder that holds ``category_t1.txt`` to ``category_t4.txt`` (MTSD: to ``category_t3.txt``), one class per
-        line; or that JSON itself.
+        A folder with ``category_t1.txt`` to ``category_t4.txt`` (MTSD: to ``category_t3.txt``), one class per line; or
+        a text in the stored form.
 
     Raises
     ------
@@ -97,11 +97,11 @@ def authors_parts(
         groups = {"other classes": strange, "classes not listed": missing, "classes listed twice": twice}
         wrong = [f"{len(names)} {words}: {', '.join(names[:2])}"[:80] for words, names in groups.items() if names]
         raise ProtocolError(
-            "The authors' lists are not those of this problem",
+            "The authors' lists do not belong to this problem",
             where="--set published",
             expected=f"{number} lists{' of equal size' * equal} that hold each of its {len(keys)} classes once",
             found="; ".join([f"lists of {', '.join(map(str, sizes))}", *wrong]),
-            hint="choose --set problem and --set superclass as the lists are",
+            hint="choose --set problem and --set superclass that fit the lists",
         )
     parts = tuple(tuple(sorted(by_name[name] for name in part)) for part in published.parts)
     return parts, {"published_digests": published.sha256}
@@ -125,7 +125,7 @@ def _read_folder(folder: Path) -> PublishedParts:
         listed = tuple(filter(None, map(str.strip, lines)))
         if not listed or not all(map(str.isprintable, listed)):
             raise ProtocolError(
-                "A list of classes is empty or not text", where=f"{folder}/{name}", expected="one class a line"
+                "A list of classes is empty or not text", where=f"{folder}/{name}", expected="one class per line"
             )
         lists.append(listed)
         digests.append(sha256_of_bytes(content))

@@ -87,7 +87,7 @@ CROWD, OUTSIDE, _TAXONOMY_NOTES = (fact(__package__, key, dict[str, str]) for ke
 
 @dataclass(frozen=True, slots=True)
 class TruthView:
-    """How objects of a truth are treated, in addition to the role of their class (known, unknown, outside).
+    """Treatment of objects of a truth, in addition to the role of their class (known, unknown, outside).
 
     Attributes
     ----------
@@ -96,8 +96,8 @@ class TruthView:
     ignored : tuple of str
         Classes whose objects are ignored regions of unknown, regardless of other outside classes: inner nodes.
     marked_ignored : bool
-        Whether objects that the truth marks ``ignore`` or ``difficult`` are ignored regions of their class; else they
-        are ordinary, as COCO knows no such mark. An exported truth marks so what its view ignores: drawings, say.
+        Whether objects that the truth marks ``ignore`` or ``difficult`` are ignored regions of their class, or ordinary
+        objects as in COCO. An exported truth has such marks on objects that its view ignores, such as drawings.
     """
 
     crowd: Crowd = "ignore"
@@ -132,7 +132,7 @@ def thresholds_of(thetas: Sequence[str]) -> list[float]:
         values = []
     if not values or not all(np.isfinite(values)) or values != sorted(set(values)):
         raise UsageError(
-            "The confidence thresholds are not usable",
+            "Invalid confidence thresholds",
             expected="finite decimal numbers in ascending order",
             found=", ".join(thetas)[:80],
         )
@@ -282,7 +282,7 @@ def open_set_truth(
 
 
 def _outside(truth: TaskTruth, classes: ClassRoles, inside: Sequence[str]) -> Bools:
-    """Return a mask of the objects whose class is neither known nor in `others`."""
+    """Return a mask of the objects whose class is neither known nor in `inside`."""
     aliases = classes.aliases
     originals = truth.truth.original or ()
     unknown = {*inside, "", UNKNOWN}
@@ -328,8 +328,7 @@ def evaluate(
     manifest : Manifest or str, or mapping of str to such, optional
         take classes and images from it
     category_ids : {"manifest", "truth"}, optional
-        of the detections: those of the manifest's classes or those of the ground truth; to be chosen where the two
-        differ
+        of the detections: those of the manifest's classes or those of the ground truth; required if the two differ
     part : str
         image list of the manifests
     outside : {"delete", "ignore"}
@@ -354,7 +353,7 @@ def evaluate(
     Raises
     ------
     UsageError, MissingFileError, EvaluationError, PredictionError
-        Options do not fit together; a file is not there, or does not hold what it should.
+        Options contradict each other; a file does not exist or has invalid content.
 
     Examples
     --------
@@ -382,9 +381,9 @@ def evaluate(
     inputs, messages = {}, list[str]()
     for case, path in steps(files.items(), "reading cases"):
         source = opening(truths[case])
-        held = manifests.get(case)
-        ids = None if held is None else held.ids(part)
-        view = None if held is None else truth_view(held, part)
+        of_case = manifests.get(case)
+        ids = None if of_case is None else of_case.ids(part)
+        view = None if of_case is None else truth_view(of_case, part)
         case_truth = open_set_truth(source, chosen[case], ids, outside=outside, view=view, category_ids=category_ids)
         inputs[case] = case_truth, read_task_detections(path, case_truth.task, source, policy)
     variants = select(VARIANTS, variant)
@@ -423,7 +422,7 @@ def _classes(
 ) -> tuple[dict[str, ClassRoles], dict[str, Manifest]]:
     if bool(classes) == bool(manifest):
         raise UsageError(
-            "Two options name the classes" if classes else "The known and unknown classes are not stated",
+            "Two options name the classes" if classes else "The known and unknown classes are missing",
             expected="--classes FILE, or --manifest MANIFEST",
         )
     if classes:
@@ -440,7 +439,7 @@ def _about(
     variants: Sequence[Rules],
     part: str,
 ) -> dict[str, Any]:
-    """Return the basis of the numbers: digests of all inputs, and the classes of each case."""
+    """Return the facts behind the numbers: digests of all inputs, and the classes of each case."""
     truths = {case: truth for case, (truth, _) in inputs.items()}
     return {
         "known_classes_from": ", ".join(dict.fromkeys(truth.classes.origin for truth in truths.values())),
@@ -514,7 +513,7 @@ def evaluate_case(
 
 
 def _floor(thetas: Sequence[float]) -> float:
-    """Return the threshold at which A-OSE and WI are read: the usual floor of detectors, else the lowest requested."""
+    """Return the threshold of the reported A-OSE and WI: the usual floor of detectors, else the lowest requested."""
     return 0.05 if 0.05 in thetas else thetas[0]
 
 
@@ -523,7 +522,7 @@ def _threshold_curve(
 ) -> list[dict[str, Any]]:
     """Return A-OSE and WI of the detections of known classes with score >= theta, for each theta.
 
-    Matching proceeds from the highest score down, so that a threshold does not change the match of a kept detection.
+    Matching proceeds by falling score, so a threshold does not change the match of a kept detection.
     """
     known = detections.label < truth.unknown
     matches = assign(truth.truth, detections, rules)
@@ -534,7 +533,7 @@ def _threshold_curve(
 def average_precisions(truth: OpenSetTruth, detections: Detections) -> dict[str, Any]:
     """Return AP of the known classes and of unknown, over IoU 0.50:0.95 and at 0.50 and 0.75, in percent.
 
-    A class without objects (crowd aside) has no AP and is not in the mean; one with objects but no detections has 0.
+    A class without objects other than crowd has no AP and is not in the mean; one without detections has AP 0.
     """
     precision = coco_precision(truth.truth, detections)
     names = truth.truth.classes
@@ -576,7 +575,7 @@ def _unknown_objects(truth: OpenSetTruth) -> Bools:
 def over_cases(cases: Mapping[str, Measured]) -> dict[str, Any]:
     """Return mean and standard deviation of every AP over the cases, with ddof 0 (default) and 1, and their number.
 
-    The paper prints mean and deviation over 4 (Open Images, CUB) or 3 (MTSD) cases and does not say which deviation.
+    The paper prints mean and deviation over 4 (Open Images, CUB) or 3 (MTSD) cases without stating which deviation.
     """
     summary: dict[str, Any] = {}
     for name in AVERAGES:
@@ -628,8 +627,8 @@ def threshold_figure(curves: _Curves, stem: Path, *, variant: str = "") -> list[
     Parameters
     ----------
     curves : mapping of tuple of str to rows
-        Rows of the table ``thresholds`` by case, a colour each; or by detector and case: colours are detectors, dashes
-        cases.
+        Rows of the table ``thresholds`` by case, with a colour for each; or by detector and case, with a colour for
+        each detector and dashes for each case.
     stem : Path
         Path without suffix.
     variant : str
@@ -683,13 +682,13 @@ def _draw_thresholds(curves: _Curves, variant: str) -> Canvas:
     figure, (errors, impact) = small_multiples(2, height=2.3)
     for key, rows in curves.items():
         *detector, case = key
-        words = [*map(plain, detector), *([f"case {plain(case)}"] if not detector or len(cases) > 1 else [])]
+        label = [*map(plain, detector), *([f"case {plain(case)}"] if not detector or len(cases) > 1 else [])]
         colour, dashes = colours.index(key[0]), cases.index(case) * len(detector)
         thetas = [row["theta"] for row in rows]
-        # The numbers are counted at these thresholds, the marks, and change somewhere between them: no slopes.
+        # The numbers are counted at the marked thresholds and change somewhere between them, so lines are steps.
         style: dict[str, Any] = {
             "color": SERIES[colour % len(SERIES)],
-            "label": ", ".join(words),
+            "label": ", ".join(label),
             "linestyle": ("-", "--", ":", "-.")[dashes % 4],
             "drawstyle": "steps-post",
             "marker": MARKERS[colour % len(MARKERS)],

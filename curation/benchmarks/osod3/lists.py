@@ -2,7 +2,7 @@
 
 OSOD-III: known and unknown classes are sub-classes of the same super-class. The problems of the paper are the cases of
 ``osod3.toml``; the rule `curation.benchmarks.rules.superclass` selects the images. This module adds the two unknown
-clusters of MTSD, the authors' own class lists, and the words of the headers.
+clusters of MTSD, the authors' class lists, and the texts of the headers.
 
 The authors' splits cannot be regenerated. Splits made here follow the order of a hash; their origin is ``regenerated``.
 """
@@ -56,7 +56,7 @@ def choose_slots(parameters: _Settings) -> tuple[SourceSlot, ...]:
     Raises
     ------
     ProtocolError
-        A changed parameter has no effect: the manifest would differ from the intended one.
+        A changed parameter has no effect.
     """
     for param in declared_parameters(__package__):
         default = param.read(param.default)
@@ -99,9 +99,9 @@ class ProblemClasses(NamedTuple):
     parts : sequence of sequence of str
         The parts or clusters, by class name.
     counts : dict of str to int
-        Figures of the case that classes decide, as its table ``expect`` names them.
+        Figures of the case that depend on classes alone, by their names in its table ``expect``.
     selected_by : tuple of ClassEntry
-        The classes with the roles that select the images: of MTSD both unknown clusters are unknown in every case.
+        The classes with the roles that select the images: both unknown clusters of MTSD are unknown in every case.
     """
 
     entries: tuple[ClassEntry, ...]
@@ -117,7 +117,7 @@ def build(sources: Mapping[str, Source], parameters: _Settings) -> Manifest:
     Raises
     ------
     ProtocolError
-        The sources lack classes of the super-class, a part comes out empty, or a changed parameter has no effect.
+        The sources lack classes of the super-class, a part is empty, or a changed parameter has no effect.
     """
     slots, case = choose_slots(parameters), _case(parameters)
     if missing := [slot.name for slot in slots if slot.name not in sources]:
@@ -132,7 +132,7 @@ def build(sources: Mapping[str, Source], parameters: _Settings) -> Manifest:
     )
     views, words = _views(case, parameters), _words(parameters)
     parts = image_parts(by_role, classes.entries, settings, views, words, selected_by=classes.selected_by)
-    hint = "are these the annotations of that data set?"
+    hint = "are these the annotations of this data set?"
     require_images((part for part in parts if part.entry.name != "val"), {"train": hint, "test": hint})
     counts = {"images": len(train.images) + len(test.images), "train": len(train.images), "test": len(test.images)}
     counts = classes.counts | {f"{problem}.{name}": count for name, count in counts.items()}
@@ -151,7 +151,7 @@ def build(sources: Mapping[str, Source], parameters: _Settings) -> Manifest:
 
 
 def declare(sources: Mapping[str, Source], parameters: _Settings) -> Manifest:
-    """Return a rotation's manifest without lists: classes of each role, views and rules, as the parameters say.
+    """Return the manifest of a rotation without lists: classes of each role, views and rules of the parameters.
 
     ``curation build`` completes it from the reader's own box files. Classes outside the super-class are not listed;
     the completed manifest has all 601.
@@ -170,7 +170,7 @@ def declare(sources: Mapping[str, Source], parameters: _Settings) -> Manifest:
     """
     if parameters["problem"] != "openimages":
         raise UsageError(
-            "Only the classes of Open Images are known without their sources",
+            "Only problems of Open Images have a header without sources",
             where=f"--set problem={parameters['problem']}",
             expected="problem=openimages",
         )
@@ -181,7 +181,7 @@ def declare(sources: Mapping[str, Source], parameters: _Settings) -> Manifest:
     selections, source_of = _words(parameters), {case.role(name): name for name in case.sources}
     roles: tuple[PartRole, ...] = ("train", "val", "test")
     note = "{}-annotations-bbox.csv and class-descriptions-boxable.csv, from your own disk"
-    # Version 1.0.0 stated for every rule that group boxes are ignored.
+    # Version 1.0.0 stated that group boxes are ignored whatever the parameters.
     before, corrected = (
         _manifest(
             classes,
@@ -254,7 +254,7 @@ def _leaves(categories: Categories, labels: Sequence[str]) -> dict[str, tuple[st
     name_of = dict(zip(categories.keys or categories.names, categories.names, strict=True))
     if missing := [label for label in labels if label not in name_of]:
         raise ProtocolError(
-            "The source has no class of the super-class",
+            "The source lacks classes of the super-class",
             where="Open Images",
             expected=f"all {len(labels)} classes",
             found=f"{len(missing)} missing, such as {', '.join(missing[:3])}",
@@ -264,11 +264,11 @@ def _leaves(categories: Categories, labels: Sequence[str]) -> dict[str, tuple[st
 
 
 def _species(categories: Categories) -> dict[str, tuple[str, ...]]:
-    """Return the two names of each species by its number, "001" to "200": the authors use all three."""
+    """Return the two names of each species by its number, "001" to "200"; the authors use all three."""
     if len(categories) != CUB_CLASSES:
         n = str(len(categories))
         raise ProtocolError("CUB has 200 species", where="cub-train", expected=str(CUB_CLASSES), found=n)
-    # By the class ids of the file: the order of its lines is free.
+    # The order is that of the class ids, not of the lines.
     by_id = sorted(zip(categories.numbers, categories.names, strict=True))
     return {f"{number:03}": (name, f"{number:03}.{name}") for number, (_, name) in enumerate(by_id, 1)}
 
@@ -352,9 +352,9 @@ def _images_of_other_clusters(tested: Part, test: Source, classes: Sequence[Clas
 def _entries(
     categories: Categories, known: Sequence[str], unknown: Sequence[str], ignored: Sequence[str] = ()
 ) -> tuple[ClassEntry, ...]:
-    """Return an entry for every class: known ones first, by index; those without a role are ``negative``.
+    """Return an entry for every class: known ones first, by index; classes without a role are ``negative``.
 
-    Keys of a source, such as the MIDs of Open Images, become aliases; `ignored` has keys.
+    Keys of a source, such as the MIDs of Open Images, become aliases; `ignored` contains keys.
     """
     key_of = dict(zip(categories.names, categories.keys or categories.names, strict=True))
     listed: dict[ClassRole, Sequence[str]] = {"ignored": ignored, "unknown": unknown, "known": known}

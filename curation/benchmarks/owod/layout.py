@@ -38,20 +38,20 @@ def plan_owod_layout(manifest: Manifest, parts: Sequence[str], sources: Mapping[
     ``ImageSets/Main`` holds the lists of the parts under their upstream names (see `upstream_lists`), lines that name
     an image again included; ``Annotations`` one XML file an image with every object under the manifest's name of its
     class, ``difficult`` as the source says, and corners as upstream computes them (see `upstream_corners`). Upstream
-    loses the crowd flag: its crowd regions are ordinary objects. So they are here, but ``<crowd>1</crowd>`` comes
-    after their box, which the upstream loader passes over. Upstream writes no XML for an
-    image without objects; here there is one, because its loader skips a listed image that has none.
+    loses the crowd flag: crowd regions are ordinary objects there and here, but ``<crowd>1</crowd>`` follows their box,
+    which the upstream loader ignores. Upstream writes no XML for an image without objects, and its loader skips a
+    listed image without XML: here each image has one.
 
     Parameters
     ----------
     parts : sequence of str
-        They may share images.
+        Parts may share images.
 
     Raises
     ------
     ExportError
-        The manifest has no tasks; no part is chosen, or one twice; two lists would have one name; an image id or a name
-        cannot be part of a path or of XML; a class has no index.
+        The manifest has no tasks; no part is chosen, or one twice; two lists would have the same name; an image id or a
+        name cannot be part of a path or of XML; a class has no index.
     ManifestError, MissingListError, PresenceOnlyError
         See `curation.publishing.formats.content.gather`.
     """
@@ -95,9 +95,9 @@ def upstream_lists(manifest: Manifest, parts: Sequence[str]) -> dict[str, tuple[
     """Return the ids of each list under its upstream name, repeated lines kept.
 
     ``t1-train`` is ``t1_train``, ``t2-finetune`` is ``t2_ft``. The test list that all tasks share is ``all_task_test``;
-    where tasks differ, each has its own (``t1_test``). The validation lists of all tasks, where all are chosen, follow
-    one after another in ``all_task_val``, as RE-OWOD publishes its four segments; where all tasks share one, it is
-    there once. Any other part keeps its name, with ``_`` for ``-``.
+    if the lists differ, each task has one (``t1_test``). If the validation lists of all tasks are chosen, they follow
+    one another in ``all_task_val``, as RE-OWOD publishes its four segments; a list that all tasks share is there once.
+    Any other part keeps its name, with ``_`` for ``-``.
 
     Raises
     ------
@@ -162,7 +162,7 @@ def _files(
 def _require_tasks(manifest: Manifest, parts: Sequence[str]) -> None:
     if not manifest.header.tasks:
         raise ExportError(
-            "The upstream layout is that of open-world benchmarks, and the manifest has no tasks",
+            "The upstream layout needs tasks, and the manifest has none",
             where=f"{manifest.header.name} {manifest.header.version}",
             hint="--format voc",
         )
@@ -186,7 +186,7 @@ def _fully_labelled(manifest: Manifest, parts: Sequence[str], sources: Mapping[s
     content = gather(Manifest(header, {every.name: ids}), [every.name], sources)
     if (content.objects.category_id == UNKNOWN_ID).any():
         raise ExportError(
-            "Objects are of a class without an index, and upstream knows each class by name",
+            "Some objects belong to classes without an index, which the upstream layout cannot name",
             where=f"{manifest.header.name} {manifest.header.version}",
             found=", ".join(entry.name for entry in classes_in(header, every) if entry.index == UNKNOWN_ID)[:300],
         )

@@ -57,7 +57,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     Raises
     ------
     UsageError, ProtocolError
-        The validation list is not given, or not asked for.
+        The validation list is missing, or is given without being requested.
     ProtocolError, PresenceOnlyError
         See `task_parts`.
     """
@@ -68,7 +68,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
             "The published validation list is not given",
             where="--set val=published",
             expected=f"--source {split.val_list}=all_task_val.txt",
-            hint="it is the authors' own file, drawn without a stated seed: it cannot be drawn again",
+            hint="it is a file of the authors, drawn with an unknown seed: it cannot be drawn again",
         )
     if is_listed and not is_published:
         raise ProtocolError(
@@ -92,7 +92,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
 
 
 def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manifest:
-    """Return a published split as a declared manifest: test lists exact, all others pinned by size, digest and rule.
+    """Return a published split as a declared manifest: test lists are exact, others pinned by size, digest and rule.
 
     ``curation build`` completes it from the reader's own ``instances_train2017.json`` (and, for RE-OWOD, the published
     validation list), and refuses if a list or figure comes out otherwise.
@@ -102,7 +102,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     sources : mapping of str to Source
         The test sources.
     parameters : mapping
-        Their ``split`` counts; the order of the training lists is that of the published ones.
+        Only ``split`` has an effect; the order of the training lists is that of the published ones.
     """
     published = PUBLISHED[parameters["split"]]
     if not published.sizes:
@@ -153,7 +153,7 @@ def _manifest(split: TaskSplit, published: PublishedSplit, parts: Sequence[Part 
 
 
 def _manifest_name(split: TaskSplit) -> str:
-    """Return the name of the manifest; only the official files give a published benchmark's name."""
+    """Return the name of the manifest: that of a published benchmark only for the official files."""
     sources = split.sources
     name = split.file.name
     if split.train not in sources:
@@ -177,7 +177,7 @@ def _source(split: TaskSplit, slot: str) -> SourceEntry:
 def _declared_part(
     split: TaskSplit, published: PublishedSplit, task: TaskEntry, role: PartRole, rule: str
 ) -> PartEntry:
-    """Return a training part of a published split, pinned where the published lists pin it."""
+    """Return a training part of a published split, pinned if the published lists pin it."""
     name = f"{task.name}-{role}"
     first = split.first_train if task == split.tasks[0] else ()
     return PartEntry(
@@ -201,8 +201,8 @@ def _figures(
     Parameters
     ----------
     selected : mapping of str to int, optional
-        Images that each task selects before validation images are taken out; None for a declared split, whose other
-        figures are met on completion.
+        Images that each task selects before validation images are removed; None for a declared split, whose other
+        figures a build checks.
     """
     sources = split.sources
     obtained = {part.entry.name: len(part.ids) for part in parts}
@@ -238,7 +238,7 @@ def _figures(
 
 
 def _reason(split: TaskSplit, name: str) -> str:
-    """Return why a list has another size than the published one."""
+    """Return the reason why a list differs in size from the published one."""
     train, official = split.sources.get(split.train), OFFICIAL_IMAGES["coco-train2017"]
     if "test" in name:
         return "another test file" + ("" if split.settings.repeats == "keep" else ", or each image once")

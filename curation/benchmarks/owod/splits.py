@@ -38,9 +38,9 @@ class PublishedSplit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     place : str
         Where the paper states `sizes`.
     sizes : dict of str to int
-        Images of each list as published; ``tN-selection``: before validation images are taken out.
+        Images of each published list; ``tN-selection``: before validation images are removed.
     digests : dict of str to str
-        Digests of the published lists with namespaces, where the rule fixes their order.
+        Digests of the published lists with namespaces, if the rule determines their order.
     """
 
     title: str
@@ -52,7 +52,7 @@ class PublishedSplit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
 
 PUBLISHED = fact(_ROOM, "splits", dict[str, PublishedSplit])
-"""What is published of each split."""
+"""Published figures and digests of each split."""
 
 
 SPLITS = {name: split_of_file(packaged_file(f"owod/{name}"), is_packaged=True) for name in PUBLISHED}
@@ -73,7 +73,7 @@ def choose_slots(parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
 
 
 def split_of(parameters: Mapping[str, Any], sources: Mapping[str, Source]) -> TaskSplit:
-    """Return the split that the parameters of `build` name, with them and with its sources."""
+    """Return the split of the parameters of `build`, with these parameters and sources."""
     split = SPLITS[parameters["split"]]
     shared = {name: parameters[name] for name in TaskParameters.__struct_fields__ if name != "validation"}
     return replace(
@@ -95,4 +95,4 @@ RECIPES = {
     )
     for key, facts in benchmark_facts(_ROOM)["published"].items()
 }
-"""The lists as their authors published them: drafts by the name of the manifest that they make."""
+"""Drafts of the published lists, by the name of the manifest that they make."""

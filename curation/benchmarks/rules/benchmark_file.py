@@ -62,8 +62,7 @@ _PAGE = "docs/own_benchmark.md shows a file of each rule"
 _STORED, _UNREADABLE = "rule.parameters: file", "The benchmark file in the manifest cannot be read"
 _EARLIER = {"tasks": 'a task file of an earlier form: it needs rule = "tasks", [sources] and [[classes.tasks]]'}
 """Hints for files of earlier forms, by a table that only they have."""
-_OWN = ("name", "paper", "expect", "published", "cases")
-"""Keys that a file has itself: they are not inherited."""
+_NOT_INHERITED = ("name", "paper", "expect", "published", "cases")
 Parameters = TypeVar("Parameters", bound=msgspec.Struct)
 
 
@@ -77,19 +76,19 @@ class SourceTable(_Table, frozen=True):
     Attributes
     ----------
     role : str
-        Key ``as``: what the rule uses the source for; by default the name of the table.
+        Key ``as``: the role of the source in the rule; by default the name of the table.
     dataset : str
         Namespace of the image ids; by default the second word of the benchmark's name.
     part : str
         Part of a dataset root, such as ``test``.
     usual_part : str
-        Of a root that offers several parts, where `part` is empty; by default the role.
+        Part of a root with several parts if `part` is empty; by default the role.
     required : bool
-        Whether every build needs it.
+        Whether every build needs the source.
     meaning : str
         One line for messages.
     licence : str
-        Of the user's own data, such as CC-BY-4.0.
+        Licence of the user's data, such as CC-BY-4.0.
     exhaustive : bool
         Whether every object of every class is annotated on every image.
     """
@@ -133,7 +132,7 @@ class Classes(_Table, frozen=True):
     tasks : tuple of TaskTable
         Known classes by task, in the order of the tasks (rule ``tasks``).
     synsets : dict of str to str, or str
-        WordNet synset of a class, such as ``cat.n.01``; or the name of a map that this package has, such as ``coco``.
+        WordNet synset of a class, such as ``cat.n.01``; or the name of a map in this package, such as ``coco``.
     """
 
     known: ClassNames | NamesFile = ()
@@ -147,7 +146,7 @@ class Classes(_Table, frozen=True):
     synsets: dict[str, str] | str = {}
 
     def of(self, role: str) -> tuple[str, ...]:
-        """Return the classes in a role: a group stands for its classes; each class once, in order.
+        """Return the classes in a role, each once, in order; a group is replaced by its classes.
 
         Raises
         ------
@@ -157,7 +156,7 @@ class Classes(_Table, frozen=True):
         return self.leaves(getattr(self, role))
 
     def leaves(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return classes, a group's in its place; each once, in order. A `ProtocolError` as `of` raises it."""
+        """Return the classes of some names as `of` does."""
         opened: set[str] = set()
         return tuple(dict.fromkeys(leaf for name in names for leaf in self._leaves(name, (), opened)))
 
@@ -175,26 +174,26 @@ class Classes(_Table, frozen=True):
 
 
 class ListedPart(_Table, frozen=True):
-    """A table ``[[parts]]``: an id list; or in a package one a task, with ``{task}`` and ``{first}-{last}`` in texts.
+    """A table ``[[parts]]``: an id list, or one for each task, with ``{task}`` and ``{first}-{last}`` in texts.
 
     Attributes
     ----------
     name : str
-        Of the part.
+        Name of the part.
     file : str
         ``FILE``, or ``FILE:FIRST-LAST`` for some of its lines.
     role : {"train", "val", "test", "finetune", "wilderness"}
-        What its images are for: parts of different roles share none.
+        Use of its images; parts of different roles share none.
     sources : tuple of str
-        Of its images; may be left out where the file has one source.
+        Sources of its images; optional if the file has one source.
     selection : str
-        Which images these are, in a sentence.
+        A sentence on the selection of its images.
     view : str
-        Name of a label view of the file; the default view where it is empty.
+        Name of a label view of the file; empty for the default view.
     of : tuple of int
         Numbers of the tasks; empty for a benchmark without tasks.
     subset_of : str
-        The part that holds all of its images.
+        The part that contains all of its images.
     order : {"listed", "code_point"}
         Order of the ids: that of the file.
     sha256 : str
@@ -214,7 +213,7 @@ class ListedPart(_Table, frozen=True):
 
 
 class Expected(_Table, frozen=True):
-    """A figure that the benchmark has to have: ``"closed.images" = { value = 120, place = "our count" }``."""
+    """A figure that the benchmark must have: ``"closed.images" = { value = 120, place = "our count" }``."""
 
     value: int
     place: str = ""
@@ -222,34 +221,34 @@ class Expected(_Table, frozen=True):
 
 
 class BenchmarkFile(_Table, frozen=True):
-    """What a benchmark file holds; its rule checks `parameters`.
+    """Content of a benchmark file; its rule checks `parameters`.
 
     Attributes
     ----------
     rule : str
-        How the parts are selected.
+        Rule that selects the parts.
     name : str
-        Of the benchmark: lower-case words joined by ``-``, at most one ``/``. Families of this package are taken.
+        Name of the benchmark: lower-case words joined by ``-``, at most one ``/``. Families of this package are taken.
     sources : dict of str to SourceTable
         The raw data, by the names of ``--source NAME=PATH``.
     classes : Classes
-        Names by role, and how the sources call them.
+        Names by role, and other names in the sources.
     parameters : dict
-        Of the rule.
+        Parameters of the rule.
     title : str
-        In words; by default the name.
+        Title; by default the name.
     taxonomy : str
-        What unknown classes are; the rule states a default.
+        Kind of the unknown classes; by default that of the rule.
     notes : tuple of str
-        For the readers of the manifest.
+        Notes for readers of the manifest.
     views : dict of str to LabelView
-        How the boxes of each role are treated when a part is written out or scored.
+        Treatment of the boxes of each role when a part is exported or scored.
     parts : tuple of ListedPart
         Rule ``lists``: the id lists.
     expect : dict of str to Expected
         Figures such as ``"closed.images"``, which are compared with those obtained.
     guide : Guide
-        What reviewers of its images are asked: the question, what near, far and remove mean, and reasons.
+        Instructions for reviewers: the question, the meaning of near, far and remove, and reasons.
     paper : Paper
         The publication, for data of its authors.
     """
@@ -270,7 +269,7 @@ class BenchmarkFile(_Table, frozen=True):
 
     @property
     def slots(self) -> tuple[SourceSlot, ...]:
-        """The sources as a build takes them."""
+        """The sources as slots of a build."""
         return tuple(
             SourceSlot(
                 name,
@@ -300,7 +299,7 @@ class BenchmarkFile(_Table, frozen=True):
         Parameters
         ----------
         need, expected : str
-            What the rule needs, and the text of a file that states it.
+            The need of the rule in words, and as text of a file.
         *uses : sequence of str
             The roles that the sources may have together.
 
@@ -326,11 +325,11 @@ class WrittenFile(BenchmarkFile, frozen=True):
     ----------
     extends : str
         A file beside this one, a benchmark of this package (``elephant``, or ``NAME/CASE``), or the name of a manifest,
-        whose keys hold where this file has none. Never inherited are name, paper, expect, published and cases.
+        whose keys apply where this file has none; but not its name, paper, expect, published and cases.
     cases : dict of str to dict
-        Tables of the same keys, laid over the file: ``curation build FILE.toml/KEY``.
+        Tables that replace keys of the file: ``curation build FILE.toml/KEY``.
     published : dict of str to dict
-        Lists of others by digest: ``curation build FILE.toml/KEY --source published-lists=FOLDER``.
+        Published lists by digest: ``curation build FILE.toml/KEY --source published-lists=FOLDER``.
     """
 
     extends: str = ""
@@ -341,7 +340,7 @@ class WrittenFile(BenchmarkFile, frozen=True):
 def wrong_sources(
     rule: str, need: str, expected: str, source_names: Iterable[str], kind: type[CurationError] = ProtocolError
 ) -> CurationError:
-    """Return the error of sources that do not fit a rule: of a file, or a `UsageError` of options."""
+    """Return the error of sources that do not fit a rule, in a file or (as a `UsageError`) in options."""
     where = "[sources]" if kind is ProtocolError else None
     return kind(f"The rule {rule} needs {need}", where=where, expected=expected, found=", ".join(source_names)[:300])
 
@@ -352,7 +351,7 @@ def refuse_unused(benchmark: BenchmarkFile, unused: Mapping[str, str]) -> None:
     Parameters
     ----------
     unused : mapping of str to str
-        Keys such as ``classes.tasks``, or tables, each with what would be right.
+        Expected content or condition by key, such as ``classes.tasks``, or by table.
     """
     tables = msgspec.to_builtins(benchmark)
     for name, expected in unused.items():
@@ -377,7 +376,7 @@ def require_named(benchmark: BenchmarkFile, key: str, classes: Collection[str]) 
 
 
 def file_schema(rule: str) -> dict[str, Any]:
-    """Return the JSON Schema of the benchmark files of a rule: for editors that check TOML.
+    """Return the JSON Schema of the benchmark files of a rule, for editors that check TOML.
 
     Examples
     --------
@@ -405,17 +404,17 @@ def _numbers(value: Any) -> Any:
 def rule_module(rule: str) -> Any:
     """Return the module of a rule.
 
-    It holds ``PARAMETERS`` (the record of its parameters), ``PARTS``, ``PAPER`` (None if it follows no paper),
-    ``build`` and ``start`` (what `init` writes), ``USUAL_SOURCES`` (names of sources for `init`) and ``score_words``
-    (options of `evaluate MANIFEST`, of a rule in `EVALUATORS`). A function ``resolved(parameters, folder)`` replaces
-    what a user's file refers to by what it holds. A rule that replays decisions has ``read_recorded`` and
+    It has ``PARAMETERS`` (the record of its parameters), ``PARTS``, ``PAPER`` (None if it follows no paper), ``build``,
+    ``start`` (the draft that `init` writes), ``USUAL_SOURCES`` (names of sources for `init`) and, for a rule in
+    `EVALUATORS`, ``score_words`` (options of `evaluate MANIFEST`). A function ``resolved(parameters, folder)`` replaces
+    references of a user's file by their content. A rule that replays decisions has ``read_recorded`` and
     ``read_decisions_file``.
     """
     return import_module(f"{__package__}.{rule.replace('-', '_')}")
 
 
 def file_and_case(text: str) -> tuple[Path, str]:
-    """Return the benchmark file that a text names, and the case: of ``FILE.toml/KEY`` the table ``[cases.KEY]``."""
+    """Return the path of a benchmark file, and the case: KEY of ``FILE.toml/KEY``, or ``""``."""
     path = Path(text)
     is_case = path.suffix.lower() != ".toml" and path.parent.suffix.lower() == ".toml" and path.parent.is_file()
     return (path.parent, path.name) if is_case else (path, "")
@@ -446,12 +445,12 @@ def rule_of(text: str) -> str:
 
 
 def read_benchmark_file(text: str) -> str:
-    """Return a benchmark file as a manifest holds it: JSON without defaults, with the class lists that it names.
+    """Return a benchmark file in the form that a manifest stores: JSON without defaults, class lists included.
 
     Parameters
     ----------
     text : str
-        Path of the file, with ``/KEY`` behind it that of a case; or what this function returned before.
+        Path of the file, or ``PATH/KEY`` for a case; or a text in the stored form.
 
     Raises
     ------
@@ -466,7 +465,7 @@ def read_benchmark_file(text: str) -> str:
             raise ProtocolError(_UNREADABLE, where=_STORED, found=str(error)[:200]) from None
         lists = [getattr(benchmark.classes, role) for role in ROLES]
         if any(isinstance(names, NamesFile) for names in lists) or isinstance(getattr(settings, "keep", {}), str):
-            raise ProtocolError("A manifest holds lists of classes and ids, not their names", where=_STORED)
+            raise ProtocolError("A manifest must contain class names and ids, not names of files", where=_STORED)
         return _as_text(benchmark)
     path, case = file_and_case(text)
     tables = _extended_tables(path, case)
@@ -485,12 +484,12 @@ def read_benchmark_file(text: str) -> str:
 
 
 def parameter_text(benchmark: BenchmarkFile, form: type[Parameters]) -> str:
-    """Return a benchmark that was not read from a file as a manifest holds it; its parameters are checked."""
+    """Return a benchmark in the form that a manifest stores, with checked parameters."""
     return _stored(benchmark, benchmark.parameters_as(form))
 
 
 def _stored(benchmark: BenchmarkFile, settings: msgspec.Struct) -> str:
-    """Return a benchmark with its parameters in their usual form, but for those that have their default."""
+    """Return a benchmark in the stored form: parameters in normal form, without those at their default."""
     usual = {
         field.name: field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
         for field in msgspec.structs.fields(settings)
@@ -501,7 +500,7 @@ def _stored(benchmark: BenchmarkFile, settings: msgspec.Struct) -> str:
 
 
 def stated_in(text: str) -> BenchmarkFile:
-    """Return the benchmark file that a manifest holds."""
+    """Return the benchmark file that a manifest stores as text."""
     return decode_json(text.encode(), BenchmarkFile, ProtocolError, _UNREADABLE, where=_STORED)
 
 
@@ -550,7 +549,7 @@ def decimal_text(value: Decimal) -> str:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the tables of a benchmark file; one that is not TOML is a `ProtocolError`."""
+    """Return the tables of a benchmark file; raise `ProtocolError` for invalid TOML."""
     data = read_plain(path, kind="benchmark file")
     try:
         return tomllib.loads(data.decode("utf-8"))
@@ -561,11 +560,11 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def _extended_tables(path: Path, case: str, above: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """Return the tables of a file over those that it extends, and of a case over them; class lists are in line."""
+    """Return the tables of a file merged into those that it extends, and a case merged into both; read class lists."""
     tables = read_toml(path)
     _read_lists(tables, path.parent)
     if "extends" in tables:
-        tables = _over(_extended(tables.pop("extends"), path, (*above, path.resolve())), tables)
+        tables = _merged(_extended(tables.pop("extends"), path, (*above, path.resolve())), tables)
     cases = tables.pop("cases", {})
     tables.pop("published", None)
     if not case:
@@ -578,12 +577,12 @@ def _extended_tables(path: Path, case: str, above: tuple[Path, ...] = ()) -> dic
             expected=", ".join(names)[:300] or "a table [cases.KEY]",
             hint=did_you_mean(f"{path}/{case}", names),
         )
-    laid = dict(cases[case])
-    if nested := [key for key in ("extends", "cases") if key in laid]:
-        raise ProtocolError("A case holds no further file", where=f"{path}: [cases.{case}] {nested[0]}")
-    _read_lists(laid, path.parent)
+    of_case = dict(cases[case])
+    if nested := [key for key in ("extends", "cases") if key in of_case]:
+        raise ProtocolError("A case cannot have this key", where=f"{path}: [cases.{case}] {nested[0]}")
+    _read_lists(of_case, path.parent)
     name = f"{tables.get('name', '')}-{case}"
-    return {"name": name} | _over({key: each for key, each in tables.items() if key not in _OWN}, laid)
+    return {"name": name} | _merged(_inherited(tables), of_case)
 
 
 def _extended(target: Any, path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
@@ -591,23 +590,26 @@ def _extended(target: Any, path: Path, above: tuple[Path, ...]) -> dict[str, Any
     where = f"{path}: extends"
     expected = 'a file beside this one, such as "parts.toml", a benchmark of a paper, or a manifest of a benchmark file'
     if not isinstance(target, str) or not target or len(above) > _DEEPEST:
-        raise ProtocolError("The file cannot extend this", where=where, expected=expected, found=repr(target)[:80])
+        raise ProtocolError("Invalid value of extends", where=where, expected=expected, found=repr(target)[:80])
     other, case = file_and_case(str(path.parent / target))
     if other.suffix.lower() == ".toml":
         if (base := inside(path.parent, target.removesuffix(f"/{case}"))).resolve() in above:
             raise ProtocolError("A benchmark file extends itself", where=where, found=target[:80])
         tables = _extended_tables(base, case, above)
     elif packaged := _packaged(target):
-        # The title names the paper, whose lists these are not.
+        # The title names the paper, but the lists are not those of the paper.
         tables = packaged | {"title": ""}
     else:
         text = load_manifest(target).header.rule.parameters.get("file", "")
         tables = msgspec.to_builtins(stated_in(text)) if isinstance(text, str) and text.startswith("{") else {}
         if not tables:
-            raise ProtocolError(
-                "The manifest holds no benchmark file", where=where, expected=expected, found=target[:80]
-            )
-    return {key: each for key, each in tables.items() if key not in _OWN}
+            message = "The manifest contains no benchmark file"
+            raise ProtocolError(message, where=where, expected=expected, found=target[:80])
+    return _inherited(tables)
+
+
+def _inherited(tables: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: each for key, each in tables.items() if key not in _NOT_INHERITED}
 
 
 def _packaged(target: str) -> dict[str, Any]:
@@ -622,24 +624,24 @@ def _packaged(target: str) -> dict[str, Any]:
         return {}
     if not case and "sources" not in tables:
         expected = ", ".join(f"{name}/{key}" for key in cases)
-        raise ProtocolError("The benchmark consists of cases", where="extends", expected=expected, found=target)
+        raise ProtocolError("Name a case of the benchmark", where="extends", expected=expected, found=target)
     keys = {field.encode_name for field in msgspec.structs.fields(BenchmarkFile)}
-    return _over({key: each for key, each in tables.items() if key in keys}, cases.get(case, {}))
+    return _merged({key: each for key, each in tables.items() if key in keys}, cases.get(case, {}))
 
 
 def packaged_file(target: str, **parameters: Any) -> BenchmarkFile:
-    """Return a benchmark of this package, or its case ``NAME/CASE``, as a benchmark file; its parameters laid over."""
-    tables = _over(_packaged(target), {"name": target, "parameters": parameters})
+    """Return a benchmark of this package, or its case ``NAME/CASE``, as a benchmark file with these parameters."""
+    tables = _merged(_packaged(target), {"name": target, "parameters": parameters})
     return msgspec.convert(tables, BenchmarkFile)
 
 
-def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Return tables with the keys of others laid over them, key by key."""
-    laid = dict(below)
+def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Return tables with keys replaced or added by those of others; nested tables are merged too."""
+    merged = dict(below)
     for key, value in above.items():
-        before = laid.get(key)
-        laid[key] = _over(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
-    return laid
+        before = merged.get(key)
+        merged[key] = _merged(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
+    return merged
 
 
 def _read_lists(tables: dict[str, Any], folder: Path) -> None:
@@ -659,7 +661,7 @@ def _read_lists(tables: dict[str, Any], folder: Path) -> None:
 def _explained(error: msgspec.ValidationError, path: Path, form: type[msgspec.Struct] | None = None) -> ProtocolError:
     """Return the error of a key or a value, with its line, its table and the nearest key.
 
-    `form` is that of the parameters, where the error is one of theirs.
+    `form` is the record of the parameters if the error is in them.
     """
     table = "parameters" if form else ""
     message, _, json_path = str(error).partition(" - at `$")
@@ -669,7 +671,7 @@ def _explained(error: msgspec.ValidationError, path: Path, form: type[msgspec.St
     unknown = re.search(r"(?:unknown|required) field `(.+?)`", message)
     key = unknown[1] if unknown else names.pop() if names else ""
     if form and not unknown and (field := message.partition(" ")[0]) in form.__struct_fields__:
-        # The rule compares values of a key, and says which.
+        # A rule that compares values names the key first.
         names, key = [table], field
     is_unknown = "unknown" in message
     record = form or _TABLES.get(".".join(names), WrittenFile)
@@ -707,7 +709,7 @@ def _explained(error: msgspec.ValidationError, path: Path, form: type[msgspec.St
 
 
 def _lines(text: str, key: str, tables: Sequence[str]) -> str:
-    """Return ``, line 7`` of a key in a benchmark file, in the table of this name where it has a header."""
+    """Return ``, line 7`` of a key in a benchmark file; if the table has a header, lines of the table come first."""
     lines = text.splitlines()
     written = re.compile(rf"(?:^|[\s{{,\[.\"']){re.escape(key)}[\"']?\s*[=\].]")
     numbers = [number for number, line in enumerate(lines, 1) if written.search(line)]
@@ -723,7 +725,7 @@ def _lines(text: str, key: str, tables: Sequence[str]) -> str:
 
 @contextmanager
 def located(path: Path) -> Iterator[None]:
-    """Add the file and the line to an error that names a table, class or source: rules read what a manifest holds."""
+    """Add file and line to an error that names a table, class or source; rules know only the stored text."""
     try:
         yield
     except (ProtocolError, UsageError) as error:
@@ -742,7 +744,7 @@ def located(path: Path) -> Iterator[None]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of a record as JSON holds it: decimals as texts in their shortest form."""
+    """Return a value of a record in its JSON form: decimals as texts in their shortest form."""
     if isinstance(value, tuple):
         return tuple(map(_plain, value))
     if isinstance(value, dict):
@@ -751,14 +753,13 @@ def _plain(value: Any) -> Any:
 
 
 def _as_text(benchmark: BenchmarkFile) -> str:
-    # Class names are keys here, in any script: canonical JSON admits ASCII keys alone.
+    # Class names are keys here, in any script; canonical JSON allows only ASCII keys.
     return json.dumps(msgspec.to_builtins(benchmark), sort_keys=True, separators=(",", ":"))
 
 
 def _choices(kind: Any) -> list[str]:
-    """Return the words that a key may hold: those of every `Literal` in its type."""
-    inner = get_args(kind)
-    return [word for part in inner for word in ([part] if isinstance(part, str) else _choices(part))]
+    """Return the allowed texts of a key: those of every `Literal` in its type."""
+    return [text for part in get_args(kind) for text in ([part] if isinstance(part, str) else _choices(part))]
 
 
 _TABLES: Mapping[str, type[msgspec.Struct]] = {

@@ -39,7 +39,7 @@ def split_classes(
     Parameters
     ----------
     uneven : {"refuse", "first"}
-        A number of classes that does not divide by `parts`: refuse it, or give each of the first parts one more.
+        If the parts cannot be equal: refuse, or give each of the first parts one more class.
 
     Raises
     ------
@@ -107,9 +107,9 @@ def split_share(source: Source, images: Int64s, share: float, salt: str, *, per_
     share : float
         From 0 to 0.5.
     salt : str
-        Of the hash rank.
+        Salt of the hash rank.
     per_class : bool
-        Select the share for each class separately (for images with one object); else of all images.
+        Whether each class gives its share (for images with one object), or all images together.
     """
     ids = source.image_ids
     groups = [images]
@@ -118,14 +118,14 @@ def split_share(source: Source, images: Int64s, share: float, salt: str, *, per_
         of_image = np.full(len(source.images), -1, np.int64)
         of_image[image[::-1]] = category[::-1]
         groups = [images[of_image[images] == number] for number in np.unique(of_image[images]).tolist()]
-    held: list[int] = []
+    selected: list[int] = []
     for group in groups:
         # Rounded to the nearest image, but never all images of a class.
         size = min(int(share * len(group) + 0.5), max(0, len(group) - 1))
         ranked = hash_rank(ids[group].tolist(), salt)
-        held += group[ranked[:size]].tolist()
+        selected += group[ranked[:size]].tolist()
     chosen = np.zeros(len(source.images), np.bool_)
-    chosen[held] = True
+    chosen[selected] = True
     return images[chosen[images]], images[~chosen[images]]
 
 

@@ -35,7 +35,7 @@ from curation.benchmarks.rules.starting import (
     StartOptions,
     alias_lines,
     array,
-    beginning,
+    draft,
     listed,
     other_spellings,
     quoted,
@@ -81,14 +81,14 @@ class HierarchyParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
         Whether the images of a source are distributed by the shares, or keep the parts of its folders ``train``,
         ``val`` and ``test``.
     train, val, test : Decimal, optional
-        Shares of each class's images, which sum to 1; of a source that has a test part beside it, `train` and `val`.
+        Shares of each class's images, which sum to 1; `train` and `val` alone if the test part has separate images.
     cut : str
         How the n sorted classes of each known group or super-class are cut: ``whole`` (all are known), ``halves``
         (the first n // 2 are known, others negative), or a pattern such as ``KKNU``, repeated along them: K for
         known, N for negative, U for unknown; ``sixths`` is KNKUKN.
     tree : {"wordnet", "imagenet", "published"}
-        The classes that super-classes divide: those of the sources, in WordNet; the 1,000 of ILSVRC-2012, whether the
-        sources have images of them or not; or these in the tree of the published protocols, with one parent a synset.
+        The classes that super-classes contain: those of the sources, in WordNet; the 1,000 of ILSVRC-2012, with or
+        without images in the sources; or these in the tree of the published protocols, where a synset has one parent.
     draw : {"hash", "scikit-learn"}
         Which images of a class are for training: the first by hash rank; or those of scikit-learn's
         ``train_test_split``, stratified by class, in its order, as in the published protocols.
@@ -96,7 +96,7 @@ class HierarchyParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
         Seed of the draw ``scikit-learn``.
     missing : {"refuse", "report", "restrict"}
         Classes without images: an error; left out with a note, and all others keep role and label; or super-classes
-        divide the classes of the training images alone, as the authors' code does, so that others change sides.
+        contain only classes of the training images, as in the authors' code, so that other classes change roles.
     salt : str
         Salt of the hash rank; by default the name of the benchmark.
     """
@@ -212,16 +212,14 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     refuse_unused(
         benchmark, {"views": "views of boxes elsewhere", "classes.tasks": "known, negative and unknown classes"}
     )
-    expected = (
-        "[sources.images]; or [sources.train], [sources.test] and perhaps [sources.val]; of another name, with as ="
-    )
+    expected = '[sources.images]; or [sources.train], [sources.test], perhaps [sources.val]; or names with as = "ROLE"'
     by_use = benchmark.by_role(sources, _NEED, expected, (IMAGES,), ("train", "test"), USES)
     selection = select(benchmark, by_use, sources)
     classes = selection.roles.entries(benchmark.classes.aliases)
     order: Order = "listed" if benchmark.parameters.get("draw") == "scikit-learn" else "code_point"
     made = [
-        make_part(name, name, images, classes, view=LabelView(), rule=words, order=order)
-        for name, images, words in selection.parts
+        make_part(name, name, images, classes, view=LabelView(), rule=rule, order=order)
+        for name, images, rule in selection.parts
     ]
     require_images(made, {"val": "val = 0 in [parameters], with its share added to train; or more images"})
     benchmark = msgspec.structs.replace(benchmark, notes=(*benchmark.notes, *selection.notes))
@@ -235,7 +233,7 @@ class SelectedPart(NamedTuple):
 
     name: PartName
     images: Selection
-    words: str
+    rule: str
 
 
 class SelectedImages(NamedTuple):
@@ -348,9 +346,9 @@ def _select_parts(
         # Known classes come first, then negative ones: those of a part are the first of them.
         entries = [entry for entry in classes if entry.role in roles]
         rows = rows[np.isin(labels[rows], np.arange(len(entries)))]
-        words = f"Images of {', '.join(roles[:-1])} and {roles[-1]} classes in {pool.origin}"
+        rule = f"Images of {', '.join(roles[:-1])} and {roles[-1]} classes in {pool.origin}"
         if part in shares:
-            words += f": a share of {decimal_text(shares[part])} of each class, by " + (
+            rule += f": a share of {decimal_text(shares[part])} of each class, by " + (
                 f"scikit-learn's train_test_split with the seed {settings.seed}, in its order"
                 if is_drawn
                 else "the rank of sha256(salt + id)"
@@ -366,7 +364,7 @@ def _select_parts(
             notes.append(
                 f"Not of ILSVRC-2012, left out of {pool.slot}: {', '.join(extra[:_SHOWN])} ({len(extra)} classes)."
             )
-        parts.append(SelectedPart(part, Selection(pool.slot, pool.source, pool.positions[rows]), f"{words}."))
+        parts.append(SelectedPart(part, Selection(pool.slot, pool.source, pool.positions[rows]), f"{rule}."))
     return parts, notes
 
 
@@ -466,8 +464,8 @@ def split_sizes(sizes: Int64s, *, train_size: float = 0.8, seed: int = 42) -> tu
     n_train = int(np.floor(train_size * n))
     if not len(sizes) or sizes.min() < 2 or min(n_train, n - n_train) < len(sizes):
         raise ProtocolError(
-            "These classes cannot be split by strata",
-            expected="two items or more in every class, and on each side as many items as there are classes",
+            "The classes are too small for a stratified split",
+            expected="at least two items of every class, and at least as many items on each side as there are classes",
             found=f"{len(sizes)} classes, the smallest of {int(sizes.min()) if len(sizes) else 0} items; "
             f"{n_train} and {n - n_train} items",
         )
@@ -513,10 +511,10 @@ def _no_images(
     """Return the error for classes of a part that have no image in it."""
     used, listed_names = {entry.name for entry in entries}, array(lacking[:_SHOWN])
     others = [name for name in pool.source.categories.names if name not in used]
-    otherwise = f"in [classes] ignored = {listed_names} in place of their roles, or absent = {listed_names} beside them"
+    otherwise = f"in [classes], ignored = {listed_names} instead of their roles, or absent = {listed_names} in addition"
     form = f"[classes.aliases] {quoted_key(lacking[0])} = [{quoted('{}')}]"
     if settings.tree != "wordnet":
-        others, otherwise = [], "missing=report leaves them out, and every other class keeps role and label"
+        others, otherwise = [], 'missing = "report" in [parameters], or --set missing=report, leaves them out'
     return ProtocolError(
         f"Classes have no image in the part {part}",
         where=f"source {pool.slot}, {pool.origin}",
@@ -743,29 +741,24 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         raise ProtocolError(
             "No two classes have enough images for known and unknown ones",
             where=", ".join(sources),
-            expected="two classes with three images each; or with training and test images, or one and another to test",
+            expected="two classes of three images each, or of training and test images, or one of test images only",
             found=", ".join(f"{name}: {' and '.join(map(str, n))}" for name, n in [*counts.items()][:5]),
         )
     ignored = [name for name in counts if name not in {*known, *negative, *unknown}]
     roles = {"known": known, "negative": negative, "unknown": unknown, "ignored": ignored}
-    words = [side if side == IMAGES else f"{side} images" for side in sides]
+    units = [side if side == IMAGES else f"{side} images" for side in sides]
     remarks = {
-        name: " and ".join(f"{n:,} {word}" for n, word in zip(numbers, words, strict=True))
+        name: " and ".join(f"{n:,} {unit}" for n, unit in zip(numbers, units, strict=True))
         for name, numbers in counts.items()
     }
-    return [
-        *beginning("hierarchy", options.name),
-        *source_tables(sources, options.name),
-        "",
-        "[classes]",
-        "# Classes in their order: change their roles.",
-        "# A role may also list a group, or a super-class such as \"animal.n.01\": its classes by [classes.synsets].",
+    classes = [
+        "# Change the roles of the classes as you need.",
+        '# A role may also list a group, or a super-class such as "animal.n.01": its classes by [classes.synsets].',
         *(line for role, names in roles.items() for line in listed(role, names, [remarks[name] for name in names])),
         *alias_lines({name: [alias] for name, alias in aliases.items()}),
-        "",
-        "[parameters]",
-        *_proposed_shares(pools, [counts[name][0] for name in (*known, *negative)]),
-    ]  # fmt: skip
+    ]
+    shares = _proposed_shares(pools, [counts[name][0] for name in (*known, *negative)])
+    return draft("hierarchy", options, source_tables(sources, options.name), classes, shares)
 
 
 def _class_counts(pool: _Pool) -> Counter[str]:

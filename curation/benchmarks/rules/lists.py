@@ -50,7 +50,7 @@ _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}\Z")
 
 
 class _Published(msgspec.Struct, frozen=True, kw_only=True):
-    """The tables ``[published.KEY]`` of a benchmark file, and the tables that they refer to."""
+    """The tables ``[published.KEY]`` of a benchmark file, and the tables to which they refer."""
 
     published: dict[str, PublishedLists]
     paper: Paper | None = None
@@ -60,7 +60,7 @@ class _Published(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _PublishedAlone(_Published, frozen=True, kw_only=True):
-    """A file with only such tables, such as a copy of a packaged file; its classes are by the key of their table."""
+    """A file with only such tables, such as a copy of a packaged file; each table of classes has a key."""
 
     classes: dict[str, ClassTable] = {}
 

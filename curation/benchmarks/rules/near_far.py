@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -25,8 +24,8 @@ from curation.benchmarks.rules.replay import read_recorded as read_recorded
 from curation.benchmarks.rules.starting import (
     StartOptions,
     alias_lines,
-    beginning,
     by_class,
+    draft,
     listed,
     object_counts,
     other_names,
@@ -148,7 +147,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
 def score_words(header: Header) -> tuple[str, ...]:
     """Return the options by which `evaluate` scores a manifest of this rule: a file of detections for each split."""
     parts = [part.name for part in header.parts if part.name.endswith(("-near", "-far", "-farther"))]
-    return (*(word for part in parts for word in ("--detections", f"{part}=FILE")), "--scores", "ID_FILE")
+    return (*(option for part in parts for option in ("--detections", f"{part}=FILE")), "--scores", "ID_FILE")
 
 
 def pair_of_file(benchmark: BenchmarkFile) -> OodPair:
@@ -207,7 +206,7 @@ def _problems(benchmark: BenchmarkFile, settings: NearFarParameters, pair: OodPa
             yield (
                 f"[sources] {name}",
                 f"as = one of {', '.join(map(quoted, ROLES))}",
-                f"as {role}" + (did_you_mean(role, ROLES, "", "; did you mean {}?") or ""),
+                f"as = {_with_near(role, ROLES)}",
             )
         elif name in pools and not _NAME.fullmatch(pools[name].name):
             yield f"[sources] {name}", f"{_NAMES_OF_POOLS}: decisions name the source by it", name
@@ -242,8 +241,7 @@ def _problems(benchmark: BenchmarkFile, settings: NearFarParameters, pair: OodPa
 
 
 def _with_near(name: str, names: Collection[str]) -> str:
-    near = get_close_matches(name, names, 1)
-    return f"{name!r}; did you mean {near[0]!r}?" if near else repr(name)
+    return repr(name) + (did_you_mean(name, names, "", "; did you mean '{}'?") or "")
 
 
 def _require_categories(pair: OodPair, pool: OodPool, source: Source) -> None:
@@ -320,12 +318,12 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     counts = object_counts({id_name: sources[id_name]})
     known = [name for name, (objects, _) in counts.items() if objects]
     if not known:
-        raise ProtocolError("No class has an object here", where=f"source {id_name}", expected="annotated classes")
+        raise ProtocolError("The source has no objects", where=f"source {id_name}", expected="annotated classes")
     require_usable(known, f"source {id_name}")
     others = {name: source for name, source in sources.items() if name != id_name}
     if strange := [name for name in others if not _NAME.fullmatch(name)]:
         raise UsageError(
-            "Decisions cannot name the source", expected=f"{_NAMES_OF_POOLS}: --source zoo=PATH", found=strange[0]
+            "Decisions cannot refer to this source", expected=f"{_NAMES_OF_POOLS}: --source zoo=PATH", found=strange[0]
         )
     aliases: dict[str, str] = {}
     tables: list[str] = []
@@ -340,48 +338,38 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         near = _similar(kin, {*remove, *renamed, *known})
         for label in (*renamed, *remove, *near):
             require_usable([label], f"source {name}")
-        left = ~images_with(source, {*known, *renamed, *remove})
-        if not left.any():
+        remaining = ~images_with(source, {*known, *renamed, *remove})
+        if not remaining.any():
             raise ProtocolError(
-                "No image is left that shows no ID class",
+                "No image without ID classes remains",
                 where=f"source {name}",
-                expected="images without ID classes, their kinds and what is above them",
-                found=f"{len(left)} images",
+                expected="images that show no ID class, no kind of one and no class above one",
+                found=f"{len(remaining)} images",
             )
         shows_near = images_with(source, near)
-        near = near if (left & shows_near).any() and (left & ~shows_near).any() else {}
+        near = near if (remaining & shows_near).any() and (remaining & ~shows_near).any() else {}
         roles[name] = NEAR_FAR if near else FARTHER
-        words = {"below": "is a kind of", "above": "may be a"}
+        relations = {"below": "is a kind of", "above": "may be a"}
         tables += _table(
             f"remove.{quoted_key(name)}",
             "Categories whose images are removed: they show an ID class, or may show one.",
-            {label: (its.known[0], words[its.relation]) for label, its in remove.items()},
+            {label: (its.known[0], relations[its.relation]) for label, its in remove.items()},
             counted,
         )
         title = f"Categories whose images are near: Wu-Palmer similarity {NEAR_WUP} or more in WordNet."
         near_rows = {label: (owner, f"{score:.2f} similar to") for label, (owner, score) in near.items()}
         tables += _table(f"near.{quoted_key(name)}", title, near_rows, counted)
         if kin.unknown.absent:
-            tables += ["", f"# Not judged in {name}, since WordNet does not say what they are:"]
+            tables += ["", f"# Not judged in {name}, since WordNet lacks these names or has several meanings of them:"]
             tables += [f"#   {quoted(label)}: {why}" for label, why in kin.unknown.absent.items()]
         if not near:
             more = f'as = "{NEAR_FAR}", and categories in [parameters.near.{quoted_key(name)}]'
             tables += ["", f"# {name} is not split, for lack of near images or of others. Your own split: {more}."]
-    remarks = [f"{counts[name][0]:,} objects on {counts[name][1]:,} images" for name in known]
-    return [
-        *beginning("near-far", options.name),
-        *source_tables(others, options.name, roles),
-        "",
-        "[classes]",
-        "# In-distribution classes: those that your detector knows.",
-        *listed("known", known, remarks),
-        *alias_lines(by_class(aliases)),
-        "",
-        "[parameters]",
-        "# Objects of an ID class that a split still has: unknown, or ignore.",
-        'id_objects = "unknown"',
-        *tables,
-    ]
+    remarks = ["{:,} objects on {:,} images".format(*counts[name]) for name in known]
+    classes = ["# In-distribution classes: those that your detector knows.", *listed("known", known, remarks)]
+    classes += alias_lines(by_class(aliases))
+    parameters = ["# Objects of an ID class that a split still has: unknown, or ignore.", 'id_objects = "unknown"']
+    return draft("near-far", options, source_tables(others, options.name, roles), classes, [*parameters, *tables])
 
 
 def _similar(kin: ClassKin, apart: Collection[str]) -> dict[str, tuple[str, float]]:

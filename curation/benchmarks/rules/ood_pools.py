@@ -327,7 +327,7 @@ def locate(sources: Mapping[str, Source], slot: str, ids: Sequence[str], subject
             where=f"--source {slot}: {source.files[0].name if source.files else source.dataset}",
             expected="every one of them",
             found=", ".join(absent[:3]),
-            hint="give the annotations of the whole part of the data set that the list was made from",
+            hint="give the annotations of the complete part of the data set from which the list was made",
         )
     return Selection(slot, source, np.array([positions[image] for image in ids], np.int64))
 

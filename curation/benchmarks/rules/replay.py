@@ -42,8 +42,8 @@ def read_recorded(text: str, *, allow_conflicts: bool = False) -> str:
         A file (see `curation.review.decisions.files.read_decisions`), the form itself, or ``sha256:…`` of it, by
         which a declared manifest identifies the decisions that complete it.
     allow_conflicts : bool
-        Take all verdicts of a file that contradict each other, as the authors' code does. Those of the authors' own
-        format are always taken, and reported (`contradictions`): their published lists contradict each other once.
+        Replay all decisions of a file that contradict each other, as the authors' code does. Those in the authors'
+        format are always replayed, and reported (`contradictions`): their published lists contain one contradiction.
 
     Raises
     ------
@@ -68,8 +68,8 @@ def read_recorded(text: str, *, allow_conflicts: bool = False) -> str:
     try:
         resolution = resolve(file.decisions, rule="error", allow_conflicts=allowed)
     except DecisionConflictError as error:
-        mended = _RESOLVE.format(shlex.quote(text), "majority")
-        error.hint = f"{mended}; or curation build … --on-error conflicts=keep replays them all"
+        majority = _RESOLVE.format(shlex.quote(text), "majority")
+        error.hint = f"{majority}; or curation build … --on-error conflicts=keep replays them all"
         raise
     return recorded_form(resolution.decisions)
 
@@ -130,15 +130,15 @@ class Replayed:
     Attributes
     ----------
     near, far : tuple of str
-        Start images by split, those added not among them.
+        Start images by split, without added images.
     removed : tuple of str
-        Start images that are in neither.
+        Start images in neither split.
     added_near, added_far : tuple of str
-        Accepted candidates, also those in the start list.
+        Accepted candidates, including those in the start list.
     ineffective : tuple of Ineffective
         Decisions without an image to act on, or that another decision overrides.
     shared : tuple of str
-        Images that end in near and in far.
+        Images that end in both near and far.
     """
 
     near: tuple[str, ...]
@@ -170,7 +170,7 @@ def replay(
     start : iterable of str
         Ids of the start list B.
     remove, near : collection of str
-        Images of B that show a category to remove, and one that is near; removal wins.
+        Images of B that show a category to remove, or a near one; removal wins.
     decisions : iterable of Decision
         Those on this list, resolved (`curation.review.decisions.resolution.resolve`).
     where : str
@@ -204,7 +204,7 @@ def replay(
         raise DecisionError(
             "Images that are to be near are not in the start list",
             where=where,
-            expected="every image of keep_near among those that the start rule and list let in",
+            expected="every image of keep_near in the start list",
             found=f"{len(outside)}: {examples(sorted(outside))}",
             hint="is it the start list that the decisions were made on?",
         )

@@ -16,7 +16,7 @@ from curation.core.errors import ProtocolError
 from curation.sources.source import Bools, Int64s, Source
 
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
-"""An odd number: multiples of it modulo 2^64 put image numbers into an order that has nothing to do with theirs."""
+"""An odd number: multiples of it modulo 2^64 put image numbers into an order unrelated to their size."""
 
 
 def image_numbers(source: Source) -> Int64s:
@@ -52,7 +52,7 @@ def _filled(numbers: Int64s, removed: Bools, filling: Int64s) -> Int64s:
 
 
 def depends_on_filling(numbers: Int64s, removed: Bools, sizes: Sequence[int], *, as_listed: bool = False) -> bool:
-    """Return whether the first images of the set are others when its numbers enter in another order.
+    """Return whether another order of insertion gives other first images of the set.
 
     The notebook's set is filled in the order of images in the JSON. Collisions in the hash table only permute
     neighbours, so the first n are the same images from any filling order unless the cut falls among such neighbours.
@@ -63,9 +63,9 @@ def depends_on_filling(numbers: Int64s, removed: Bools, sizes: Sequence[int], *,
     Parameters
     ----------
     sizes : sequence of int
-        How many first images are taken.
+        Numbers of first images.
     as_listed : bool
-        Whether the order of the file is tried too.
+        Whether to try the order of the file too.
     """
     walk = ascending_order(numbers, removed)
     fillings = [np.argsort(numbers)[::-1], np.argsort(numbers.astype(np.uint64) * _MIXER, kind="stable")]
@@ -89,7 +89,7 @@ def difference_order(numbers: Int64s, removed: Bools) -> Int64s:
     numbers : ndarray of int64, shape (n,)
         Keys of the dict that the left set is made from (``coco.imgs``), in insertion order; unique, 0 to 2^61 - 2.
     removed : ndarray of bool, shape (n,)
-        Which of them the right set holds; its own order has no influence.
+        Which of them the right set contains, in any order.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def walk_of_additions(numbers: Int64s) -> Int64s:
     arrivals = np.arange(min(limit, len(numbers)))
     walk = arrivals[_walk(numbers[arrivals], size)]
     while len(numbers) >= limit:
-        # The grown table receives what the old one held, in slot order, and then the next additions.
+        # The grown table receives the elements of the old one in slot order, then the next additions.
         size = _size_above(limit * 2 if limit > _LARGE_SET else limit * 4)
         arrivals = np.concatenate([walk, np.arange(limit, min(_fill_limit(size), len(numbers)))])
         walk = arrivals[_walk(numbers[arrivals], size)]

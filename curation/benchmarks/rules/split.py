@@ -69,7 +69,7 @@ class SplitParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     joined : tuple of tuple of str
         Ids of images that stay together, such as near-duplicates.
     fixed : dict of str to tuple of str
-        Ids of images that are in a part regardless of the shares. A build with `keep` writes those that would move.
+        Ids of images by part, regardless of the shares. A build with `keep` records here the images that would move.
     """
 
     shares: dict[PartName, Decimal]
@@ -102,7 +102,7 @@ PAPER = None
 
 
 class Units(NamedTuple):
-    """Units that are not divided: single images, or groups of images.
+    """Single images, or groups of images that stay together.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ def split(
         your data: COCO JSON, a VOC or YOLO folder, a table, or a list of ids (.txt); NAME= before it is the dataset,
         the first word of the image ids, @PART which part of a folder it is
     parts
-        the share of each part; they sum to 1, and train, val or test in a name says its role
+        the share of each part; they sum to 1, and train, val or test in its name states its role
     group
         images that stay together, such as those of a patient or a video: a column of the table, a key of COCO's image
         records, or a regular expression with one group that is searched for in the paths of the images
@@ -251,7 +251,7 @@ def joined_photos(source: Source, photos: Path) -> tuple[tuple[str, ...], ...]:
     path_of = find_photos(ids, photos, [source])
     if not path_of:
         raise MissingFileError(
-            "The folder holds no photo of the source",
+            "The folder contains no photo of the source",
             where=str(photos),
             expected="photos under the file names of the annotations, or named by id",
             found=f"no {examples(ids)}",
@@ -372,7 +372,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         *source_tables(sources, options.name),
         "",
         "[parameters]",
-        "# Share of the images of each part; train, val or test in its name says its role.",
+        "# Share of the images of each part; train, val or test in its name states its role.",
         "shares = { train = 0.7, val = 0.1, test = 0.2 }",
         "# Images that stay together: a column, or a regular expression with a group such as '(patient\\d+)'.",
         f"group = {quoted('')}",
@@ -382,7 +382,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
 
 
 def units_of(ids: Sequence[str], groups: Sequence[str] | None, joined: Sequence[Sequence[str]] = ()) -> Units:
-    """Return the images of each group, and joined images, as units; every other image is a unit.
+    """Return units: the images of each group or joined images; every other image is a unit of its own.
 
     Parameters
     ----------
@@ -429,7 +429,7 @@ def assign(
     ----------
     stratum : ndarray of int64, shape (u,)
     earlier : ndarray of int64, shape (u,), optional
-        Part of each unit that already has one, else -1; the other units fill the remaining shares.
+        Part of each unit that has one, -1 for the others; these fill the remaining shares.
 
     Examples
     --------
@@ -526,7 +526,7 @@ def _by_unit(
             "The earlier split has a part that this one lacks" if key == "keep" else "Unknown part",
             where=f"[parameters] {key}: {unknown[0]}",
             expected=f"the parts {', '.join(shares)}",
-            hint=f"give {unknown[0]} a share, or split without --keep",
+            hint=f"give {unknown[0]} a share, or leave out {key}",
         )
     row_of = {image: row for row, image in enumerate(ids)} if ids_by_part else {}
     for number, part in enumerate(shares):
@@ -540,16 +540,16 @@ def _by_unit(
                 where=f"[parameters] {key}: group {units.names[unit]}"[:200],
                 expected="all images of a group in one part",
                 found=f"{ids[rows[int(np.flatnonzero(divided)[0])]]} in {part}, others in {other}",
-                hint="split without --keep, or without the groups that the earlier split did not know",
+                hint=f"leave out {key}, or group the images as in the earlier split",
             )
         part_of[numbers] = number
     if ids_by_part and not (part_of != _NO_PART).any():
         raise ProtocolError(
-            "The earlier split holds no image of this source",
+            "The earlier split contains no image of this source",
             where=f"[parameters] {key}",
             expected=f"ids such as {examples(ids)}",
             found=examples([image for listed in ids_by_part.values() for image in listed[:2]]),
-            hint="the same --name, or the same NAME= before the source, gives the images the same ids",
+            hint="ids begin with the dataset: use the same --name or NAME= of the source, in a file the same dataset",
         )
     return part_of
 

@@ -34,14 +34,14 @@ Given = Annotated[Mapping[str, Path] | Path, "[NAME[@PART]=]PATH"]
 
 
 class StartOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a rule may take into account when it writes a benchmark file.
+    """Options of a draft of a benchmark file.
 
     Attributes
     ----------
     name : str
-        Of the benchmark.
+        Name of the benchmark.
     n_tasks : int
-        Groups into which the rule ``tasks`` cuts the classes.
+        Number of tasks among which the rule ``tasks`` divides the classes.
     exhaustive : bool
         Whether every object of every class is annotated on every image.
     """
@@ -84,26 +84,24 @@ def start_benchmark(
     """
     if not re.fullmatch(NAME, name) or len(name) > 100:
         expected = "lower-case words joined by -, at most one /"
-        raise UsageError("The name cannot be that of a benchmark", where=f"--name {name[:80]}", expected=expected)
+        raise UsageError("Invalid name of a benchmark", where=f"--name {name[:80]}", expected=expected)
     module = rule_module(rule)
     usual: tuple[str, ...] = module.USUAL_SOURCES
     if rule == "lists":
         names = {use.partition("@")[0] or "images" for use in source} if isinstance(source, Mapping) else {"images"}
         if folder is None or not names <= {"images"}:
             expected = "curation init lists FOLDER, with --source images=PATH for the images"
-            raise UsageError("The rule lists begins with a folder of lists", expected=expected)
+            raise UsageError("The rule lists needs a folder of lists", expected=expected)
         return "\n".join(module.start_of_folder(folder, name)) + "\n"
     if folder is not None or not source:
-        raise UsageError(
-            f"The rule {rule} begins with sources", expected=f"curation init {rule} --source {usual[0]}=PATH"
-        )
+        raise UsageError(f"The rule {rule} needs sources", expected=f"curation init {rule} --source {usual[0]}=PATH")
     paths = {"": source} if isinstance(source, Path) else dict(source)
     if {"", usual[0]} <= paths.keys():
         raise UsageError(f"--source names {usual[0]!r} twice", where=f"--source {paths['']!s:.200}")
     paths = {use or usual[0]: path for use, path in paths.items()}
     slots = [SourceSlot(use.partition("@")[0], "custom", usual_part=use.partition("@")[0]) for use in paths]
     sources = open_slots(paths, slots, Reading(bad_boxes=bad_boxes))
-    # Before the sources get different names, under which their ids could not be compared.
+    # The comparison comes before the sources get different namespaces.
     require_disjoint_sources(sources, {use.partition("@")[0]: path for use, path in paths.items()}, warn=True)
     if odd := odd_names_text(sum((each.boxes_by_class() for each in sources.values()), Counter[str]())):
         text = f"names of classes that may be mistakes, with their boxes: {odd}"
@@ -120,7 +118,7 @@ def source_tables(
     later_sources: Sequence[str] = (),
     exhaustive: bool | None = None,
 ) -> list[str]:
-    """Return the lines of ``[sources]``; sources that number their images alike get a namespace each.
+    """Return the lines of ``[sources]``; sources whose images have the same numbers get a namespace each.
 
     Parameters
     ----------
@@ -132,9 +130,9 @@ def source_tables(
     later_sources : sequence of str
         Names of sources that the file needs even if they are not in `sources`.
     exhaustive : bool, optional
-        Whether every object of every class is annotated; None where the rule does not ask.
+        Whether every object of every class is annotated; None if the rule does not need to know.
     """
-    word = namespace_word(name)
+    namespace = namespace_word(name)
     seen: set[Any] = set()
     later = [key for key in later_sources if key not in sources]
     is_shared = bool(later)
@@ -148,10 +146,10 @@ def source_tables(
     elif is_shared:
         lines.append("# Their images have the same numbers: different names keep the images apart.")
     if exhaustive is not None:
-        lines.append("# exhaustive: whether every object of every class is annotated: the audit cannot know.")
+        lines.append("# exhaustive: whether every object of every class is annotated; the audit cannot find out.")
     lines.append("[sources]")
     for key in (*sources, *later):
-        dataset = f"{word}_{slug(key)}"[:32].replace("-", "_") if is_shared else word
+        dataset = f"{namespace}_{slug(key)}"[:32].replace("-", "_") if is_shared else namespace
         texts = {"as": roles.get(key, ""), "dataset": dataset, "part": sources[key].part if key in sources else ""}
         fields = [f"{field} = {quoted(text)}" for field, text in texts.items() if text]
         fields += [] if exhaustive is None else [f"exhaustive = {str(exhaustive).lower()}"]
@@ -166,9 +164,9 @@ def namespace_word(name: str) -> str:
 
 
 def object_counts(sources: Mapping[str, Source]) -> dict[str, tuple[int, int]]:
-    """Return how many objects each class has in some sources, and images that show it, in the order of the files.
+    """Return the number of objects of each class, and of images that show it, in the order of the files.
 
-    Of a source without boxes an image that shows the class counts as an object.
+    In a source without boxes, an image that shows the class counts as an object.
     """
     counts: dict[str, tuple[int, int]] = {}
     for source in sources.values():
@@ -184,7 +182,7 @@ def object_counts(sources: Mapping[str, Source]) -> dict[str, tuple[int, int]]:
 
 
 def other_names(known: Sequence[str], others: Sequence[str], kin: ClassKin | None = None) -> dict[str, str]:
-    """Return the categories that are a known class under another name, by case or WordNet, with its name.
+    """Return the known class of each category that is one under another name, by case or by WordNet.
 
     Examples
     --------
@@ -194,7 +192,7 @@ def other_names(known: Sequence[str], others: Sequence[str], kin: ClassKin | Non
     if not known or not others:
         return {}
     if kin is None:
-        # WordNet is read only where a name is missing.
+        # WordNet is read only if a name is missing.
         from curation.signals.hierarchy.class_lists import DATASETS
         from curation.signals.hierarchy.related_classes import class_kin
 
@@ -207,12 +205,20 @@ def other_names(known: Sequence[str], others: Sequence[str], kin: ClassKin | Non
 def beginning(rule: str, name: str) -> list[str]:
     """Return the first lines of a benchmark file."""
     return [
-        f"# A benchmark file to begin with: `curation list {rule}` explains its keys. Change what you mean otherwise.",
+        f"# A first benchmark file: `curation list {rule}` explains its keys. Change what does not fit.",
         f"rule = {quoted(rule)}",
         "# Lower-case words joined by -, at most one /.",
         f"name = {quoted(name)}",
         "",
     ]
+
+
+def draft(
+    rule: str, options: StartOptions, sources: Sequence[str], classes: Sequence[str], parameters: Sequence[str]
+) -> list[str]:
+    """Return the lines of a benchmark file from those of its tables."""
+    head = [*beginning(rule, options.name), *sources, ""]
+    return [*head, "[classes]", *classes, "", "[parameters]", *parameters]
 
 
 def listed(field: str, names: Sequence[str], remarks: Sequence[str] | str) -> list[str]:
@@ -257,7 +263,7 @@ def absent_lines(
     categories = [{*source.categories.names} for source in sources.values()]
     absent = [name for name in names if any({name, *aliases.get(name, ())}.isdisjoint(there) for there in categories)]
     return [
-        "# Classes that a source has no category for; where it has one under another name, state that below.",
+        "# Classes that a source has no category for; if it has one under another name, add that name below.",
         f"absent = {array(absent)}",
     ]
 
@@ -268,7 +274,7 @@ def quoted(text: str) -> str:
 
 
 def quoted_key(text: str) -> str:
-    """Return a TOML key, quoted where it has to be."""
+    """Return a TOML key, quoted if necessary."""
     return text if text.replace("-", "").replace("_", "").isalnum() and text.isascii() else quoted(text)
 
 

@@ -49,8 +49,8 @@ from curation.benchmarks.rules.starting import (
     absent_lines,
     alias_lines,
     array,
-    beginning,
     by_class,
+    draft,
     object_counts,
     other_names,
     quoted,
@@ -88,9 +88,9 @@ class SuperclassParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
     convention : {"part_known", "part_unknown"}
         Whether part `rotation` is known and the others unknown, or the other way round.
     uneven : {"refuse", "first"}
-        A number of classes that does not divide by `parts`: refuse it, or give each of the first parts one more.
+        If the parts cannot be equal: refuse, or give each of the first parts one more class.
     val : Decimal
-        Share of the training images that validates; 0 for none. Without effect beside a source ``val``.
+        Share of the training images that becomes the validation part; 0 for none. No effect with a source ``val``.
     stratify : bool
         Select that share for each class separately; for images with one object.
     train_unknown : {"keep", "leave-out"}
@@ -138,7 +138,7 @@ def score_words(_: Header) -> list[str]:
 
 PARTS = (
     ("train", "images of the training source that show a known class"),
-    ("val", "the same of the validation source, or a share of the training images by hash rank"),
+    ("val", "images of the validation source that show a known class, or a share of the training images by hash rank"),
     ("test", "images of the test source that show a known or unknown class"),
 )
 
@@ -183,10 +183,10 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     for role in ("known", "unknown"):
         if not images_with_roles(test, classes, role).any():
             raise ProtocolError(
-                f"No test image shows an {role} class" if role == "unknown" else "No test image shows a known class",
+                f"No test image shows {'an' if role == 'unknown' else 'a'} {role} class",
                 where=f"source {names['test']}",
                 expected=", ".join(entry.name for entry in classes if entry.role == role)[:300],
-                found=f"{len(made[-1].ids)} images, all of them with the others",
+                found=f"{len(made[-1].ids)} images, none of which shows such a class",
                 hint="another rotation in [parameters], or other lists in [classes]",
             )
     return manifest_of_file(
@@ -226,19 +226,16 @@ def _refuse_unused(benchmark: BenchmarkFile, settings: SuperclassParameters, rol
     unused = {f"views.{name}": ", ".join(USUAL_SOURCES) for name in benchmark.views if name not in USUAL_SOURCES}
     unused |= dict.fromkeys(("classes.tasks", "classes.synsets"), "known and unknown classes by superclass or cut")
     if settings.cut:
-        words = "with superclass; a cut makes its own clusters"
         keys = ("parameters.parts", "parameters.uneven", "classes.known", "classes.unknown", "classes.groups")
-        unused |= dict.fromkeys(keys, words)
+        unused |= dict.fromkeys(keys, "only with superclass; a cut makes clusters instead")
     else:
-        unused |= dict.fromkeys(
-            [f"parameters.{key}" for key in ("weighting", "components", "graph_images")], "with cut"
-        )
+        unused |= {f"parameters.{key}": "only with cut" for key in ("weighting", "components", "graph_images")}
         if benchmark.classes.known or benchmark.classes.unknown:
-            words = "where [classes] lists neither known nor unknown classes"
-            unused |= {f"parameters.{key}": words for key in ("parts", "rotation", "convention", "uneven")}
+            condition = "only if [classes] lists neither known nor unknown classes"
+            unused |= {f"parameters.{key}": condition for key in ("parts", "rotation", "convention", "uneven")}
     if "val" in roles:
-        words = f"without a source of validation images, such as {roles['val']}"
-        unused |= dict.fromkeys(("parameters.val", "parameters.stratify"), words)
+        condition = f"only without a source of validation images, such as {roles['val']}"
+        unused |= dict.fromkeys(("parameters.val", "parameters.stratify"), condition)
     refuse_unused(benchmark, unused)
 
 
@@ -295,8 +292,8 @@ def _problem(
         else:
             parts = _hashed_parts({keys.get(name, name): name for name in inside}, settings)
     if settings.rotation > len(parts):
-        where, expected = "[parameters] rotation", f"1 to {len(parts)}"
-        raise ProtocolError("Unknown part", where=where, expected=expected, found=str(settings.rotation))
+        message, expected = "There are fewer parts than the rotation says", f"1 to {len(parts)}"
+        raise ProtocolError(message, where="[parameters] rotation", expected=expected, found=str(settings.rotation))
     known, unknown = rotation(parts, settings.rotation, settings.convention)
     if left_out := sorted({*members} - {*known, *unknown}):
         recorded["superclass_left_out"] = tuple(left_out)
@@ -321,7 +318,7 @@ def _clusters(
     seen = used_classes(benchmark, graph)
     if unseen := [name for name in members if name not in seen]:
         raise ProtocolError(
-            "A class for the cut is on no training image",
+            "No training image shows a class of the cut",
             where=f"class {unseen[0]}",
             expected="classes that training images show",
             found=f"{len(unseen)} others: {', '.join(unseen)}"[:300],
@@ -333,11 +330,11 @@ def _clusters(
         return cut_classes(graph, members, settings.cut, weighting=weighting, components=components, aliases=aliases)
     except CutError as error:
         error.where = "[parameters] cut"
-        error.hint = (
-            'components = "giant" in [parameters] cuts the largest one, "cut" cuts the complete graph'
-            if "not connected" in error.what
-            else "a super-class in place of the cut: superclass in [parameters], a group in [classes.groups]"
-        )
+        error.hint = "use a super-class instead: superclass in [parameters], with a group in [classes.groups]"
+        if "not connected" in error.what:
+            error.hint = 'components = "giant" in [parameters] cuts the largest one, "cut" cuts the complete graph'
+        elif "with no other" in error.what:
+            error.hint = f"list them as negative in [classes], or {error.hint}"
         raise
 
 
@@ -379,11 +376,11 @@ def _stated_parts(classes: Classes, inside: Sequence[str], group: str) -> tuple[
 def _selections(settings: SuperclassParameters, *, is_split: bool) -> dict[str, str]:
     """Return a sentence on the images of each part; `is_split`: val is a share of the training images."""
     rule = "Images with a known class" + " and none of an unknown one" * (settings.train_unknown == "leave-out")
-    words = {"train": f"{rule}.", "val": "Images with a known class."}
+    train, val = f"{rule}.", "Images with a known class."
     if is_split and settings.val:
         share = f"a share of {decimal_text(settings.val)}{' of each class' * settings.stratify} by hash rank"
-        words = {"train": f"{rule}, less those of val.", "val": f"{rule}: {share}."}
-    return words | {"test": "Images with a known or unknown class."}
+        train, val = f"{rule}, less those of val.", f"{rule}: {share}."
+    return {"train": train, "val": val, "test": "Images with a known or unknown class."}
 
 
 def image_parts(
@@ -416,8 +413,8 @@ def image_parts(
     }
     if settings.val and "val" not in by_role:
         train, share, salt = chosen["train"], float(settings.val), f"{settings.salt}/val/"
-        held, rest = split_share(train.source, train.positions, share, salt, per_class=settings.stratify)
-        chosen |= {"train": replace(train, positions=rest), "val": replace(train, positions=held)}
+        val, rest = split_share(train.source, train.positions, share, salt, per_class=settings.stratify)
+        chosen |= {"train": replace(train, positions=rest), "val": replace(train, positions=val)}
     in_order: tuple[PartRole, ...] = ("train", "val", "test")
     return [
         make_part(role, role, chosen[role], classes, view=views[role], rule=selections[role])
@@ -447,7 +444,7 @@ def images_of_parts(source: Source, classes: Sequence[ClassEntry], parts: Sequen
     for part in map(set, parts):
         is_inside = np.array([*(entry.name in part for entry in classes), False], np.bool_)
         counts.append(int(images_showing(source, is_inside[position]).sum()))
-    words = " / ".join(f"{count:,}" for count in counts)
+    listed = " / ".join(f"{count:,}" for count in counts)
     ratio = f"; the largest has {max(counts) / min(counts):.1f} times the smallest" if all(counts) else ""
     return [
         Figure(
@@ -455,7 +452,7 @@ def images_of_parts(source: Source, classes: Sequence[ClassEntry], parts: Sequen
             paper=None,
             obtained=count,
             place="training images that show a class of the part",
-            explanation=f"of {words}{ratio}",
+            explanation=f"of {listed}{ratio}",
         )
         for number, count in enumerate(counts, 1)
     ]
@@ -486,29 +483,26 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     common = [name for name in train if name in test or name in aliases]
     refused: CurationError = ProtocolError(
         "The training images and the test images share too few classes",
-        expected="two classes or more that both show",
+        expected="at least two classes that both show",
         found=", ".join(common) or f"{', '.join(train[:3])} in train, {', '.join(test[:3])} in test",
     )
     used = dict.fromkeys(name for several in counts.values() for name, (n, _) in several.items() if n)
     others = [name for name in used if name not in {*common, *renamed}]
     for (members, groups, settings), val in product(_drafts(common), [""] if "val" in sources else ["0.1", "0"]):
-        lines = [
-            *beginning("superclass", options.name),
-            *source_tables(sources, options.name),
-            "",
-            "[classes]",
+        classes = [
             *absent_lines(members, aliases, sources),
             *([] if groups else ["# Classes that train or test images do not show.", f"negative = {array(others)}"]),
             *alias_lines(aliases),
             *(["# Super-classes; a group may contain other groups.", "[classes.groups]"] if groups else []),
             *(f"{quoted_key(group)} = {array(names)}" for group, names in groups.items()),
-            "",
-            "[parameters]",
+        ]
+        parameters = [
             *settings,
-            *(["# Share of the training images that validates.", f"val = {val}"] if val else []),
-            "# Training images that show an unknown class too: keep them without its boxes, or leave-out.",
+            *(["# Share of the training images that becomes the part val.", f"val = {val}"] if val else []),
+            "# Training images that also show an unknown class: keep them without its boxes, or leave-out.",
             'train_unknown = "keep"',
         ]
+        lines = draft("superclass", options, source_tables(sources, options.name), classes, parameters)
         file = msgspec.convert(tomllib.loads("\n".join(lines)), BenchmarkFile)
         try:
             build(sources, {"file": parameter_text(file, SuperclassParameters)})
@@ -533,8 +527,8 @@ def _drafts(common: Sequence[str]) -> Iterator[tuple[Sequence[str], Mapping[str,
                 "# Clusters of classes that share few images, the largest first; rotation says which one is known.",
                 f"cut = {clusters}",
                 "rotation = 1",
-                "# Groups of classes that never meet: refuse them (error), add the small ones to the largest cluster",
-                "# (giant), or cut the complete graph (cut).",
+                "# If some classes never co-occur with the others: refuse (error), add the small groups to the largest",
+                "# cluster (giant), or cut the complete graph (cut).",
                 f"components = {quoted(components)}",
             ],
         )
@@ -548,9 +542,9 @@ def _parameters_of_group(members: Sequence[str], name: str) -> list[str]:
     return [
         f"# A group of [classes.groups]: its {len(members)} classes are known or unknown, all others are left out.",
         f"superclass = {quoted(name)}",
-        "# The classes fall into so many parts; one of them is known, the others are unknown.",
+        "# Number of parts of the classes; one part is known, the others are unknown.",
         f"parts = {parts}",
         "rotation = 1",
-        "# A number of classes that does not divide: refuse, or give each of the first parts one more.",
+        "# If the parts cannot be equal: refuse, or give each of the first parts one more class (first).",
         f"uneven = {quoted('first' if len(members) % parts else 'refuse')}",
     ]

@@ -7,7 +7,6 @@ included, is of a class that the task introduces. An image without annotation is
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -20,6 +19,7 @@ from curation.benchmarks.benchmark import MOST_IMAGES, fact
 from curation.benchmarks.parts import Part, Selection, Shown, all_images, hash_rank, make_part, show_classes
 from curation.benchmarks.roles import require_disjoint_sources
 from curation.benchmarks.rules.benchmark_file import BenchmarkFile, entries_by_role
+from curation.benchmarks.rules.starting import array, quoted
 from curation.core.errors import ProtocolError
 from curation.core.wording import examples
 from curation.manifest.header import ClassEntry, LabelView, PartRole, TaskEntry, roles_at
@@ -34,7 +34,7 @@ PUBLISHED_SIZES = 1000, 50
 """Validation images a task, and exemplars a class, of the published benchmarks."""
 _SIZE_SETTING = "validation = {0} in [parameters]"
 _LISTED = 100
-"""Images without annotation are named one by one up to this number."""
+"""A note names the images without annotation up to this number."""
 _Images = Annotated[int, Meta(ge=0, le=MOST_IMAGES)]
 
 
@@ -46,7 +46,7 @@ class TaskParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     validation : int
         Images of each validation list; 0 for no such lists.
     exemplars : int
-        Images of every known class in the finetuning lists, where there are so many; 0 for no such lists.
+        Images of every known class in the finetuning lists, or fewer if there are fewer; 0 for no such lists.
     order, test_order : {"sorted", "annotation"}
         Order of the training and of the test lists: by id, or by the first annotation of an image.
     crowd : {"select", "ignore"}
@@ -54,7 +54,7 @@ class TaskParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     repeats : {"drop", "keep"}
         With a source ``first-test``: an image with classes of several tasks is listed once, or once for each.
     salt : str
-        Of the hash ranks; by default the name of the benchmark.
+        Salt of the hash ranks; by default the name of the benchmark.
     """
 
     validation: _Images = 0
@@ -78,16 +78,16 @@ class TaskSplit:
     classes : tuple of ClassEntry
         Those of the tasks are known, with indices from 0.
     sources : mapping of str to Source
-        The open ones.
+        The open sources.
     train, test : str
-        Names of the sources of training and of test lists; empty where there is none.
+        Names of the sources of training and of test lists; empty for none.
     first_train : tuple of str
-        Sources that are wholly the training list of task 1.
+        Sources whose images are the training list of task 1.
     first_test : str
-        Source that comes first in the test list, as a whole; then the test list takes the images of each later task
-        in turn, instead of every annotated image.
+        Source whose images all come first in the test list; the images of each later task follow, instead of every
+        annotated image.
     val_list : str
-        Source that lists validation images, equally many a task.
+        Source that lists validation images, the same number for each task.
     validation : {"hash", "published", "none"}
         Where validation images come from: the hash rank, the source `val_list`, or nowhere.
     is_packaged : bool
@@ -119,7 +119,7 @@ class TaskSplit:
 
     @property
     def size_hint(self) -> str:
-        """Text with ``{0}`` that explains how to choose another number of validation images."""
+        """Hint with ``{0}`` for another number of validation images."""
         return "--set val_size={0}, or --set val=none" if self.is_packaged else _SIZE_SETTING
 
     def labels(self, task: TaskEntry) -> list[int]:
@@ -204,14 +204,14 @@ def split_of_file(file: BenchmarkFile, sources: Mapping[str, Source] = {}, *, is
 
 
 def task_parts(split: TaskSplit) -> tuple[list[Part], dict[str, int], str]:
-    """Return all parts in the order of the tasks, how many images each task selects, and by which evidence.
+    """Return all parts in the order of the tasks, the number of images that each task selects, and the evidence.
 
     Raises
     ------
     ProtocolError
         Some training sources are given without the others; a source shows a class that the benchmark does not name,
-        or none that it does; two sources share ids; a task has no training image left; the validation list does not
-        fit.
+        or no class that it names; two sources share ids; no training image remains for a task; the validation list
+        does not fit.
     PresenceOnlyError
         The test source has no boxes.
     """
@@ -243,7 +243,7 @@ def task_parts(split: TaskSplit) -> tuple[list[Part], dict[str, int], str]:
 def _training(split: TaskSplit) -> tuple[dict[str, list[Part]], dict[str, int]]:
     """Return the training, finetuning and validation parts by task, and how many images each task selects."""
     catalog = split.show(split.train)
-    # M-OWODB's first classes are learnt from VOC: exemplars of them are there, COCO's images show some by chance.
+    # M-OWODB's first classes are learnt from VOC, which has their exemplars; COCO's images show some by chance.
     catalogs = [*map(split.show, split.first_train), catalog]
     ranks = hash_ranks(catalogs, split.salt("finetune"))
     later_tasks = split.tasks[1:] if split.first_train else split.tasks
@@ -293,7 +293,7 @@ def _training(split: TaskSplit) -> tuple[dict[str, list[Part]], dict[str, int]]:
 def _validation(
     split: TaskSplit, catalog: Shown, selections: Sequence[Int64s], tasks: Sequence[TaskEntry]
 ) -> list[Int64s]:
-    """Return the validation images of each task; no list where the benchmark has none."""
+    """Return the validation images of each task; no list if the benchmark has none."""
     if split.validation == "none":
         return []
     if split.validation == "hash":
@@ -303,8 +303,8 @@ def _validation(
     segments = listed_validation(listed, catalog.source, len(selections))
     for segment, selection, task in zip(segments, selections, tasks, strict=True):
         outside = segment[~np.isin(segment, selection)]
-        # A list in another order of tasks, or of another benchmark, has the right images and wrong lines. A table of
-        # presence misses classes, so that nothing follows from it.
+        # The lines of another order of tasks, or of another benchmark, are wrong although the images are right. A table
+        # of presence misses classes, so it proves nothing.
         if len(outside) and catalog.source.objects is not None:
             first = catalog.source.images.native[outside[0]]
             raise ProtocolError(
@@ -312,7 +312,7 @@ def _validation(
                 where=f"{listed.files[0].name}: the lines of task {task.name}",
                 expected=f"images with an annotation of a class that {task.name} introduces",
                 found=f"{first} and others" if len(outside) > 1 else str(first),
-                hint="is the list of another split, or does crowd=ignore leave its images out?",
+                hint="is it the list of another split, or does crowd=ignore leave its images out?",
             )
     return segments
 
@@ -362,7 +362,7 @@ def tested_parts(split: TaskSplit) -> list[Part]:
 
 
 def rules_in_words(split: TaskSplit, task: TaskEntry, number: int) -> dict[PartRole, str]:
-    """Return a description of the rule of each training part of a task, before any list is available."""
+    """Return a sentence on the rule of each training part of a task; no list is needed."""
     if split.first_train and number == 1:
         return {"train": split.words("first_train", sources=" and ".join(split.first_train))}
     has_validation = split.validation != "none"
@@ -394,7 +394,7 @@ def unannotated(source: Source) -> Int64s:
 
 
 def note_on_presence(split: TaskSplit) -> Iterator[str]:
-    """Yield that the training lists are approximate, where their source has no boxes."""
+    """Yield a note on approximate training lists if their source has no boxes."""
     train = split.sources.get(split.train)
     if train is not None and train.objects is None:
         yield (
@@ -404,7 +404,7 @@ def note_on_presence(split: TaskSplit) -> Iterator[str]:
 
 
 def note_on_unannotated(split: TaskSplit) -> Iterator[str]:
-    """Yield which test images carry no annotation, where they are few."""
+    """Yield a note on the test images without annotation if they are few."""
     test = split.sources[split.test]
     without = unannotated(test)
     if not split.first_test and 0 < len(without) <= _LISTED:
@@ -418,7 +418,7 @@ def note_on_unannotated(split: TaskSplit) -> Iterator[str]:
 def hash_ranks(sources: Sequence[Shown], salt: str) -> list[Int64s]:
     """Return the ranks of the annotated images of each source, by ``sha256(salt + id)`` over all sources.
 
-    One array a source, shape (n,); images without annotation come last.
+    The result has one array for each source, shape (n,); images without annotation come last.
     """
     ids = np.concatenate([catalog.source.image_ids[catalog.order] for catalog in sources]).tolist()
     positions = np.empty(len(ids), np.int64)
@@ -433,23 +433,23 @@ def hash_ranks(sources: Sequence[Shown], salt: str) -> list[Int64s]:
 
 
 def fitting_validation(sizes: Sequence[int]) -> int:
-    """Return how many validation images every task can spare, from the training images that each selects; 0: none."""
-    # A tenth; and so few that the lists of all tasks, taken from the smallest, leave something to train on.
+    """Return a number of validation images for every task, from the training images that each selects; 0 for none."""
+    # A tenth, or fewer: if all lists were taken from the smallest task, images for training would remain.
     return min(min(sizes, default=0) // max(10, len(sizes) + 1), PUBLISHED_SIZES[0])
 
 
 def hash_validation(
     selections: Sequence[Int64s], rank: Int64s, *, size: int, setting: str = _SIZE_SETTING
 ) -> list[Int64s]:
-    """Return a validation list a task: the first `size` of its selection by hash rank that no earlier task has taken.
+    """Return a validation list for each task: the first `size` of its selection by hash rank that are not in others.
 
-    The authors drew theirs at random, without a stated seed and with a step that keeps the four apart which they do
-    not publish. Ours are apart by construction and the same everywhere.
+    The authors drew their lists at random, with an unknown seed and an unpublished step that keeps the four disjoint.
+    These lists are disjoint by construction and the same on every machine.
 
     Raises
     ------
     ProtocolError
-        A task has fewer images left than asked for.
+        Fewer than `size` images remain for a task.
     """
     is_used = np.zeros(len(rank), np.bool_)
     chosen = []
@@ -476,7 +476,7 @@ def listed_validation(listed: Source, source: Source, n_tasks: int) -> list[Int6
     Raises
     ------
     ProtocolError
-        An image of the list is not in the source, or the lines cannot be shared out evenly.
+        An image of the list is not in the source, or the tasks cannot have the same number of lines.
     """
     positions_of = {native: position for position, native in enumerate(source.images.native.tolist())}
     natives = listed.images.native.tolist()
@@ -485,7 +485,7 @@ def listed_validation(listed: Source, source: Source, n_tasks: int) -> list[Int6
         raise ProtocolError(
             "The validation list does not belong to this training source"
             if missing
-            else "The validation list cannot be shared out among the tasks",
+            else "The validation list does not divide by the number of tasks",
             where=listed.files[0].name,
             expected=f"images of {source.files[0].name}" if missing else f"a multiple of {n_tasks} lines",
             found=f"{len(missing)} others, the first {missing[0]}" if missing else f"{len(natives)} lines",
@@ -497,25 +497,25 @@ def listed_validation(listed: Source, source: Source, n_tasks: int) -> list[Int6
 def exemplars(
     pools: Sequence[tuple[Shown, Int64s]], labels: Sequence[int], ranks: Sequence[Int64s], *, size: int
 ) -> tuple[list[Int64s], dict[int, int]]:
-    """Return images that show every class at least `size` times where the images allow it, and how many each has.
+    """Return images that show every class at least `size` times, as far as there are such images, and their counts.
 
-    Classes are served from the rarest to the most common; each takes, by hash rank, as many further images as it still
-    lacks, so that an image which shows several rare classes serves them all. ORE's sampler (``balanced_ft.py``) may
-    drop what it took; RE-OWOD's lists lost their balance when they were filled up with images of task 1.
+    Classes are processed from the rarest to the most common; each adds, by hash rank, as many images as it still
+    lacks, so that an image with several rare classes counts for all of them. ORE's sampler (``balanced_ft.py``) may
+    drop selected images; RE-OWOD's lists lost their balance when images of task 1 were added.
 
     Parameters
     ----------
     pools : sequence of (Shown, ndarray of int64)
-        For each source what its images show, and the positions of those to choose from.
+        For each source, the classes that its images show, and the positions of the images to choose from.
     ranks : sequence of ndarray of int64
         For each source, see `hash_ranks`.
 
     Returns
     -------
     list of ndarray of int64
-        Positions by source, in the order of its pool.
+        Selected positions by source, in the order of its pool.
     dict of int to int
-        Images among them by label.
+        Number of selected images by label.
     """
     rank = np.concatenate([ranks_of[images] for ranks_of, (_, images) in zip(ranks, pools, strict=True)])
     by_label = _numbers_by_label(pools, labels)
@@ -534,7 +534,7 @@ def exemplars(
 
 
 def _numbers_by_label(pools: Sequence[tuple[Shown, Int64s]], labels: Sequence[int]) -> dict[int, Int64s]:
-    """Return for each label the numbers of the images that show it, counted through all pools in order."""
+    """Return the numbers of the images that show each label, counted over all pools in order."""
     by_label: dict[int, list[Int64s]] = {label: [np.empty(0, np.int64)] for label in labels}
     start = 0
     for catalog, images in pools:
@@ -548,7 +548,7 @@ def _numbers_by_label(pools: Sequence[tuple[Shown, Int64s]], labels: Sequence[in
 
 
 def check_source(split: TaskSplit, slot: str) -> None:
-    """Raise `ProtocolError` unless a source's classes are the benchmark's and no other source has its ids."""
+    """Raise `ProtocolError` if a source has a class that the benchmark does not name, or ids of another source."""
     source, sources = split.sources[slot], split.sources
     positions = class_positions(split.classes, source)
     used = np.flatnonzero(np.bincount(source.class_pairs()[1]))
@@ -569,11 +569,11 @@ def check_source(split: TaskSplit, slot: str) -> None:
         )
     if not len(used):
         raise ProtocolError(
-            "A source shows no class at all",
+            "A source has no objects",
             where=where,
             expected="annotations",
-            found=f"{len(source.images)} images and no object",
-            hint="give the annotation file itself: a list of ids, or a file without annotations, has no classes",
+            found=f"{len(source.images)} images without an object",
+            hint="give the annotation file: a list of ids, or a file without annotations, has no classes",
         )
     opened = [sources[name] for name in split.slots if name in sources]
     seen = {index for each in opened for index in class_positions(split.classes, each).tolist()}
@@ -599,30 +599,26 @@ def check_source(split: TaskSplit, slot: str) -> None:
                 where=f"sources {other} and {slot}",
                 expected="each id names one image",
                 found=f"{len(shared)} ids in both, the first {min(shared)}",
-                hint=f'if they are different images: dataset = "{source.dataset[:24]}_{slot[:7]}" for {slot} in the '
-                "file; else remove them from one of the two files",
+                hint=f'if they are different images, dataset = "{source.dataset[:24]}_{slot[:7]}" in [sources.{slot}]; '
+                "else remove them from one of the two files",
             )
 
 
 def _nearest(name: str, names: list[str]) -> list[str]:
-    """Return the name that is the same but for its case, else the most alike; none where none is."""
+    """Return the names that differ only in case, else the most similar one, if any."""
     same = [offered for offered in names if offered.casefold() == name.casefold()]
     return same or difflib.get_close_matches(name, names, n=1)
 
 
 def _hint_for(strangers: list[str], names: list[str]) -> str:
-    """Return the keys of the file in which classes that no task names can be stated."""
+    """Return the keys of the file that may list classes which no task names."""
     pairs = [(known, other) for other in strangers[:20] for known in _nearest(other, names)]
     same = [pair for pair in pairs if pair[0].casefold() == pair[1].casefold()]
-    rows = "; ".join(f"{_quoted(known)} = [{_quoted(other)}]" for known, other in (same or pairs)[:5])
-    alias = f"the same class? In the table of aliases: {rows}"
-    listed = ", ".join(map(_quoted, strangers[:20]))
+    rows = "; ".join(f"{quoted(known[:200])} = {array([other[:200]])}" for known, other in (same or pairs)[:5])
+    alias = f"are they the same class? Then in [classes.aliases]: {rows}"
+    listed = array(name[:200] for name in strangers[:20])
     ways = (
-        f"above the first task of the file: unknown = [{listed}] where their objects stay unknown for ever, or "
-        f"ignored = [{listed}] where they are neither right nor wrong"
+        f"in [classes], above the first task: unknown = {listed} if their objects stay unknown, or ignored = {listed} "
+        "if detections of them count as neither right nor wrong"
     )
     return alias if same else f"{alias}; else {ways}" if pairs else ways
-
-
-def _quoted(name: str) -> str:
-    return json.dumps(name[:200], ensure_ascii=False)

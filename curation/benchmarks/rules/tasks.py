@@ -20,13 +20,14 @@ from curation.benchmarks.rules.benchmark_file import BenchmarkFile, stated_in
 from curation.benchmarks.rules.starting import (
     NAMES_ARE,
     StartOptions,
+    alias_lines,
     beginning,
+    by_class,
     is_usable,
     listed,
     object_counts,
     other_names,
     quoted,
-    quoted_key,
     require_usable,
     source_tables,
 )
@@ -153,21 +154,21 @@ def _problems(file: BenchmarkFile) -> Iterator[tuple[str, str, str]]:
 
 
 def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
-    """Return the lines of a file to begin with: every class of the sources, grouped into tasks.
+    """Return the lines of a draft file: every class of the sources, grouped into tasks.
 
-    The classes keep the order of the files, cut into groups of equal size, earlier ones larger by one where that
-    does not come out even. Classes without any training object are listed as unknown: no task can train on them. A
-    category without a box in either file is not a class, such as the root of a Roboflow export: a comment names it.
-    The sizes of the validation and finetuning lists fit the training file.
+    The classes keep the order of the files and form groups of equal size; if that is impossible, the first groups have
+    one class more. Classes without a training object are listed as unknown: no task can train on them. A category
+    without a box in either file, such as the root of a Roboflow export, is not a class: a comment names it. The sizes
+    of the validation and finetuning lists fit the training file.
 
     Raises
     ------
     ProtocolError
-        No class has an object; or names cannot be used in a file, such as two that differ in case alone.
+        No class has an object, or a file cannot hold the names, such as two that differ only in case.
     """
     if set(sources) - set(USUAL_SOURCES):
         raise UsageError(
-            "The rule tasks has a source to train on and one to test on",
+            "The rule tasks needs a training source and a test source",
             expected="--source train=PATH --source test=PATH",
             found=", ".join(sources),
         )
@@ -179,18 +180,16 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
     trained = counts if train is None else object_counts({"train": train})
     names = [label for label in counts if label in trained and trained[label][0]]
     if not names:
-        raise ProtocolError(
-            "No class has an object here", where=files, expected="an annotation file", found=f"{len(counts)} classes"
-        )
+        message, expected = "The sources have no training objects", "an annotation file"
+        raise ProtocolError(message, where=files, expected=expected, found=f"{len(counts)} classes")
     require_usable(counts, files)
     absent = [label for label in counts if not counts[label][0]] if len(sources) > 1 else []
     untrained = [label for label in counts if label not in {*names, *absent}]
     tested = object_counts({"test": sources["test"]}) if "test" in sources else counts
     renamed = other_names([name for name in names if name not in tested], untrained)
-    aliases = {owner: [alias for alias in renamed if renamed[alias] == owner] for owner in renamed.values()}
     untrained = [label for label in untrained if label not in renamed]
     if (n_tasks := min(options.n_tasks, len(names))) < options.n_tasks:
-        text = f"{n_tasks} tasks in place of {options.n_tasks}: no more classes have an object"
+        text = f"{n_tasks} tasks instead of {options.n_tasks}: no more classes have an object"
         warnings.warn(text, CurationWarning, stacklevel=4)
     groups: list[list[str]] = [group.tolist() for group in np.array_split(np.array(names, object), n_tasks)]
     lines = [
@@ -201,17 +200,16 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         *_sizes(groups, train, trained),
         "",
         "[classes]",
-        "# Classes that never become known: their objects stay unknown at every task.",
+        "# Classes that never become known: their objects stay unknown in every task.",
         *listed("unknown", untrained, "no training object in the files"),
         *(["# Left out, since neither file has a box of them:"] if absent else []),
         *(f"#   {quoted(label)}" for label in absent),
-        "# Classes that are neither right nor wrong.",
+        "# Classes whose detections count as neither right nor wrong.",
         "ignored = []",
-        *(["# Other names of a class in the sources.", "[classes.aliases]"] if aliases else []),
-        *(f"{quoted_key(name)} = [{', '.join(map(quoted, others))}]" for name, others in aliases.items()),
+        *(alias_lines(by_class(renamed)) if renamed else []),
         "",
         "# Tasks in their order, each with the classes that become known in it. Here the classes are in the order",
-        f"# of the files, cut into {n_tasks} groups: move them to where you want them.",
+        f"# of the files, in {n_tasks} groups: move them as you need.",
     ]
     for number, group in enumerate(groups, start=1):
         remarks = ["{:,} objects on {:,} images".format(*counts[label]) for label in group]
@@ -223,7 +221,7 @@ def _sizes(groups: Sequence[Sequence[str]], train: Source | None, counts: Mappin
     """Return the sizes of the validation and finetuning lists that fit the training images of each class."""
     if train is None:
         return [
-            "# Sizes of the validation and finetuning lists; init tasks --source train=PATH finds what fits.",
+            "# Sizes of the validation and finetuning lists; init tasks --source train=PATH finds sizes that fit.",
             "validation = 0",
             "exemplars = 0",
         ]

@@ -43,8 +43,8 @@ from curation.benchmarks.rules.starting import (
     StartOptions,
     absent_lines,
     alias_lines,
-    beginning,
     by_class,
+    draft,
     listed,
     object_counts,
     other_names,
@@ -91,7 +91,7 @@ class WildernessParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
     salt : str
         Of the hash order; by default the name of the benchmark.
     strangers : {"refuse", "leave-out", "keep"}
-        What to do about closed images with a class that is not known: refuse them, leave them out, or keep them and
+        Treatment of closed images with a class that is not known: refuse them, leave them out, or keep them and
         count such objects as unknown.
     unannotated : {"keep", "leave-out"}
         Whether images without any annotation belong to the wilderness.
@@ -107,7 +107,7 @@ class WildernessParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
     levels: Literal["hash", "id"] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a ratio that no list can have, or whose digits would fill the name of a part."""
+        """Raise `ValueError` for a ratio that is out of range, or too long for the name of a part."""
         if not all(
             ratio.is_finite() and Decimal("1e-6") <= ratio <= 1_000_000 and len(ratio.as_tuple().digits) <= 20
             for ratio in self.ratios
@@ -173,7 +173,7 @@ def wilderness_parts(
     words : mapping of str to str
         Texts by key of `WORDS`.
     suffixes : mapping of str to str, optional
-        By order, of the names of its parts; by default ``-ORDER``, and nothing for the first of the orders.
+        Suffix of the part names by order; by default ``-ORDER``, and none for the first of the orders.
 
     Raises
     ------
@@ -221,15 +221,15 @@ def wilderness_parts(
 
 
 def score_words(header: Header) -> list[str]:
-    """Return the options of `evaluate MANIFEST`: detections by source, where the wilderness has several."""
+    """Return the options of `evaluate MANIFEST`: detections by source if the wilderness has several."""
     parts = {part.name: part for part in header.parts}
     sources = parts["wilderness"].sources
     names = (CLOSED, *(sources if len(sources) > 1 else ("wilderness",)))
-    return [word for name in names for word in ("--detections", f"{name}=FILE")]
+    return [option for name in names for option in ("--detections", f"{name}=FILE")]
 
 
 def orders_of(header: Header) -> tuple[str, ...]:
-    """Return the orders of the ratio parts of a manifest: of a benchmark file, or of the paper's own parameters."""
+    """Return the orders of the ratio parts of a manifest, from its benchmark file or its parameters."""
     parameters: Mapping[str, Any] = header.rule.parameters
     parameters = stated_in(parameters["file"]).parameters if header.rule.protocol == "wilderness" else parameters
     return tuple(parameters.get("orders", ()))
@@ -248,7 +248,7 @@ def _ranked(ids: Texts, order: str, salt: str) -> Int64s:
 
 
 def wilderness_order(selected: Sequence[Selection], order: str, salt: str) -> Int64s:
-    """Return the positions of the selected images, counted through all sources, in one of `ORDERS`."""
+    """Return the positions of the selected images, counted over all sources, in one of `ORDERS`."""
     if order in ("hash", "id"):
         return _ranked(np.concatenate([each.source.image_ids[each.positions] for each in selected]), order, salt)
     numbers, removed = _numbered(selected)
@@ -268,9 +268,9 @@ def _numbered(selected: Sequence[Selection]) -> tuple[Int64s, Bools]:
 
 
 def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
-    """Return the lines of a file to begin with: the classes of the closed source are known.
+    """Return the lines of a draft file: the classes of the closed source are known.
 
-    Where the other sources have no further class, the first half of the classes is known.
+    If the other sources have no further class, the first half of the classes is known.
 
     Raises
     ------
@@ -290,35 +290,32 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
         known, strangers = used[: len(used) // 2], "leave-out"
         note = "The other sources have no further class: the first half of the classes is known, the rest unknown."
     if not known:
-        message = "No class is left to be unknown"
-        raise ProtocolError(message, where="source closed", expected="two classes", found=", ".join(used) or "none")
+        message, expected = "No class would be unknown", "at least two classes"
+        raise ProtocolError(message, where="source closed", expected=expected, found=", ".join(used) or "none")
     aliases = {name: each for name, each in by_class(renamed).items() if name in known}
     spellings = {*known, *(alias for each in aliases.values() for alias in each)}
     n_closed = int((~images_with(sources[CLOSED], {*used} - {*known})).sum())
     n_wild = sum(int((~images_with(source, spellings)).sum()) for source in wild.values())
     ratio = min(Fraction(1), Fraction(n_wild, n_closed or 1))
-    return [
-        *beginning("wilderness", options.name),
-        *source_tables(sources, options.name),
-        "",
-        "[classes]",
+    classes = [
         f"# {note}",
         *listed("known", known, ["{:,} objects on {:,} images".format(*in_closed[name]) for name in known]),
         *absent_lines(known, aliases, sources),
         *alias_lines(aliases),
-        "",
-        "[parameters]",
+    ]
+    parameters = [
         f"# Wilderness images over the {n_closed:,} closed ones; {n_wild:,} images show no known class.",
         f"ratios = [{float(int(ratio * 100) / 100)}]",
         "# Closed images with a class that is not known: refuse, leave-out, or keep.",
         f"strangers = {quoted(strangers)}",
     ]
+    return draft("wilderness", options, source_tables(sources, options.name), classes, parameters)
 
 
 def closed_part(
     name: str, source: Source, classes: Sequence[ClassEntry], view: LabelView, strangers: str, rule: str
 ) -> Part:
-    """Return the closed test set: every image of its source, or those that show no other class than known ones.
+    """Return the closed test set: every image of its source, or those that show known classes alone.
 
     Raises
     ------
@@ -370,12 +367,12 @@ def wilderness_part(chosen: Sequence[Selection], classes: Sequence[ClassEntry], 
 
 
 def ratio_size(ratio: str, closed: Part, wilderness: Part) -> int:
-    """Return how many wilderness images a ratio means.
+    """Return the number of wilderness images of a ratio.
 
     Raises
     ------
     ProtocolError
-        There are not as many, or none is meant.
+        The number is 0, or there are fewer images.
     """
     size, available = int(Fraction(ratio) * len(closed.ids)), len(wilderness.ids)
     if 1 <= size <= available:

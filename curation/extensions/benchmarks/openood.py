@@ -1,9 +1,9 @@
 """The lists of OpenOOD 1.5's ImageNet-1K part, as far as rules define them (Zhang et al., arXiv 2306.09301).
 
-A classifier of the 1,000 ILSVRC classes is tested on ILSVRC's validation images, and on images of no such class: *near*
+A classifier of the 1,000 ILSVRC classes is tested on ILSVRC's validation images, and on images of other classes: *near*
 ones, of the Semantic Shift Benchmark's hard classes and of NINCO; *far* ones, of iNaturalist, DTD and Open Images. Each
 set follows from the files of its authors. Two sets are split into a part for the choice of hyper-parameters and the
-rest. Only the lists of the former part define the split.
+rest; only the list of that part determines this split.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     Raises
     ------
     ProtocolError
-        No source is given, or a list for hyper-parameters comes without its set, or has images outside of it.
+        No source is given, or a list for hyper-parameters is given without its set or has images outside of it.
     """
     for cut in filter(sources.__contains__, _CUT):
         if _CUT[cut] not in sources:
@@ -59,7 +59,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
 
 
 def _unknown(sources: Mapping[str, Source]) -> list[str]:
-    """Return the distinct classes of the OOD sources; the hard ones for SSB."""
+    """Return the distinct classes of the OOD sources; for SSB, the hard ones."""
     names = {name for slot in ("ninco", "textures") if slot in sources for name in sources[slot].categories.names}
     return sorted(names | (set(hard_classes()) if "ssb" in sources else set()))
 

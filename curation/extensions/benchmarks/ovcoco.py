@@ -44,14 +44,14 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
 
 
 def _require_seen(source: Source, classes: Sequence[ClassEntry]) -> None:
-    """Raise an error for a file of base classes with annotations of others, which a detector would train on."""
+    """Raise `ProtocolError` for a file of base classes with annotations of other classes."""
     counts = Counter(source.categories.names[category] for category in source.class_pairs()[1].tolist())
     role_of = {entry.name: entry.role for entry in classes}
     others = {name: counts[name] for name in source.categories.names if counts[name] and role_of.get(name) != "known"}
     if others:
         listed = ", ".join(f"{name} ({count:,})" for name, count in others.items())[:300]
         raise ProtocolError(
-            "The file of base classes holds labels of other classes",
+            "The file of base classes contains annotations of other classes",
             where=f"source {SEEN_FILE}: {source.files[0].name if source.files else source.dataset}",
             expected="annotations of the 48 base classes alone",
             found=f"{listed}; {[role_of.get(name) for name in others].count('unknown')} of them novel",

@@ -2,13 +2,13 @@
 
 Known and unknown classes come from the same data set. *Easy* unknown classes share few attributes with any known class,
 *hard* ones many; CUB, Stanford Cars and FGVC Aircraft have *medium* ones between, which count as hard in benchmarking.
-A classifier of the known classes is tested on known images joined with the easy, or with the hard unknown ones.
+A classifier of the known classes is tested on known images together with the easy, or with the hard unknown ones.
 
-CUB is exact from its own files: images follow from the official split. Of ImageNet the known images are ILSVRC's
+The lists of CUB follow exactly from its files and the official split. The known images of ImageNet are ILSVRC's
 validation images; the unknown ones are the 50 files of each class that the authors list.
 
-Many hard classes of ImageNet are related to a known one by WordNet, as the authors meant it. Two variants of ours leave
-them out, to show how much of a score rests on them: those below a known class, or those above one too.
+Many hard classes of ImageNet are related to a known one in WordNet, as the authors intended. Two variants of this
+package leave out those below a known class, or also those above one, to show their effect on a score.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SLOTS = declared_slots(__name__)
 SLOTS_OF = {"cub": ("cub-train", "cub-test"), "imagenet": ("imagenet-val", "imagenet-21k")}
 """Sources of each data set; the source of the known images is first."""
 _VARIANTS = {"descendants": ("hard-without-descendants", "below"), "all": ("hard-without-kin", "below or above")}
-"""Name of the manifest without related classes, and where these are relative to a known class."""
+"""Name of the manifest without related classes, and their position relative to a known class."""
 _MEDIUM = "Medium unknown classes count as hard in benchmarking: part test-hard holds both."
 LEVELS = {"easy": ("easy",), "hard": ("medium", "hard")}
 """Unknown classes of each test set."""
@@ -95,7 +95,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         parameters=stated_parameters(parameters, declared_parameters(__name__)),
         classes=classes,
         sources=tuple(source_entry(slot, sources[slot]) for slot in SLOTS_OF[problem]),
-        # Our variants differ in size from the paper's lists; their digests lock them.
+        # The variants of this package differ in size from the paper's lists; digests lock them.
         figures=[
             compared(
                 f"{name}.images", sizes.get(name), size, PROBLEMS[problem]["place"],
@@ -110,7 +110,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
 def _without_kin(
     levels: Mapping[str, tuple[str, ...]], parameters: Mapping[str, Any]
 ) -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:
-    """Return the classes by level without those related to known classes, and the classes that are left out."""
+    """Return the classes by level without those related to known classes, and the removed classes."""
     which = parameters["without_kin"]
     if which == "none":
         return levels, ()
@@ -143,7 +143,7 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     Raises
     ------
     ProtocolError
-        The lists are the authors' own, and are built.
+        The lists are those of the authors, which are built.
     """
     if parameters["without_kin"] == "none":
         raise ProtocolError(
@@ -160,7 +160,7 @@ def _classes_of(problem: str, source: Source) -> dict[str, tuple[str, ...]]:
     facts = PROBLEMS[problem]["classes"]
     if problem == "imagenet":
         return {"known": tuple(ilsvrc2012_classes()), **{level: tuple(names) for level, names in facts.items()}}
-    # By the file's own class ids: the order of its lines is free. The authors count them from 0.
+    # The order is that of the class ids of the file, not of its lines. The authors count them from 0.
     names = [name for _, name in sorted(zip(source.categories.numbers, source.categories.names, strict=True))]
     size = sum(map(len, facts.values()))
     if len(names) != size:

@@ -1,1 +1,1 @@
-"""The main job on a built-in default: a drawn world, a real detector, a manifest, and its scores."""
+"""A demo of the main job: a drawn world, a real detector, a manifest, and its scores."""

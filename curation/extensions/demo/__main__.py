@@ -131,7 +131,7 @@ def run_demo(out: Path, *, sizes: Sequence[int] = SIZES) -> None:
     detector = train_on(world)
     manifest, scores, board = str(out / "manifest"), out / "scores", str(out / "scores.jsonl")
     sources = ["--source", f"voc2007-test={world.voc_root}", "--source", f"coco={world.coco_json}"]
-    # The name says that the world is drawn: the file is called train2017, but is not the set of the paper.
+    # The name states that the world is drawn: the file is named train2017, but is not the set of the paper.
     _curation("build", "elephant", *sources, "--name", "elephant/drawn-world", "--out", manifest)
     _curation("verify", manifest, *sources)
     for part in PARTS:

@@ -1,7 +1,7 @@
-"""A small drawn world on disk, in the layouts that VOC and COCO really have: photos, XML, image sets, instances JSON.
+"""A small drawn world on disk in the layouts of VOC and COCO: photos, XML, image sets, instances JSON.
 
-A photo is sky and ground with up to three things beside each other. A VOC detector knows six kinds of
-things, and may mistake the nine others for them (a truck for a car, a vase for a bottle, a laptop for a screen).
+A photo shows sky and ground with up to three things side by side. A VOC detector knows six kinds of things, and may
+mistake the nine others for them (a truck for a car, a vase for a bottle, a laptop for a screen).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Thing(NamedTuple):
 
 
 class World(NamedTuple):
-    """Where the two datasets are, and a file of the class names (``known``, ``unknown``)."""
+    """Paths of the two datasets, and of a file with the class names (``known``, ``unknown``)."""
 
     voc_root: Path
     coco_root: Path
@@ -75,11 +75,11 @@ def draw_world(folder: Path, *, n_train: int = 160, n_test: int = 140, n_coco: i
 def _write_voc(root: Path, part: str, numbers: Sequence[int], rng: Rng) -> None:
     for number in tqdm(numbers, desc=f"drawing VOC {part}", disable=None):
         stem = f"{number:06d}"
-        animals = _write_photo(root / "JPEGImages" / f"{stem}.jpg", _several(KNOWN, rng), rng)
+        things = _write_photo(root / "JPEGImages" / f"{stem}.jpg", _several(KNOWN, rng), rng)
         objects = "".join(
             f"<object><name>{name}</name><pose>Unspecified</pose><truncated>0</truncated><difficult>0</difficult><bndbox>"
             f"<xmin>{x + 1}</xmin><ymin>{y + 1}</ymin><xmax>{x + w}</xmax><ymax>{y + h}</ymax></bndbox></object>\n"
-            for name, (x, y, w, h) in animals
+            for name, (x, y, w, h) in things
         )
         size = f"<size><width>{WIDTH}</width><height>{HEIGHT}</height><depth>3</depth></size>\n"
         text = f"<annotation>\n<filename>{stem}.jpg</filename>\n{size}{objects}</annotation>\n"
@@ -91,7 +91,7 @@ def _write_voc(root: Path, part: str, numbers: Sequence[int], rng: Rng) -> None:
 def _write_coco(world: World, n_images: int, rng: Rng) -> None:
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
-    # Real COCO numbers are scattered; some coincide with VOC's as integers, which must do no harm.
+    # As in COCO, the numbers are scattered; some equal numbers of VOC.
     numbers = sorted((rng.choice(MOST_COCO_IMAGES, n_images, replace=False) + 9).tolist())
     for number in tqdm(numbers, desc="drawing COCO train2017", disable=None):
         chance, name = rng.random(), f"{number:012d}.jpg"
@@ -139,7 +139,7 @@ def _write_photo(path: Path, names: Sequence[str], rng: Rng) -> list[Thing]:
 
 
 def draw_scene(names: Sequence[str], rng: Rng) -> tuple[Pixels, list[Thing]]:
-    """Return a photo of up to three animals side by side, shape (HEIGHT, WIDTH, 3), and their boxes."""
+    """Return a photo of up to three things side by side, shape (HEIGHT, WIDTH, 3), and their boxes."""
     horizon = int(rng.integers(38, 62))
     scene = np.empty((HEIGHT, WIDTH, 3))
     scene[:horizon] = np.array([158, 192, 222]) + rng.normal(0, 12, 3)

@@ -81,7 +81,7 @@ def test_a_seen_file_with_novel_labels_is_refused(tmp_path: Path) -> None:
     val = source(tmp_path, SHOWN)
     clean = source(tmp_path, {8: ["toilet"]}, "train2017")
     assert built(val=val, seen_file=clean).ids("seen-file") == ("coco:000000000008",)
-    with pytest.raises(ProtocolError, match="labels of other classes") as caught:
+    with pytest.raises(ProtocolError, match="annotations of other classes") as caught:
         built(val=val, seen_file=source(tmp_path, {8: ["toilet"], 9: ["cat", "wine glass"]}, "train2017"))
     assert "cat (1)" in str(caught.value)
     assert "1 of them novel" in str(caught.value)
