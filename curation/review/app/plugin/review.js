@@ -144,16 +144,22 @@
     `${DARK}border-radius:0;width:100%;box-sizing:border-box;padding:5px 12px;display:none;flex-direction:column;gap:3px;pointer-events:auto;`
   );
   bar.id = "curation-review-bar";
-  /* The page ends above the strip, so that it covers no photo. A narrow window has no room for the sidebars, and the
-   * evidence stands below the image there. */
+  /* The page ends above the strip, so that the strip covers no photo. Only the checkbox of a photo ticks it: the App's own
+   * area for that covers very wide photos. Both arrows are below the photo, not on the evidence. A narrow window has no
+   * sidebars, and the evidence is below the image. */
   element(document.head, "style", "").textContent = `
     #root > * { max-height: calc(100vh - var(--curation-review, 0px)); }
     [data-cy="modal"] { padding-bottom: var(--curation-review, 0px); box-sizing: border-box; }
     [data-cy="modal-content"] { height: calc(100% - 70px) !important; }
     .curation-line { scrollbar-width: none; }
     .curation-line > * { flex-shrink: 0; }
-    [class*="_lookerTags_"] { max-height: 34%; overflow: hidden; }
+    [class*="_lookerTags_"] { max-height: max(34%, 26px); overflow: hidden; }
+    [class*="_lookerThumbnailSelector_"] { pointer-events: none; }
+    [class*="_lookerThumbnailSelector_"] label { pointer-events: auto; }
+    [data-cy="modal"] :has(> [data-cy^="nav-"]) { top: auto !important; bottom: 12px !important; }
+    [data-cy="modal"] :has(> [data-cy="nav-right-button"]) { left: 62px !important; right: auto !important; }
     @media (max-width: 700px) {
+      [data-cy="modal"] :has(> [data-cy^="nav-"]) { bottom: calc(40% + 12px) !important; }
       [data-cy="sidebar"] { display: none !important; }
       [data-cy="dataset-page"] { max-width: 100vw; }
       .split-view-view:has(> * [data-cy^="panel-content-"]) { left: 0 !important; width: 100% !important; height: 60% !important; }
