@@ -1,4 +1,4 @@
-"""How many decisions say what, and how far reviewers agree beyond chance: Cohen's kappa of two, Fleiss' of many."""
+"""Counts of decisions, and the agreement of reviewers beyond chance: Cohen's kappa of two, Fleiss' kappa of more."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ListCount:
     listed, unique : int
         Rows, and different images among them.
     repeated : tuple of str
-        Images that the list holds more than once from the same reviewer (or without one), sorted.
+        Images with several rows of the same reviewer, or several without one; sorted.
     reasons : dict of str to (int, int)
         Rows and different images by reason, in the order of the rows.
     """
@@ -42,7 +42,7 @@ class ListCount:
 
 
 def count_lists(decisions: Iterable[Decision]) -> tuple[ListCount, ...]:
-    """Return the counts of every list that has rows, sorted by stage, action and pool."""
+    """Return the counts of every list, sorted by stage, action and pool."""
     lists = grouped(decisions, lambda row: (STAGES.index(row.stage), row.action, row.dataset))
     return tuple(_count(rows) for _, rows in sorted(lists.items()))
 
@@ -76,13 +76,13 @@ class Kappa:
     reason : str
         Why `value` is None, or ``""``.
     items : int
-        Images that at least two reviewers judged, the only ones that count.
+        Images that at least two reviewers judged; no other image counts.
     observed, expected : float or None
-        Share of agreeing pairs of verdicts, and the share that chance would give; None without items.
+        Share of agreeing pairs of decisions, and the share by chance; None without items.
     left_out : int
-        Images with fewer than two verdicts.
+        Images with fewer than two decisions.
     raters : tuple of int
-        Fewest and most verdicts on an image that counts; ``(0, 0)`` without items.
+        Fewest and most decisions on an image that counts; ``(0, 0)`` without items.
     interval : tuple of float, or None
         95 % interval by the delta method over images; None if `value` is None, or if the interval has no width.
     """
@@ -97,7 +97,7 @@ class Kappa:
     interval: tuple[float, float] | None = None
 
     def text(self) -> str:
-        """Return it with its 95 % interval, or why there is none."""
+        """Return the value with its 95 % interval, or why it is undefined."""
         if self.value is None:
             return f"undefined: {self.reason}"
         low_and_high = f" ({self.interval[0]:.2f} to {self.interval[1]:.2f})" if self.interval else ""
@@ -106,7 +106,7 @@ class Kappa:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Agreement on an action or reason against all others, or on the images of an ID class: its kappa."""
+    """The kappa of an action or reason against all others, or of the images of an ID class."""
 
     by: Literal["action", "reason", "class"]
     name: str
@@ -115,7 +115,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """How often a reviewer said what a gold image is: the share with its exact 95 % interval (Clopper-Pearson)."""
+    """The share of gold images that a reviewer decided correctly, with its exact 95 % interval (Clopper-Pearson)."""
 
     reviewer: str
     images: int
@@ -127,7 +127,7 @@ class Accuracy:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two reviewers at one stage: the images that both judged, those with equal verdicts, and Cohen's kappa."""
+    """Two reviewers at one stage: numbers of images that both judged, and judged equally, and Cohen's kappa."""
 
     first: str
     second: str
@@ -152,7 +152,7 @@ def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> Kappa:
     Parameters
     ----------
     first, second : sequence
-        The k-th verdict of each is on the same image.
+        The k-th decision of each is on the same image.
 
     Raises
     ------
@@ -165,7 +165,7 @@ def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> Kappa:
         return Kappa(None, "no image was judged by both", 0, None, None, raters=(0, 0))
     n, mine, theirs = len(first), Counter(first), Counter(second)
     expected = Fraction(sum(count * theirs[label] for label, count in mine.items()), n * n)
-    # By how much one more such image would move the expected agreement.
+    # The change of the expected agreement by one more such image.
     moves = [Fraction(theirs[a] + mine[b], n) - 2 * expected for a, b in zip(first, second, strict=True)]
     return _kappa([Fraction(a == b) for a, b in zip(first, second, strict=True)], expected, moves)
 
@@ -234,7 +234,7 @@ def agreement(
     Parameters
     ----------
     standing : iterable of Decision
-        The current verdicts, at most one of each reviewer on an image
+        The current decisions, at most one of each reviewer on an image
         (`curation.review.decisions.resolution.standing_verdicts`). Those without a reviewer are left out: they
         may come from one person.
     classes : mapping of str to collection of str, optional
@@ -284,14 +284,14 @@ def _slices(
 
 
 def accuracy(standing: Iterable[Decision], gold: Iterable[Decision]) -> tuple[Accuracy, ...]:
-    """Return how often each named reviewer said what gold images are, sorted by name.
+    """Return the share of gold images that each named reviewer decided correctly, sorted by name.
 
     Parameters
     ----------
     standing : iterable of Decision
-        The current verdicts, at most one of each reviewer on an image.
+        The current decisions, at most one of each reviewer on an image.
     gold : iterable of Decision
-        The right verdict on some images.
+        The correct decisions on some images.
     """
     right = {(row.dataset, row.image_id, row.stage): row.action for row in gold}
     judged = (row for row in standing if row.reviewer and (row.dataset, row.image_id, row.stage) in right)

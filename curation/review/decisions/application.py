@@ -1,4 +1,4 @@
-"""Decisions applied to any manifest: images leave a part, or move between near and far; the result is a new version."""
+"""`apply_decisions`: remove images from the parts of a manifest, or move them between near and far: a new version."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ Variant = Literal["minus-remove", "minus-remove-and-unsure", "judged-keep-only"]
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
 
 UNJUDGED = "Unjudged is not clean"
-"""Said wherever verdicts have left images out."""
+"""Note on every result from which decisions removed images."""
 FOR_WHOM = "A verdict holds for the ID classes that its reviewer had in mind, not for others."
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The verdicts on the images of a part, each image once.
+    """The decisions on the images of a part, each image once.
 
     Attributes
     ----------
     judged : dict of str to list of str
-        Images by action, in the order of the part: ``remove`` if a valid verdict removes the image, else ``unsure`` if
-        verdicts differ and no rule decides, else the action.
+        Images by action, in the order of the part: ``remove`` if a current decision removes the image, else ``unsure``
+        if decisions differ and no rule decides, else the action.
     """
 
     part: str
@@ -59,28 +59,28 @@ class Coverage:
     judged: Mapping[str, list[str]]
 
     def of(self, action: str) -> int:
-        """Return how many images have an action."""
+        """Return the number of images with an action."""
         return len(self.judged.get(action, ()))
 
     @property
     def total(self) -> int:
-        """Judged images."""
+        """Number of judged images."""
         return sum(map(len, self.judged.values()))
 
     @property
     def unjudged(self) -> int:
-        """The others."""
+        """Number of unjudged images."""
         return self.images - self.total
 
     def left(self, variant: Variant) -> int:
-        """Return how many images a variant of the list has."""
+        """Return the number of images of a variant of the list."""
         if variant == "judged-keep-only":
             return self.of("keep")
         unsure = self.of("unsure") if variant == "minus-remove-and-unsure" else 0
         return self.images - self.of("remove") - unsure
 
     def data(self) -> dict[str, str | int]:
-        """Return it as plain data: counts alone."""
+        """Return the counts as plain data."""
         return {
             "part": self.part,
             "images": self.images,
@@ -91,7 +91,7 @@ class Coverage:
         }
 
     def text(self) -> str:
-        """Return it as one sentence."""
+        """Return the counts as one sentence."""
         counts = ", ".join(f"{len(images):,} {action}" for action, images in sorted(self.judged.items()))
         return (
             f"{UNJUDGED}: {self.total:,} of {self.images:,} images of {self.part} were judged ({counts or 'none'}), "
@@ -117,12 +117,12 @@ def parts_spoken_of(header: Header, dataset: str) -> tuple[str, ...]:
 
 
 def coverage_on(manifest: Manifest, resolution: Resolution) -> tuple[Coverage, ...]:
-    """Return how far verdicts cover each part of a manifest that they apply to, candidates for addition aside."""
+    """Return the coverage of each part that decisions apply to, without candidates for addition."""
     datasets = {row.dataset for row in resolution.decisions} | {row.dataset for row in resolution.undecided}
     spoken = {dataset: parts_spoken_of(manifest.header, dataset) for dataset in datasets}
     unsure = [(row.dataset, row.image_id, "unsure") for row in resolution.undecided]
     decided = [(row.dataset, row.image_id, row.action) for row in resolution.decisions if row.stage != "candidate"]
-    # The last word counts: a verdict before an open question, and a removal before any other verdict.
+    # The last entry counts: a decision overrides an open conflict, and a removal overrides any other decision.
     action_of = {
         (part, image): action
         for dataset, image, action in [*unsure, *sorted(decided, key=lambda row: row[2] == "remove")]
@@ -138,7 +138,7 @@ def coverage_on(manifest: Manifest, resolution: Resolution) -> tuple[Coverage, .
 
 
 def left_out_by(variant: Variant, coverage: Coverage, now: Collection[str]) -> set[str]:
-    """Return what a variant leaves out of a part beyond the images that decisions remove."""
+    """Return the images that a variant leaves out of a part, in addition to those that decisions remove."""
     if variant == "minus-remove":
         return set()
     if variant == "minus-remove-and-unsure":
@@ -155,19 +155,19 @@ def as_cleaned(
     name: str,
     reviewers: Sequence[str],
 ) -> Manifest:
-    """Return a reviewed manifest as a separate list: a name that says what was left out, and what was judged.
+    """Return a reviewed manifest as a separate list, whose name and notes state what was judged and left out.
 
-    Unjudged is not clean. Of 5,160 images a reviewer judged 373 and removed 72: without these 72 the list is shorter,
-    and of its 5,088 images 4,787 are still unjudged.
+    Unjudged is not clean: if a reviewer judged 373 of 5,160 images and removed 72, then 4,787 of the remaining 5,088
+    images are still unjudged.
 
     Parameters
     ----------
     made : Manifest
-        With the images left out.
+        The reviewed manifest, without the images left out.
     base : Manifest
-        The one that was cleaned: it stays, and is not superseded.
+        The original manifest, which is not superseded.
     name : str
-        ``""``: made from that of `base`, the reviewer and what is left out, ``textures-ninco-minus-72``.
+        ``""`` for the name of `base`, the reviewer and the variant, such as ``textures-ninco-minus-72``.
     """
     header = made.header
     review_parameters: dict[str, ParameterValue] = {
@@ -204,7 +204,7 @@ def as_cleaned(
 
 
 def judged_counts(header: Header) -> dict[str, int]:
-    """Return how many images of each part were judged, as a cleaned list says; nothing for other manifests."""
+    """Return the number of judged images of each part that a cleaned list states; empty for other manifests."""
     entries = header.rule.parameters.get("review_judged")
     texts = [str(text).rpartition("=") for text in entries] if isinstance(entries, tuple) else []
     return {part: int(count) for part, _, count in texts if count.isascii() and count.isdigit() and len(count) < 19}
@@ -221,7 +221,7 @@ class Staleness:
     unmatched_datasets : dict of str to int
         Decisions by data set that apply to no part of the manifest.
     other_manifests : dict of str to int
-        Decisions by the digest of the manifest that they were made on, where it is another one.
+        Decisions made on another manifest, by its digest.
     """
 
     gone: tuple[str, ...]
@@ -229,7 +229,7 @@ class Staleness:
     other_manifests: dict[str, int]
 
     def __bool__(self) -> bool:
-        """Whether anything is stale."""
+        """Return whether any decision is stale."""
         return bool(self.gone or self.unmatched_datasets or self.other_manifests)
 
     def notes(self) -> list[str]:
@@ -245,7 +245,7 @@ class Staleness:
 def find_stale(
     manifest: Manifest, decisions: Iterable[Decision], sources: Mapping[str, Source] | None = None
 ) -> Staleness:
-    """Return which decisions are stale on a manifest.
+    """Return the decisions that are stale on a manifest.
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ def _listed(manifest: Manifest, parts: Iterable[str]) -> set[str]:
 
 
 def images_in(sources: Mapping[str, Source], images: Iterable[str]) -> dict[str, str]:
-    """Return for those of some images that a source holds the name of the first that does."""
+    """Return the first source that contains each image; images in no source are left out."""
     wanted_images = set(images)
     source_of: dict[str, str] = {}
     for name, source in sources.items():
@@ -291,8 +291,8 @@ def images_in(sources: Mapping[str, Source], images: Iterable[str]) -> dict[str,
 def changed_figures(header: Header, parts: Sequence[PartEntry], changed: Collection[str]) -> tuple[Figure, ...]:
     """Return the figures of a manifest after some parts have changed.
 
-    Numbers of images are those of the new lists. What may not belong to unchanged parts only is no
-    longer obtained: its name does not begin with that of such a part.
+    Numbers of images are those of the new lists. Every other figure loses its value, unless its name begins with that
+    of an unchanged part.
     """
     images = {part.name: part.images for part in parts}
     unchanged = tuple(f"{name}." for name in images if name not in changed)
@@ -313,7 +313,7 @@ def changed_figures(header: Header, parts: Sequence[PartEntry], changed: Collect
 def count_part(
     manifest: Manifest, entry: PartEntry, sources: Mapping[str, Source]
 ) -> tuple[int | None, dict[str, int]]:
-    """Return annotated images and objects by role of a part; None and nothing where a source is not given."""
+    """Return annotated images and objects by role of a part; None and an empty dict if a source is missing."""
     if not set(entry.sources) <= set(sources):
         return None, {}
     header = msgspec.structs.replace(manifest.header, parts=(msgspec.structs.replace(entry, subset_of=""),))
@@ -335,7 +335,7 @@ _ORDER: tuple[tuple[Stage, Action], ...] = (
     ("candidate", "add_near"),
     ("candidate", "add_far"),
 )
-"""Removals first: what conflicting verdicts remove and move is removed, however often that is done."""
+"""The order of replay, removals first: if decisions both remove and move an image, it is removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,9 +375,9 @@ class PartSets:
     Attributes
     ----------
     entries : dict of str to PartEntry
-        Those of the manifest, then those made.
+        Parts of the manifest, then new parts.
     before : dict of str to tuple of str
-        Lists of the manifest; of parts that were made, empty.
+        Lists of the manifest; empty for new parts.
     now : dict of str to set of str
     ineffective : list of Ineffective
         Decisions that found no image to act on.
@@ -410,13 +410,14 @@ class PartSets:
                 else:
                     target, other = self._target(action, dataset)
                     missing = images - self.now.get(target, set())
-                    add = self._add if stage == "candidate" else self._move
-                    missed |= add(missing, target, [name for name in (other, dataset) if name != target])
+                    origins = [name for name in (other, dataset) if name != target]
+                    is_added = stage == "candidate"
+                    missed |= self._add(missing, target) if is_added else self._move(missing, target, origins)
             if missed:
                 self.ineffective.append(Ineffective(stage, action, "have no image to act on", tuple(sorted(missed))))
 
     def _near_and_far(self, dataset: str) -> tuple[str, str]:
-        """Return the parts that are near and far for a data set, ``""`` where they are not named."""
+        """Return the near and the far part of a data set, ``""`` for a part without a name."""
         return self.near.get(dataset, self.near.get("", "")), self.far.get(dataset, self.far.get("", ""))
 
     def _target(self, action: Action, dataset: str) -> tuple[str, str]:
@@ -430,7 +431,7 @@ class PartSets:
         return target, other
 
     def _remove(self, dataset: str, images: set[str]) -> set[str]:
-        """Take images out of the parts of a data set; of a pool whose near and far are named, of those two alone."""
+        """Remove images from the parts of a data set: for a pool with named near and far parts, from these two."""
         near_and_far = [name for name in self._near_and_far(dataset) if name in self.now]
         is_pool = dataset not in self.entries and dataset != ""
         parts = near_and_far if is_pool and near_and_far else parts_spoken_of(self.header, dataset)
@@ -440,7 +441,7 @@ class PartSets:
         return missed
 
     def _move(self, images: set[str], target: str, origins: Sequence[str]) -> set[str]:
-        """Take images out of the first part that has them, and put them into another; return those in none."""
+        """Move images from the first part that has them to another one; return images without a part."""
         for name in origins:
             if moved := images & self.now.get(name, set()):
                 self._put(target, moved, self._slots_of(moved, name), like=name)
@@ -448,8 +449,8 @@ class PartSets:
                 images = images - moved
         return images
 
-    def _add(self, images: set[str], target: str, origins: Sequence[str]) -> set[str]:
-        """Put images of any part, before anything was removed, or of a source into a part; return those in none."""
+    def _add(self, images: set[str], target: str) -> set[str]:
+        """Add images of any original part, or of a source, to a part; return images without either."""
         for name, ids in list(self.before.items()):
             if matches := images.intersection(ids):
                 self._put(target, matches, self._slots_of(matches, name), like=name)
@@ -459,7 +460,7 @@ class PartSets:
         return images - in_sources.keys()
 
     def _put(self, target: str, images: set[str], slots: set[str], *, like: str = "") -> None:
-        """Put images of some sources into a part; a new one is made like another."""
+        """Put images of some sources into a part; a new part is a copy of the entry of another one."""
         if target not in self.entries:
             if not like:
                 message = f"The part {target!r} does not exist, and no part shows how to make it"
@@ -474,7 +475,7 @@ class PartSets:
         self.entries[target] = msgspec.structs.replace(entry, sources=(*entry.sources, *more))
 
     def _slots_of(self, images: set[str], part: str) -> set[str]:
-        """Return the sources of a part that hold some images: by their namespaces where not all sources are given."""
+        """Return the sources of a part that contain some images; by namespace if a source is missing."""
         namespaces = {image.partition(":")[0] for image in images}
         of_part = [source for source in self.header.sources if source.name in self.entries[part].sources]
         slots = {source.name for source in of_part if source.namespace in namespaces}
@@ -483,7 +484,7 @@ class PartSets:
         return slots
 
     def keep_subsets(self) -> None:
-        """Take what a part lost out of its subsets; an image put into a subset alone is an error."""
+        """Remove from subsets what their supersets lost; refuse images that are in a subset only."""
         subsets = {name: entry.subset_of for name, entry in self.entries.items() if entry.subset_of}
         for _ in subsets:
             for name, superset in subsets.items():
@@ -495,12 +496,12 @@ class PartSets:
                 raise DecisionError(message, where=f"{self.header.name} {self.header.version}", found=excess, hint=hint)
 
     def shared(self) -> tuple[str, ...]:
-        """Return the images in both the near and the far part of the same decisions."""
+        """Return the images in both the near and the far part of a data set."""
         both = [self._near_and_far(dataset) for dataset in {*self.near, *self.far}]
         return tuple(sorted(set().union(*(self.now.get(near, set()) & self.now.get(far, set()) for near, far in both))))
 
     def changes(self) -> tuple[Change, ...]:
-        """Return the change of each part that changed, in the order of the parts, new ones last."""
+        """Return the change of each changed part, in the order of the parts, new parts last."""
         sets = [(name, set(self.before[name]), self.now[name]) for name in self.entries]
         return tuple(
             Change(name, tuple(sorted(before - now)), tuple(sorted(now - before)))
@@ -509,7 +510,7 @@ class PartSets:
         )
 
     def ordered(self, part: str) -> tuple[str, ...]:
-        """Return the images of a part in its order; what joins a list whose order carries meaning comes last."""
+        """Return the images of a part in its order; in lists with a meaningful order, new images come last."""
         if self.entries[part].order == "code_point":
             return tuple(sorted(self.now[part]))
         remaining = [image for image in self.before[part] if image in self.now[part]]
@@ -518,22 +519,22 @@ class PartSets:
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """A new version of a manifest, what changed, and what did not act.
+    """A new version of a manifest, with its changes and the decisions without effect.
 
     Attributes
     ----------
     base, manifest : Manifest
-        Before and after.
+        The manifest before and after the decisions.
     resolution : Resolution
     changes : tuple of Change
-        In the order of the parts; unchanged ones not among them.
+        Changed parts, in the order of the parts.
     ineffective : tuple of Ineffective
-        Decisions that found their image neither where they could take it from nor where they would put it.
+        Decisions whose image is neither in a part to take it from nor in the target part.
     staleness : Staleness
     shared : tuple of str
         Images in both the near and the far part.
     coverage : tuple of Coverage
-        How many images of each part that decisions speak of were judged, before anything was left out.
+        Judged images of each part that decisions apply to, before any removal.
     """
 
     base: Manifest
@@ -577,42 +578,42 @@ def apply_decisions(
 ) -> Application:
     """Return a new version of a manifest with decisions applied; its header records their digest.
 
-    ``remove`` takes an image out of the parts that the decision speaks of (its part; of a pool the near and the far
-    part, where they are named; see `curation.review.decisions.application.parts_spoken_of`), and out of their subsets.
-    ``to_near`` and ``keep_near`` move it from the far part, or else from the one part that the decision names, to the
-    near part; ``to_far`` the other way. ``add_near`` and ``add_far`` add it. A near or far part that does not exist is
-    made like the part that its first image comes from. Order of decisions and repeats change nothing.
+    ``remove`` removes an image from the parts that the decision applies to (its part; for a pool, the named near and
+    far parts; see `curation.review.decisions.application.parts_spoken_of`), and from their subsets. ``to_near`` and
+    ``keep_near`` move it to the near part, from the far part or else from the part of the decision; ``to_far`` moves it
+    the other way. ``add_near`` and ``add_far`` add it. A new near or far part is a copy of the entry of the part of its
+    first image. The order and repetition of decisions have no effect.
 
     Parameters
     ----------
     resolution : Resolution
     version : str
-        Greater than that of `manifest`.
+        Version of the new manifest, greater than that of `manifest`.
     near, far : mapping of str to str, optional
-        Part that is near, and far, by the `dataset` of decisions; under ``""`` for all others.
+        Near and far part by the `dataset` of decisions; ``""`` for all other data sets.
     sources : mapping of str to Source, optional
-        By the names in the header. Parts that change are counted anew where their sources are here; else their counts
+        By the names in the header. Changed parts are counted again if their sources are given; otherwise their counts
         are dropped.
     reason : str
-        Why there is a new version, for `supersedes`.
+        Reason for the new version, for `supersedes`.
     strict : bool
         Refuse stale decisions, undecided conflicts, and images in both near and far.
     variant : {"minus-remove", "minus-remove-and-unsure", "judged-keep-only"}, optional
-        Make a separate list, cleaned in this way, that supersedes none: its name, its notes and its rule say what
-        is left out, and how many images were judged.
+        Make a separate cleaned list that supersedes no other: its name, notes and rule state what is left out, and the
+        number of judged images.
     name : str
-        Of a separate list, in place of the generated name.
+        Name of a separate list, instead of the generated one.
     notes : sequence of str
         Further notes of the manifest.
 
     Raises
     ------
     DecisionError
-        See `strict`; or a list that must contain another would no longer do so.
+        See `strict`; or a list would no longer contain its subset.
     MissingListError
         A list of the manifest is not available.
     UsageError
-        The version is not greater, or decisions need a near or far part that is not named.
+        The version is not greater, or decisions need a near or far part without a name.
     """
     _check_version(version, manifest, must_be_later=variant is None)
     for part in manifest.header.parts:
@@ -642,7 +643,7 @@ def apply_decisions(
 
 
 def _require_judged(manifest: Manifest, coverage: Sequence[Coverage], staleness: Staleness) -> None:
-    """Refuse decisions none of which is on an image: the unchanged list would pass for a cleaned one."""
+    """Refuse decisions without an image of the list: the unchanged list would look like a cleaned one."""
     if any(covered.total for covered in coverage):
         return
     example = next((ids[0] for ids in manifest.lists.values() if ids), "no image")
@@ -658,7 +659,7 @@ def _require_judged(manifest: Manifest, coverage: Sequence[Coverage], staleness:
 def _reviewed(
     work: PartSets, changes: Sequence[Change], resolution: Resolution, version: str, reason: str, notes: Sequence[str]
 ) -> Manifest:
-    """Return the new version: changed lists in their order, counts anew, provenance."""
+    """Return the new version: changed lists in their order, new counts, provenance."""
     header = work.header
     changed = {diff.part: diff for diff in changes}
     lists = {name: work.ordered(name) if name in changed else work.before[name] for name in work.entries}

@@ -1,4 +1,4 @@
-"""`Decision`: one human verdict on one image, the row that a decisions file holds."""
+"""`Decision`: the judgement of a person on one image, one row of a decisions file."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ moves it to near, so it has no ``far``. ``unsure`` abstains; ``keep`` and ``reje
 of photos is the same photo or two (`curation.review.decisions.pairs`).
 """
 IN_DISTRIBUTION: tuple[Action, ...] = ("remove", "reject")
-"""The actions that say that an image shows an ID class, or is unfit."""
+"""The actions for an image that shows an ID class, or is unfit."""
 
 STAGES: tuple[Stage, ...] = get_args(Stage)
-"""In the order in which they are replayed."""
+"""All stages, in the order of replay."""
 
 _SEVERAL_PEOPLE = re.compile(r"[,;|&+/]|\sand\s", re.IGNORECASE)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|\+00:00))?", re.ASCII)
@@ -59,24 +59,24 @@ def namespace_of_pool(dataset: str) -> str:
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A verdict of a reviewer on an image, at a stage.
+    """The decision of a reviewer on an image, at a stage.
 
     Attributes
     ----------
     image_id : str
         Namespaced: ``coco:000000013159``.
     dataset : str
-        The pool that it speaks of (``coco``, ``openimages``), or a part of a manifest.
+        The pool that it applies to (``coco``, ``openimages``), or a part of a manifest.
     stage : {"auto_override", "manual", "candidate", "pair"}
-        Which step of the making it corrects (section 1.5 of the FindMeIfYouCan protocol), or a pair of photos.
+        The step that it corrects (section 1.5 of the FindMeIfYouCan protocol), or a pair of photos.
     action : str
         One of the actions of the stage in `ACTIONS`.
     reason, reviewer, batch : str
-        ``""`` where they are not recorded.
+        ``""`` if not recorded.
     date : str
-        ISO 8601, a day or a moment in UTC; ``""`` where it is not recorded.
+        ISO 8601, a day or a moment in UTC; ``""`` if not recorded.
     manifest : str
-        Digest of the manifest that the reviewer looked at; ``""`` where it is not recorded.
+        Digest of the manifest that the reviewer looked at; ``""`` if not recorded.
     """
 
     image_id: str
@@ -91,7 +91,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def check_decision(decision: Decision, *, where: str) -> None:
-    """Raise `DecisionError` unless the fields of a decision are well formed and its action is one of its stage.
+    """Raise `DecisionError` if a field of a decision is malformed, or its stage does not have its action.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def is_line(text: str, longest: int = 1000) -> bool:
 
 
 def moment_of(decision: Decision) -> datetime | None:
-    """Return when a decision was made, a day as its first moment; None where the date is missing or malformed."""
+    """Return the moment of a decision, for a day its first; None if the date is missing or malformed."""
     if not _DATE.fullmatch(decision.date):
         return None
     try:
@@ -148,7 +148,7 @@ def row_of(decision: Decision) -> dict[str, str]:
 
 
 def sort_key(decision: Decision) -> tuple[str, ...]:
-    """Return what orders decisions in files and digests: pool, image, stage, then the rest."""
+    """Return the sort key of decisions in files and digests: pool, image, stage, then the other fields."""
     return (decision.dataset, decision.image_id, decision.stage, *msgspec.structs.astuple(decision))
 
 

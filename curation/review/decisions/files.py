@@ -1,7 +1,7 @@
-"""Decisions on disk: JSON Lines, CSV, the authors' selection as YAML or JSON, and the append-only log.
+"""Read and write decisions: JSON Lines, CSV, the authors' selection as YAML or JSON, and the append-only log.
 
 The authors' lists of image ids (``manual_selection`` of FindMeIfYouCan) become decisions without reviewer and date.
-Ids of a YAML file are read as written, quoted or not; other readers turn ``0010e235`` into a number.
+Ids in YAML are read as written, with or without quotes; a usual YAML reader turns ``0010e235`` into a number.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _DAMAGED_NUMBER = re.compile(r"(?:[a-z0-9_]+:)?[+-]?\d+(?:(?:[.,]\d+)?[eE][+-]\d
 
 @dataclass(frozen=True, slots=True)
 class CodeCount:
-    """The rows of a table with one code, and the action that it stands for: ``skip`` means no verdict."""
+    """The number of rows with a code, and the action of the code; ``skip`` means no decision."""
 
     code: str
     action: str
@@ -55,16 +55,16 @@ class DecisionFile:
     Attributes
     ----------
     name, sha256 : str
-        Of the file, and of its bytes.
+        Name of the file, and digest of its bytes.
     format : {"jsonl", "csv", "selection", "table"}
-        ``selection`` is the authors' manual_selection file, ``table`` anybody's table with a map of its columns.
+        ``selection`` is the authors' manual_selection file, ``table`` any other table with a map of its columns.
     rows : int
     torn : str
-        The beginning of a last line that a kill or a full disk cut off, which was left out; ``""`` for none.
+        Beginning of a truncated last line, which was left out; ``""`` for none. A kill or a full disk truncates lines.
     codes : tuple of CodeCount
-        Of a table: every row is in one of them; the most frequent first.
+        Codes of a table, the most frequent first; each row has one of them.
     repeated : tuple of str
-        Images that several rows of a table judge; sorted.
+        Sorted images with several rows in a table.
     """
 
     decisions: tuple[Decision, ...]
@@ -89,7 +89,7 @@ def read_decisions(path: Path) -> DecisionFile:
     MissingFileError
         No such file.
     DecisionError
-        It is none of the four, too large, or a line is malformed; the message names the line.
+        The file has another format, is too large, or has a malformed line, which the message names.
     """
     file = InputFile(path, kind="decisions file", most=MAX_BYTES, error=DecisionError)
     name, torn = path.name, ""
@@ -108,7 +108,7 @@ def read_decisions(path: Path) -> DecisionFile:
 def read_decision_files(
     paths: Sequence[Path], read: Callable[[Path], DecisionFile] = read_decisions
 ) -> list[DecisionFile]:
-    """Return the decisions of some files; one that is named twice, or holds only a torn line, is an error."""
+    """Return the decisions of some files; refuse a repeated file, and one with nothing but a truncated line."""
     if len({path.absolute() for path in paths}) < len(paths):
         raise UsageError("The same file is named twice", where=", ".join(map(str, paths))[:300])
     files = [read(path) for path in paths]
@@ -119,9 +119,9 @@ def read_decision_files(
 
 
 def parse_jsonl(data: bytes, name: str) -> tuple[list[Decision], str]:
-    """Return the decisions of JSON Lines, and the beginning of a last line that is cut off, ``""`` for none.
+    """Return the decisions of JSON Lines, and the beginning of a truncated last line, ``""`` for none.
 
-    Only a last line that begins like a JSON object and does not end counts as cut off; blank lines are passed over.
+    A last line is truncated if it begins like a JSON object and does not end. Blank lines are ignored.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def parse_csv(data: bytes, name: str) -> list[Decision]:
 
 
 def read_table(data: bytes, name: str, separator: str = ",") -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """Return the cells of the first row of a table, and number and cells of each other row that is not blank.
+    """Return the cells of the first row of a table, and the number and cells of each further row with content.
 
     Raises
     ------
@@ -177,7 +177,7 @@ def read_table(data: bytes, name: str, separator: str = ",") -> tuple[list[str],
 
 
 def refuse_number(image: str, column: str, where: str) -> None:
-    """Raise `DecisionError` where a spreadsheet has turned an image id into a number."""
+    """Raise `DecisionError` if a spreadsheet has turned an image id into a number."""
     if _DAMAGED_NUMBER.fullmatch(image):
         raise DecisionError(
             "A spreadsheet has turned an image id into a number",
@@ -189,7 +189,7 @@ def refuse_number(image: str, column: str, where: str) -> None:
 
 
 def checked_decision(fields: Any, where: str) -> Decision:
-    """Return the decision of some fields, a bare id completed by its data set (``13159`` of ``coco``).
+    """Return a decision from its fields; its data set completes an id without a namespace (``13159`` of ``coco``).
 
     Raises
     ------
@@ -236,15 +236,15 @@ def write_decisions(path: Path, decisions: Iterable[Decision]) -> None:
 
 
 class DecisionLog:
-    """An append-only file of decisions that a kill at any moment leaves readable.
+    """An append-only file of decisions, which stays readable after a kill at any moment.
 
-    Several processes may append to one log: each takes a lock for the moment of its write. A line that an earlier kill
-    cut off was never confirmed, and is taken away before the next is written.
+    Several processes may append to one log; each locks it while it writes. A line that a kill truncated was never
+    confirmed, and is removed before the next write.
 
     Parameters
     ----------
     path : Path
-        Ends in ``.jsonl``; made with the first decision.
+        Ends in ``.jsonl``; created with the first decision.
     """
 
     def __init__(self, path: Path) -> None:
@@ -252,14 +252,14 @@ class DecisionLog:
         self.path = path
 
     def extend(self, decisions: Sequence[Decision]) -> int:
-        """Add some decisions with one write and one sync, and return their bytes; they are on the disk then.
+        """Append decisions with one write and one sync, and return the number of bytes on the disk.
 
         Raises
         ------
         DecisionError
             A decision is malformed; nothing is written.
         MissingFileError
-            The file may not be written.
+            The file is not writable.
         """
         for row in decisions:
             check_decision(row, where=f"{self.path.name}: new decision")
@@ -288,7 +288,7 @@ LISTS: dict[str, tuple[Stage, Action]] = {
     "UNFILTERED_IMAGES_TO_NEAR": ("manual", "to_near"),
     "UNFILTERED_IMAGES_TO_FAR": ("manual", "to_far"),
 }
-"""What the top keys of the file mean; `CANDIDATES` is another top key, whose keys end in ``_near`` or mean far."""
+"""Stage and action of the top keys of the file. `CANDIDATES` is another top key; its keys ``…_near`` are near."""
 Ids = list[str | int]
 Selection = dict[str, dict[str, Ids | dict[str, Ids]]]
 _DEEPEST = 6
@@ -301,7 +301,7 @@ def parse_selection(data: bytes, name: str) -> list[Decision]:
     Raises
     ------
     DecisionError
-        It is not such a file (see `parse_tree`), or an id is not one of its data set.
+        The file has another layout (see `parse_tree`), or an id does not belong to its data set.
     """
     layout = f"{CANDIDATES}, {', '.join(LISTS)}: each by data set, then ids, or ids by reason"
     try:
@@ -349,8 +349,8 @@ def parse_tree(data: bytes, name: str) -> Any:
     Raises
     ------
     DecisionError
-        It is neither, empty, too large or too deep; it uses anchors, aliases, tags or several documents; or a key is
-        repeated or not a text.
+        The file is neither, empty, too large or too deep; it uses anchors, aliases, tags or several documents; or a key
+        is repeated or not a text.
     """
     if len(data) > MAX_TREE_BYTES:
         message = "The file is too large to be a list of images"

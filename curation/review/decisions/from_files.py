@@ -1,4 +1,4 @@
-"""Decisions from files: a summary, and their application to a manifest."""
+"""`report_decisions` and `apply_from_files`: summarise decisions from files, or apply them to a manifest."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ConflictRule:
 
 @dataclass(frozen=True, slots=True)
 class DecisionReport:
-    """What some decisions files say."""
+    """A summary of decisions files."""
 
     files: Sequence[DecisionFile]
     lists: Sequence[ListCount]
@@ -75,7 +75,7 @@ class DecisionReport:
     remainder: Remainder | None = None
 
     def problems(self) -> list[str]:
-        """Return what ``--strict`` does not let pass."""
+        """Return the problems that ``--strict`` refuses."""
         problems = [note for file in self.files for note in file.notes()]
         open_ones = self.resolution.undecided or (() if self.allowed else self.resolution.both)
         problems += [f"open conflict: {conflict.text()}" for conflict in open_ones]
@@ -120,7 +120,7 @@ def report_decisions(
     rule: ConflictRule | None = None,
     table: TableOptions | None = None,
 ) -> DecisionReport:
-    """Return what decisions say: counts, repeats, conflicts, agreement of reviewers, staleness, what remains.
+    """Summarise decisions: counts, repeats, conflicts, agreement of reviewers, staleness, remaining errors.
 
     Parameters
     ----------
@@ -128,9 +128,9 @@ def report_decisions(
         the folder of a review; .jsonl or .csv, or the FindMeIfYouCan authors' manual_selection as .yaml or .json; with
         --key any table
     manifest
-        report decisions that do not fit this manifest, and how many of its images were judged
+        report decisions that do not fit this manifest, and the number of its judged images
     gold
-        decisions that are known to be right: how often each reviewer agrees with them (default: those of the review)
+        correct decisions, to count how often each reviewer agrees with them (default: those of the review)
     """
     rule = rule or ConflictRule()
     held = load_manifest(manifest) if manifest else None
@@ -191,7 +191,7 @@ def review_notes(reviewed: FolderDecisions) -> tuple[str, ...]:
 
 
 def _namespace_in(manifest: Manifest | None, dataset: str) -> str:
-    """Return the name space of a data set's ids: that of the parts that it means, else its own."""
+    """Return the namespace of the ids of a data set: that of the parts it refers to, or else its own."""
     if manifest is not None:
         slots = {name for part in parts_spoken_of(manifest.header, dataset) for name in manifest.part(part).sources}
         namespaces = {source.namespace for source in manifest.header.sources if source.name in slots}

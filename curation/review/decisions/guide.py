@@ -1,4 +1,4 @@
-"""The guide of a review: the question that reviewers answer, what their words mean, and reasons on the keys 1 to 9."""
+"""The guide of a review: its question, the meaning of each decision, and reasons on the keys 1 to 9."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _LAYOUT = "# QUESTION, then ## near, ## far, ## remove with their meanings, and 
 
 
 class Guide(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What reviewers are asked.
+    """The question, meanings and reasons of a review.
 
     Attributes
     ----------
     question : str
         One line.
     near, far, remove, keep, unsure, same, different : str
-        What each verdict means here, one line; ``""`` leaves the general meaning.
+        Meaning of each decision in this review, one line; ``""`` for the general meaning.
     reasons : tuple of str
         The k-th is chosen by the key k.
     """
@@ -48,7 +48,7 @@ class Guide(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     reasons: tuple[str, ...] = ()
 
     def meanings(self) -> dict[str, str]:
-        """Return the meaning of each verdict that has one."""
+        """Return the meaning of each decision that has one."""
         return {word: text for word in VERDICTS if (text := getattr(self, word))}
 
 
@@ -60,12 +60,12 @@ def read_guide(path: Path, stage: Stage = "manual") -> Guide:
     path : Path
         Ends in ``.md`` or ``.toml``.
     stage : {"manual", "candidate", "auto_override", "pair"}
-        Each of near, far and remove that it knows needs a meaning.
+        Its decisions near, far and remove need a meaning.
 
     Raises
     ------
     ReviewError
-        The file is none of the two; a heading is unknown, missing or repeated; or a text does not fit.
+        The file is neither of the two; a heading is unknown, missing or repeated; or a text is malformed.
     """
     data = read_bytes(path, kind="guide", most=_LARGEST, error=ReviewError)
     text = utf8_text(data, path.name, ReviewError, "The guide is not UTF-8")
@@ -80,7 +80,7 @@ def read_guide(path: Path, stage: Stage = "manual") -> Guide:
 
 
 def guide_in(header: Header, stage: Stage) -> Guide | None:
-    """Return the guide that the benchmark file of a manifest has, or None."""
+    """Return the guide in the benchmark file of a manifest, or None."""
     text = header.rule.parameters.get("file")
     if not isinstance(text, str) or not text.startswith("{"):
         return None
@@ -91,7 +91,7 @@ def guide_in(header: Header, stage: Stage) -> Guide | None:
 
 
 def checked_guide(content: Mapping[str, Any], where: str, stage: Stage) -> Guide:
-    """Return a guide whose texts fit the log and the page, and which says what the words of a stage mean."""
+    """Return the guide; raise `ReviewError` if a text is malformed, or a decision of the stage has no meaning."""
     try:
         guide = msgspec.convert(content, Guide)
     except msgspec.ValidationError as error:

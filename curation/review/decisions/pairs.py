@@ -34,11 +34,11 @@ class PhotoPair:
     Attributes
     ----------
     left, right : str
-        Images: of a benchmark and of a corpus, or of a training and of a test list.
+        Images of a benchmark and of a corpus, or of a training and of a test list.
     left_path, right_path : str
         Their files; ``SHARD.tar!MEMBER`` for a photo in a shard, and empty for an unknown file.
     left_in, right_in : str
-        The lists, roles or corpus that hold them.
+        The lists, roles or corpus that contain them.
     kind : str
         Evidence: ``same_pixels``, ``perceptual``, ``mirrored``, ``nearly_same``.
     value, threshold : int
@@ -125,7 +125,7 @@ def _pair(row: list[str], where: str) -> PhotoPair:
 
 
 def pair_id(pair: PhotoPair) -> str:
-    """Return the image id under which a pair is reviewed: of its two images, whatever their order."""
+    """Return the image id of a pair in a review; the order of its two images has no effect."""
     return f"pair:{sha256(chr(10).join(sorted(pair.images)).encode()).hexdigest()[:16]}"
 
 

@@ -1,4 +1,4 @@
-"""Resolution: from all verdicts ever given to those that are replayed, by a rule that is named."""
+"""Resolution: the decisions to replay, from all decisions of a log by a named rule."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Standing verdicts on one image at one stage that differ, those that abstain aside.
+    """Differing current decisions on one image at one stage, without abstentions.
 
     Attributes
     ----------
     votes : tuple of (str, tuple of str)
-        Actions, sorted, each with its reviewers, sorted; ``""`` for verdicts that name none.
+        Sorted actions, each with its sorted reviewers; ``""`` for decisions without a reviewer.
     outcome : str or None
-        The action that an adjudicator or the rule chose; None where neither did (a tie, no senior, or ``error`` with
+        The action that an adjudicator or the rule chose; None without a choice (a tie, no senior, or ``error`` with
         conflicts allowed).
     reasons : dict of str to str
-        By reviewer, where one gave a reason.
+        Reason of each reviewer who gave one.
     """
 
     dataset: str
@@ -54,25 +54,25 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The verdicts to replay.
+    """The decisions to replay.
 
     Attributes
     ----------
     decisions : tuple of Decision
-        Sorted; each standing verdict for the chosen action, one row a reviewer. Resolving them again changes nothing.
+        Sorted current decisions with the chosen action, one row per reviewer. Resolving them again changes nothing.
     conflicts : tuple of Conflict
         Sorted by pool, image and stage.
     rule : str
     undecided : tuple of Conflict
-        Conflicts that the rule leaves open: no verdict on these images is among `decisions`.
+        Conflicts that the rule leaves open; `decisions` contains no decision on these images.
     both : tuple of Conflict
-        Conflicts that were allowed: all their verdicts are among `decisions`.
+        Allowed conflicts; `decisions` contains all their decisions.
     superseded : int
-        Rows that a later verdict of the same reviewer replaces.
+        Rows that a later decision of the same reviewer replaces.
     repeated : int
         Rows that are equal to another in every field.
     abstained : int
-        Standing verdicts ``unsure``.
+        Current decisions ``unsure``.
     """
 
     decisions: tuple[Decision, ...]
@@ -111,27 +111,27 @@ def resolve(
     allow_conflicts: bool = False,
     adjudicators: Collection[str] = (),
 ) -> Resolution:
-    """Return the verdicts to replay: the last of each reviewer, and of differing ones what the rule chooses.
+    """Return the decisions to replay: the last of each reviewer; if they differ, those that the rule chooses.
 
     Parameters
     ----------
     rule : {"error", "majority", "senior"}
-        ``error``: differing verdicts are an error. ``majority``: the action of most reviewers, a tie is undecided.
-        ``senior``: the action of the first in `seniors` who has a verdict; undecided where none of them has one, or
-        where that one abstains.
+        ``error``: differing decisions are an error. ``majority``: the action of most reviewers; a tie is undecided.
+        ``senior``: the action of the first of `seniors` with a decision; undecided if none has one, or that one
+        abstains.
     seniors : sequence of str
         Reviewers, the most senior first.
     allow_conflicts : bool
-        Under ``error``, replay all differing verdicts, in the order of the stages' steps, as the authors' code does.
+        Under ``error``, replay all differing decisions, in the order of the stages' steps, as the authors' code does.
     adjudicators : collection of str
-        Reviewers whose verdict settles a conflict, whatever the rule.
+        Reviewers whose decisions settle conflicts under every rule.
 
     Raises
     ------
     DecisionConflictError
-        Verdicts differ, under ``error``.
+        Decisions differ under ``error``.
     UsageError
-        The rule is unknown, or needs seniors and there are none.
+        The rule is unknown, or does not fit `seniors`.
     """
     if rule not in RULES:
         raise UsageError("Unknown rule for conflicts", expected=", ".join(RULES), found=repr(rule[:40]))
@@ -169,13 +169,13 @@ def resolve(
 
 
 def settlements(standing: Iterable[Decision], adjudicators: Collection[str]) -> dict[tuple[str, str, Stage], Action]:
-    """Return what adjudicators decided by pool, image and stage; one who is unsure settles nothing."""
+    """Return the action of adjudicators by pool, image and stage, without ``unsure``."""
     rows = (row for row in standing if row.reviewer in adjudicators and row.action != "unsure")
     return {(row.dataset, row.image_id, row.stage): row.action for row in rows}
 
 
 def settled(standing: Iterable[Decision], adjudicators: Collection[str]) -> list[Decision]:
-    """Return the current verdicts without those that an adjudicator overruled."""
+    """Return the current decisions without those that an adjudicator overruled."""
     rows = list(standing)
     outcomes = settlements(rows, adjudicators)
     return [row for row in rows if row.action == outcomes.get((row.dataset, row.image_id, row.stage), row.action)]
@@ -206,10 +206,10 @@ def refuse_conflicts(conflicts: Sequence[Conflict]) -> None:
 
 
 def standing_verdicts(decisions: Iterable[Decision]) -> tuple[Decision, ...]:
-    """Return the current verdicts: the last of each reviewer on each image and stage, in the order of the rows.
+    """Return the current decisions: the last of each reviewer on each image and stage, in the order of the rows.
 
-    Rows are ordered by date, then by position; rows without a date come first. All rows without a reviewer are
-    current: they may be from several people.
+    The last row has the latest date, or else the latest position; rows without a date come first. All rows without a
+    reviewer are current: they may come from several people.
     """
     rows = list(dict.fromkeys(decisions))
     last: dict[Hashable, int] = {}
@@ -224,14 +224,14 @@ def decisions_digest(decisions: Iterable[Decision]) -> str:
 
 
 def recorded_form(decisions: Iterable[Decision]) -> str:
-    """Return decisions as a manifest holds them: rows ``[dataset, stage, action, reason, [image, …]]``, sorted."""
+    """Return decisions in the form of a manifest: sorted rows ``[dataset, stage, action, reason, [image, …]]``."""
     groups = grouped(decisions, lambda row: (row.dataset, row.stage, row.action, row.reason))
     rows = [[*key, sorted({row.image_id for row in several})] for key, several in sorted(groups.items())]
     return canonical_json(rows).decode("utf-8")
 
 
 def recorded_digest(text: str) -> str | None:
-    """Return the digest of decisions in the form of `recorded_form`; None where there are none."""
+    """Return the digest of decisions in the form of `recorded_form`; None for an empty text."""
     if re.fullmatch(DIGEST, text):
         return text
     return sha256_of_bytes(text.encode("utf-8")) if text else None

@@ -1,4 +1,4 @@
-"""The folder of a review: what is under review, the decisions log, the progress, and what was exported."""
+"""The folder of a review: its record, decisions log, progress and exports."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ LOG_FILE = "decisions.jsonl"
 DATABASE = "database"
 GOLD_FILE = "gold.jsonl"
 VERSION = 3
-"""Of the record: 3 says how it is reviewed, 2 names bad photos; 1 and 2 are read still."""
+"""Version of the record. 2 added bad photos, 3 the options of the review; 1 and 2 are still read."""
 _LARGEST = 64 << 20
 
 
 class ReviewRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a review is of; kept beside its log, so that status and export need no database.
+    """The subject of a review, stored beside its log, so that status and export need no database.
 
     Attributes
     ----------
@@ -49,23 +49,23 @@ class ReviewRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     manifest : str
         Digest of the manifest under review, ``""`` for none.
     inputs : str
-        Digest of all that the dataset is made of: another one is another review.
+        Digest of all inputs of the dataset; it identifies the review.
     batches : dict of str to int
         Images of each batch.
     left_out : dict of str to int
         Images that are not shown, by reason.
     bad_photos : dict of str to list of str
-        Ids of the images that are not shown since their photo cannot be, by what is wrong with it.
+        Ids of the images without a usable photo, by the problem.
     guide : Guide or None
         The question and the reasons.
     blind : bool
-        Whether a server shows its reviewer no verdict of others.
+        Whether a server hides the decisions of other reviewers.
     adjudicators : tuple of str
-        Reviewers whose verdict settles a conflict.
+        Reviewers whose decisions settle conflicts.
     sample : tuple of Stratum
-        Images drawn by hash rank, from which what remains is bounded; empty for none.
+        Images drawn by hash rank, which bound the remaining errors; empty without a sample.
     classes : dict of str to tuple of str
-        Images that evidence suspects of each ID class.
+        Images that evidence suspects of showing each ID class.
     """
 
     version: Annotated[int, msgspec.Meta(ge=1, le=VERSION)] = VERSION
@@ -104,7 +104,7 @@ def write_record(folder: Path, record: ReviewRecord) -> None:
     path = folder / REVIEW
     if path.exists() and not _is_record(path):
         raise ReviewError("File not created by curation", where=str(path), hint="choose another --folder")
-    # The folder belongs to the review: what it holds is recognised by its content.
+    # The folder belongs to the review, and the file is recognised by its content.
     text = json.dumps(msgspec.to_builtins(record), indent=1, ensure_ascii=False) + "\n"
     write_text(path, text, guarded=False)
 
@@ -145,10 +145,10 @@ def read_record(folder: Path) -> ReviewRecord:
 
 
 def require_log(text: Any, dataset: str) -> tuple[Path, ReviewRecord]:
-    """Return the log that a dataset names, once it is one that may be written, and the record beside it.
+    """Return the writable log that a dataset names, and the record beside it.
 
-    Others may write to a database too: only an absolute path to ``decisions.jsonl`` beside a ``review.json`` that names
-    this very dataset is accepted.
+    Other programs may write to a database too. So the log must be an absolute path to ``decisions.jsonl`` beside a
+    ``review.json`` that names this dataset.
 
     Raises
     ------
@@ -179,9 +179,9 @@ class ReviewerProgress:
     Attributes
     ----------
     images : int
-        With a standing verdict.
+        Number of images with a current decision.
     verdicts : dict of str to int
-        Their number by verdict.
+        Their number by decision.
     """
 
     reviewer: str
@@ -196,9 +196,9 @@ class Progress:
     Attributes
     ----------
     images, decided, conflicts : int
-        Under review; with a verdict of anybody; on which reviewers differ.
+        Numbers of images: under review, decided by any reviewer, with a conflict.
     verdicts : dict of str to int
-        Decided images by verdict, ``conflict`` among them.
+        Decided images by decision, including ``conflict``.
     reviewers : tuple
     strangers : int
         Decided images that are not under review.
@@ -215,7 +215,7 @@ class Progress:
 def folder_progress(folder: Path) -> tuple[ReviewRecord, Progress]:
     """Return the record and the progress of a review's folder.
 
-    A decided image of no batch of this review counts as a stranger.
+    Decided images outside the batches of this review count as ``strangers``.
 
     Raises
     ------
@@ -245,7 +245,7 @@ def folder_progress(folder: Path) -> tuple[ReviewRecord, Progress]:
 
 @dataclass(frozen=True, slots=True)
 class FolderDecisions:
-    """What a review's folder holds: its record, the current decisions as a file of them, and gold decisions."""
+    """The content of a review's folder: its record, the current decisions, and the gold decisions."""
 
     record: ReviewRecord
     file: DecisionFile
@@ -273,7 +273,7 @@ def folder_decisions(folder: Path) -> FolderDecisions:
 
 
 def progress_text(decided: int, images: int, seconds_each: float | None = None) -> str:
-    """Return a count as a sentence without its full stop, and how long the rest takes at so many seconds an image.
+    """Return the progress as a phrase, with the time for the rest if the seconds per image are known.
 
     Examples
     --------
@@ -294,7 +294,7 @@ def progress_text(decided: int, images: int, seconds_each: float | None = None) 
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """What was written: the path, its rows, their number by action, and the digest of the log they come from."""
+    """A written file: its path, number of rows, rows by action, and the digest of the log."""
 
     path: Path
     rows: int
@@ -303,7 +303,7 @@ class Export:
 
 
 def folder_pairs(folder: Path) -> list[PhotoPair]:
-    """Return the pairs that a review is of, with its decisions; empty for a review of images."""
+    """Return the pairs of a review with its decisions; empty for a review of images."""
     record = read_record(folder)
     if record.stage != "pair":
         return []
@@ -313,27 +313,27 @@ def folder_pairs(folder: Path) -> list[PhotoPair]:
 
 
 DROPS = ("drop-left.txt", "drop-right.txt")
-"""What either side drops of pairs that are the same photo."""
+"""Files of the images that each side drops from pairs of the same photo."""
 
 
 def export_decisions(folder: Path, path: Path, drops: Path | None = None) -> Export:
     """Write the current decisions of a review, sorted by pool, image, stage and reviewer; of pairs, their file.
 
-    History, undos, and verdicts that an adjudicator overruled stay behind, in the log.
+    History, undos and overruled decisions remain in the log only.
 
     Parameters
     ----------
     path : Path
-        Ends in ``.jsonl`` or ``.csv``; of pairs in ``.csv``.
+        Ends in ``.jsonl`` or ``.csv``; for pairs in ``.csv``.
     drops : Path, optional
-        Folder for the lists of images that either side of the pairs drops.
+        Folder for the lists of images that each side of the pairs drops.
 
     Raises
     ------
     DecisionError
-        The suffix is another.
+        The suffix is another one.
     UsageError
-        Pairs are written to another file than CSV, or there are none for `drops`.
+        The file for pairs is not CSV, or `drops` is given for a review without pairs.
     OverwriteError
         The file exists.
     MissingFileError

@@ -1,4 +1,4 @@
-"""When a review may stop: samples by hash rank, and the exact bound of what remains among the unseen images."""
+"""Samples by hash rank, and the exact bound of remaining errors among unseen images: when a review may stop."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from curation.core.wording import counted
 from curation.review.decisions.decision import IN_DISTRIBUTION, Decision
 
 SAMPLE_SALT, OVERLAP_SALT = "review sample ", "review overlap "
-"""Begin what is hashed, so that what is drawn and what several people judge have nothing to do with each other."""
+"""Prefixes of hashed ids, which make the drawn sample and the shared images independent of each other."""
 Order = Literal["evidence", "random", "stratified"]
 _HALVINGS = 60
 
 
 class Stratum(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Images of which some were drawn.
+    """Images from which some were drawn.
 
     Attributes
     ----------
     name : str
-        What these images have in common.
+        Common property of these images.
     images : int
-        How many there are.
+        Number of images.
     drawn : tuple of str
-        Ids of the drawn ones, in hash rank.
+        Ids of the drawn images, in hash rank.
     """
 
     name: str
@@ -74,7 +74,7 @@ def draw_sample(strata: Mapping[str, Collection[str]], size: int) -> tuple[Strat
             "The sample has the wrong size", where="--set sample=N", expected=expected, found=str(size), hint=hint
         )
     shares = {name: max(1, size * images // total) for name, images in sizes.items()}
-    # What is left over goes to the largest remainders; the largest strata give back what the minimum of 1 image took.
+    # The rest goes to the largest remainders; the largest strata give up what the minimum of 1 image added.
     for name in sorted(sizes, key=lambda name: (-(size * sizes[name] % total), name)):
         if sum(shares.values()) < size and shares[name] < sizes[name]:
             shares[name] += 1
@@ -87,7 +87,7 @@ def draw_sample(strata: Mapping[str, Collection[str]], size: int) -> tuple[Strat
 
 
 def assigned_reviewers(batch: Sequence[str], reviewers: Sequence[str], overlap: float) -> list[tuple[str, ...]]:
-    """Return who judges each image of a batch: some images everybody, the others one reviewer each.
+    """Return the reviewers of each image of a batch: all reviewers for some images, one reviewer for each other.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def assigned_reviewers(batch: Sequence[str], reviewers: Sequence[str], overlap: 
     reviewers : sequence of str
         Names.
     overlap : float
-        Share of the batch that everybody judges, by hash rank; rounded up.
+        Share of the batch that all reviewers judge, by hash rank; rounded up.
 
     Examples
     --------
@@ -143,20 +143,20 @@ def exact_interval(positives: int, judged: int, confidence: float = 0.95) -> tup
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
-    """What a sample tells about all images that it was drawn from.
+    """The bound that a sample gives for all images that it was drawn from.
 
     Attributes
     ----------
     images, drawn, judged : int
-        Those drawn from, those drawn, and those of them with a verdict.
+        Numbers of images: in all, drawn, and drawn with a decision.
     positives : int
-        Drawn images that a verdict removes, and those that are unsure: they might be removed.
+        Drawn images that a decision removes, and unsure ones, which might be removed.
     share : float or None
-        At most this share of `images` would be removed (95 %); None where `reason` says why that is undefined.
+        At most this share of `images` would be removed (95 %); None if undefined, for the stated `reason`.
     unseen : int
         Images that were not drawn.
     at_most : int or None
-        So many of them would be removed at most.
+        Maximum number of unseen images that would be removed.
     """
 
     images: int
@@ -181,7 +181,7 @@ class Remainder:
 
 
 def remainder(strata: Sequence[Stratum], standing: Iterable[Decision]) -> Remainder | None:
-    """Return what is left among the images that were not drawn; None without a sample.
+    """Return the bound of remaining errors among the images that were not drawn; None without a sample.
 
     The bound of a share holds for images drawn without replacement too. With several strata each has an error
     probability of 5 % divided by their number, so that all bounds hold together.
@@ -189,7 +189,7 @@ def remainder(strata: Sequence[Stratum], standing: Iterable[Decision]) -> Remain
     Parameters
     ----------
     standing : iterable of Decision
-        The current verdicts; of images on which they differ, any that removes counts.
+        The current decisions; if they differ on an image, one that removes it counts.
     """
     if not strata:
         return None

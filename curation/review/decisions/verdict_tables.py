@@ -1,4 +1,4 @@
-"""Verdicts of others: any table with a row a verdict, read by a map of its columns and of its codes.
+"""Decisions in tables of third parties: one row per decision, read by a map of columns and of codes.
 
     index,image_location,decision
     12,textures/images/banded/banded_0021.jpg,o
@@ -40,7 +40,7 @@ from curation.sources.entries import PublishedList
 from curation.sources.published_list import listed_image_ids
 
 SKIP = "skip"
-"""The meaning of a code that is not a verdict."""
+"""The meaning of a code without a decision."""
 _OWN_FORMS = (".jsonl", ".json", ".yaml", ".yml")
 _STABLE_ID = re.compile(r"[a-z][a-z0-9_]{0,31}:(?![/\\])")
 _HEAD = 1 << 16
@@ -50,7 +50,7 @@ Namespaces = Callable[[str], str]
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions:
-    """How verdict tables of third parties are read.
+    """Options for tables of third parties.
 
     Attributes
     ----------
@@ -62,11 +62,11 @@ class TableOptions:
     blank
         rows without a code: an error, or skipped
     dataset
-        what the verdicts of a table apply to, if no column names it (default: the name of its file)
+        what the decisions of a table apply to, if no column names it (default: the name of its file)
     stage
-        stage of the verdicts of a table
+        stage of the decisions of a table
     reviewer
-        whose verdicts a table holds, if no column names the person
+        reviewer of the decisions of a table, if no column names the person
     """
 
     columns: tuple[Annotated[str, "FIELD=COLUMN,…"], ...] = ()
@@ -107,10 +107,10 @@ def _pieces(texts: Sequence[str]) -> list[str]:
 
 
 def read_verdicts(paths: Sequence[Path], options: TableOptions, namespaces: Namespaces) -> list[DecisionFile]:
-    """Return the decisions of some files: with a map of columns of tables, but for ``.jsonl`` and the authors' forms.
+    """Return the decisions of some files; a map of columns is for tables, not for ``.jsonl`` and the authors' forms.
 
-    The order of rows in a table is not their order in time. Rows without date that judge an image differently, in one
-    table or in several, therefore name no reviewer: none replaces another, and they are a conflict.
+    The order of rows in a table is not their order in time. So differing rows on an image without a date, in one table
+    or in several, lose their reviewer: none replaces another, and they are a conflict.
 
     Parameters
     ----------
@@ -120,9 +120,9 @@ def read_verdicts(paths: Sequence[Path], options: TableOptions, namespaces: Name
     Raises
     ------
     UsageError
-        The options do not fit together.
+        The options contradict each other.
     DecisionError, AnnotationFormatError
-        A file is not such a table; the message names the line.
+        A file is malformed; the message names the line.
     """
     if not options.columns:
         if options != TableOptions():
@@ -192,7 +192,7 @@ def _mapped_rows(data: bytes, name: str, columns: Mapping[str, str]) -> list[tup
 def _require_known(
     rows: Sequence[tuple[int, dict[str, str]]], codes: Counter[str], actions: Mapping[str, str], name: str, column: str
 ) -> None:
-    """Raise `DecisionError` where codes are unknown; all of them are named, and the first row with one."""
+    """Raise `DecisionError` for unknown codes; the message names all of them, and the first row with one."""
     unknown = {code: n for code, n in codes.items() if code not in actions}
     if unknown:
         row, first = next((row, fields["action"]) for row, fields in rows if fields["action"] in unknown)
@@ -206,7 +206,7 @@ def _require_known(
 
 
 def _stable_ids(rows: Sequence[tuple[int, dict[str, str]]], name: str, namespaces: Namespaces) -> list[str]:
-    """Return the stable id of the image of each row: one that is such already, or that of a path."""
+    """Return the stable image id of each row, converted from a path if necessary."""
     ids = [fields["image_id"] for _, fields in rows]
     paths: dict[str, list[int]] = defaultdict(list)
     for position, (row, fields) in enumerate(rows):
@@ -232,7 +232,7 @@ def _stable_ids(rows: Sequence[tuple[int, dict[str, str]]], name: str, namespace
 
 
 def _without_order(files: Sequence[DecisionFile]) -> list[DecisionFile]:
-    """Return the files with no reviewer in rows of tables that contradict one another."""
+    """Return the files; contradicting rows of tables lose their reviewer."""
     actions_on: dict[tuple[str, ...], set[str]] = defaultdict(set)
     for row in (row for file in files if file.format == "table" for row in file.decisions):
         actions_on[_slot(row)].add(row.action)

@@ -1,8 +1,8 @@
-"""Verdicts: words of the reviewer, decisions of the log, and the current ones after all undos.
+"""The decisions of reviewers in a log, and the current ones after all undos.
 
-The decisions log is the truth. It is append-only, so an undo is another row: it repeats the earlier
-verdict, or says ``unsure``, with a reason that begins with ``undo``. Reading the rows of a reviewer on an image from
-the top, a plain row is pushed on a stack and an undo pops one; the top of the stack is current.
+The log is append-only. An undo is another row: it repeats the earlier decision, or ``unsure``, with a reason that
+begins with ``undo``. To find the current decision of a reviewer on an image, read the rows from the top: a plain row is
+pushed on a stack, an undo pops one, and the top of the stack is current.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ CONFLICT = "conflict"
 UNDO = "undo"
 
 Key = tuple[str, str]
-"""Pool (`Decision.dataset`) and image id: what a verdict applies to."""
+"""Pool (`Decision.dataset`) and image id of a decision."""
 _Stack = list[tuple[int, Decision]]
-"""Rows of a reviewer on an image that are not undone, each with the number of its call."""
+"""The rows of a reviewer on an image that are not undone, each with the number of its call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The current verdicts on an image: the last of each reviewer, in the order of their first verdict."""
+    """The current decisions on an image: the last of each reviewer, in the order of their first decision."""
 
     verdicts: tuple[Decision, ...]
     adjudicators: Collection[str] = ()
 
     @property
     def verdict(self) -> str | None:
-        """The verdict of an adjudicator or of all reviewers, ``conflict`` where they differ, None without one."""
+        """The decision of an adjudicator or of all reviewers; ``conflict`` if they differ, None if there is none."""
         words = {word_of(verdict) for verdict in settled(self.verdicts, self.adjudicators)}
         return CONFLICT if len(words) > 1 else next(iter(words), None)
 
@@ -57,18 +57,18 @@ class Standing:
 
 
 class VerdictBook:
-    """The standing verdicts of a decisions log, kept in step with the file as several programs append to it.
+    """The current decisions of a log, updated when other programs append to the file.
 
     Parameters
     ----------
     path : Path
-        The log, JSON Lines; it is made with the first verdict.
+        The log, JSON Lines; created with the first decision.
     stage : {"manual", "candidate", "auto_override", "pair"}
-        The stage that new verdicts are given at.
+        The stage of new decisions.
     manifest : str
         Digest of the manifest under review, ``""`` for none.
     adjudicators : collection of str
-        Reviewers whose verdict settles a conflict.
+        Reviewers whose decisions settle conflicts.
     """
 
     def __init__(self, path: Path, *, stage: Stage, manifest: str = "", adjudicators: Collection[str] = ()) -> None:
@@ -77,14 +77,14 @@ class VerdictBook:
         self.stage: Stage = stage
         self.manifest = manifest
         self.seen: tuple[int, ...] | None = None
-        """What the log was when it was last read: another value where it changed since."""
+        """State of the log file when it was last read; it differs if the file has changed."""
         self._rows: dict[Key, dict[str, _Stack]] = {}
         self._calls: dict[tuple[str, ...], int] = {}
         self._latest: dict[str, datetime] = {}
         self._singles: dict[str, list[tuple[datetime, list[Key]]]] = {}
 
     def refresh(self) -> None:
-        """Read the log anew where it is not the file that was last seen; one that is not there yet is empty."""
+        """Read the log again if the file has changed. A missing file is an empty log."""
         state = self._state()
         if state == self.seen:
             return
@@ -95,16 +95,16 @@ class VerdictBook:
         self.seen = state
 
     def has_decided(self, key: Key, reviewer: str) -> bool:
-        """Return whether this reviewer has a current verdict on an image."""
+        """Return whether this reviewer has a current decision on an image."""
         return bool(self._rows.get(key, {}).get(reviewer))
 
     def standing(self, key: Key) -> Standing:
-        """Return the current verdicts on an image."""
+        """Return the current decisions on an image."""
         verdicts = tuple(stack[-1][1] for stack in self._rows.get(key, {}).values() if stack)
         return Standing(verdicts, self.adjudicators)
 
     def all_standing(self) -> dict[Key, Standing]:
-        """Return the current verdicts on each image of the log, images without any after undos included."""
+        """Return the current decisions on each image of the log, including images whose decisions are all undone."""
         return {key: self.standing(key) for key in self._rows}
 
     def latest(self, reviewer: str, count: int) -> list[Decision]:
@@ -128,20 +128,20 @@ class VerdictBook:
     def record(
         self, keys: Sequence[tuple[Key, str]], verdict: str, *, reason: str | None, reviewer: str | None
     ) -> list[Decision]:
-        """Append one verdict on some images to the log and return its rows; the log is synced when this returns.
+        """Append one decision on some images to the log and return its rows; the log is synced when this returns.
 
-        An image whose verdict of this reviewer says just that already gets no further row: a key that is pressed once
-        more because its answer was lost is one verdict, and one undo.
+        An image that already has this decision of this reviewer gets no further row: a key pressed again, because its
+        answer was lost, is one decision and one undo.
 
         Parameters
         ----------
         keys : sequence of ((str, str), str)
-            What each verdict speaks of, and the batch that the image is in.
+            Pool and image of each decision, and the batch of the image.
 
         Raises
         ------
         ReviewError
-            The verdict has no meaning at this stage; reviewer or reason is missing, too long or not printable.
+            The stage has no such decision; reviewer or reason is missing, too long or not printable.
         """
         action = ACTIONS[self.stage].get(verdict)
         if action is None:
@@ -186,9 +186,9 @@ class VerdictBook:
         return undone
 
     def _date(self, reviewer: str) -> str:
-        """Return the present moment, or the first after a reviewer's last: a clock that is set back changes nothing.
+        """Return the present moment; if the clock was set back, the first moment after the reviewer's last decision.
 
-        The last verdict is that of the latest date, wherever decisions are resolved.
+        Every reader takes the decision with the latest date as the last one.
         """
         moment, last = datetime.fromisoformat(now()), self._latest.get(reviewer)
         if last is not None and moment <= last < _END_OF_TIME:
@@ -202,7 +202,7 @@ class VerdictBook:
         *_, size, _ = self.seen or (0, 0)
         written = DecisionLog(self.path).extend(rows)
         after = self._state()
-        # Another program may have appended since the log was read: then its rows are not known here.
+        # Another program may have appended rows since the log was read.
         if after is None or after[-2] != size + written:
             self.refresh()
             return
@@ -239,7 +239,7 @@ class VerdictBook:
 
 
 def differ(verdicts: Iterable[Decision], adjudicators: Collection[str] = ()) -> bool:
-    """Return whether reviewers other than adjudicators differ on an image; who is unsure differs from who is not."""
+    """Return whether reviewers other than adjudicators differ on an image; ``unsure`` differs from other decisions."""
     return len({row.action for row in verdicts if row.reviewer not in adjudicators}) > 1
 
 
@@ -304,7 +304,7 @@ def checked_reason(text: object) -> str:
 
 
 def now() -> str:
-    """Return the present moment as ISO 8601 text in UTC with microseconds, so that two calls tell apart."""
+    """Return the present moment as ISO 8601 text in UTC, with microseconds so that two calls differ."""
     return _as_text(datetime.now(UTC))
 
 
@@ -313,7 +313,7 @@ def _as_text(moment: datetime) -> str:
 
 
 def _checked_line(text: object, field: str) -> str:
-    """Return a text as the log will hold it; what a decision may not hold is a `DecisionError`."""
+    """Return a text without outer blanks; raise `DecisionError` if a decision may not contain it."""
     if not isinstance(text, str | None):
         raise ReviewError(f"The {field} is not a text", found=ascii(text)[:80])
     line = (text or "").strip()

@@ -1,4 +1,4 @@
-"""The categories of an OOD source: how they relate to ID classes, and what their annotations mean for an image."""
+"""The categories of an OOD source: their relation to ID classes, and the evidence of their annotations."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 PERSON = "n00007846"
 BODY = ("n05220461", "n05217168", "n05254795")
-"""Body part, human body, hair: what lies at or below one of them is a part of a person. The built-in
-table has no part-of pointers."""
+"""Body part, human body, hair: these synsets and those below them are parts of a person. The built-in table has no
+part-of pointers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Relation:
     id_class : str
         ``""`` where several are meant.
     phrase : str
-        For a reader, to follow the name of the category: ``"is a kind of dog"``.
+        Text after the name of the category: ``"is a kind of dog"``.
     """
 
     kind: Kind
@@ -66,7 +66,7 @@ def category_relations(
     categories : sequence of str
     classes : sequence of IdClass
     synsets, id_synsets : mapping of str to str
-        Of categories and of ID classes, where they have one.
+        Synsets of categories and of ID classes that have one.
     """
     by_name = owners(classes)
     below, above = _kinship_relations(categories, synsets, id_synsets)
@@ -112,7 +112,7 @@ def nearest_classes(synsets: Mapping[str, str], id_synsets: Mapping[str, str]) -
 def _kinship_relations(
     categories: Sequence[str], synsets: Mapping[str, str], id_synsets: Mapping[str, str]
 ) -> tuple[dict[str, Relation], dict[str, Relation]]:
-    """Return the categories that are, or are kinds or parts of, an ID class; and those above one."""
+    """Return the categories that are an ID class, a kind or a part of one; and the categories above one."""
     if not synsets or not id_synsets:
         return {}, {}
     graph = open_wordnet().nouns({*synsets.values(), *id_synsets.values()}, instances=True)
@@ -146,7 +146,7 @@ def _deepest(graph: Graph, names: list[str], id_synsets: Mapping[str, str], syns
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Categories that the user calls near or far himself, whatever their kinship."""
+    """Categories that the user declares near or far, regardless of kinship."""
 
     near: tuple[str, ...] = ()
     far: tuple[str, ...] = ()
@@ -154,16 +154,16 @@ class Lists:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A category with what its annotation means for an image.
+    """The judgement of a category: what its annotation means for an image.
 
     Attributes
     ----------
     category : str
     judgement : str
     kind : str
-        Of the evidence that an annotation of it is.
+        Kind of evidence of its annotations.
     phrase : str
-        For a reader, to follow the category's name.
+        Text after the name of the category.
     id_class : str
         The ID class concerned or nearest.
     nearest : Nearest or None
@@ -220,12 +220,12 @@ def judge_categories(
 
 
 def is_near(score: float, near_wup: Decimal) -> bool:
-    """Return whether a similarity reaches the threshold, both as they are printed: 0.82 reaches 0.8200."""
+    """Return whether a similarity, rounded as printed, reaches the threshold: 0.82 reaches 0.8200."""
     return Decimal(decimal_text(score)) >= near_wup
 
 
 def _counted(source: Source) -> pd.DataFrame:
-    """Return the pairs of image and category, sorted, and how many objects each has; 0 where only presence is known."""
+    """Return the sorted pairs of image and category with their number of objects; 0 if only presence is known."""
     import pandas as pd
 
     image, category = source.class_pairs()
@@ -255,12 +255,12 @@ def category_table(
 
 
 def evidence_of(judged: Judged, objects: int, near_wup: Decimal) -> Evidence:
-    """Return what annotations of a category in an image are evidence of.
+    """Return the evidence of the annotations of a category in an image.
 
     Parameters
     ----------
     objects : int
-        How many the image has; 0 where only presence is known.
+        Number in the image; 0 if only presence is known.
     """
     counted = f" ({objects} object{'s' if objects > 1 else ''})" if objects else ""
     by_kinship = judged.kind in ("near_kinship", "far_kinship")
@@ -274,7 +274,7 @@ def evidence_of(judged: Judged, objects: int, near_wup: Decimal) -> Evidence:
 
 
 def _kinship_text(judged: Judged) -> str:
-    # By Wu-Palmer as NLTK has it a person is 0.86 similar to a person (two ways lead up to the root).
+    # In NLTK's Wu-Palmer similarity, a person is only 0.86 similar to a person (two paths lead to the root).
     if judged.kind in ("label_name", "label_alias", "label_synonym"):
         return decimal_text(1.0)
     return decimal_text(judged.nearest.score) if judged.nearest else ""
@@ -298,29 +298,29 @@ _NOTHING = Evidence(kind="unjudged", detail="no annotation")
 
 
 def label_evidence(source: Source, judged: Sequence[Judged], *, near_wup: Decimal) -> list[tuple[Evidence, ...]]:
-    """Return what the annotations of each image are evidence of, in the order of the source's images.
+    """Return the evidence of the annotations of each image, in the order of the source's images.
 
-    Every category of an image that overlaps an ID class or is near one is a piece of evidence. Of the rest only what
-    decides is kept: the unjudged categories, or else the one nearest to an ID class. An image without an annotation
-    gets one piece, of kind ``unjudged``.
+    Every category of an image that overlaps an ID class or is near one is a piece of evidence. Without such a category,
+    the unjudged categories are the evidence, or else the category nearest to an ID class. An image without an
+    annotation gets one piece of kind ``unjudged``.
 
     Parameters
     ----------
     source : Source
     judged : sequence of Judged
-        One for each category of the source, in its order.
+        One entry for each category of the source, in its order.
     """
     counts = _counted(source)
     pairs: list[list[tuple[int, int]]] = [[] for _ in range(len(source.images))]
     for image, *pair in zip(*(counts[name].tolist() for name in ("image", "category", "objects")), strict=True):
         pairs[image].append((pair[0], pair[1]))
-    # A large source repeats few pairs of category and number of objects: each is put into words once.
+    # A large source has few different pairs of category and number of objects.
     worded = cache(lambda category, n: evidence_of(judged[category], n, near_wup))
     return [tuple(worded(*pair) for pair in _decisive(category, judged)) or (_NOTHING,) for category in pairs]
 
 
 def _decisive(pairs: list[tuple[int, int]], judged: Sequence[Judged]) -> list[tuple[int, int]]:
-    """Return the categories, with their numbers of objects, that decide about an image."""
+    """Return the categories that are the evidence on an image, with their numbers of objects."""
     if decisive := [pair for pair in pairs if judged[pair[0]].judgement in ("overlap", "part", "broader", "near")]:
         return decisive
     if unjudged := [pair for pair in pairs if judged[pair[0]].judgement == "unjudged"]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def look_cut(median: float, sigma: float, sigmas: Decimal) -> Decimal:
-    """Return the similarity to an ID image from which an image is suspect: ``median + sigmas * sigma``, as printed.
+    """Return the similarity to an ID image that makes an image suspect: ``median + sigmas * sigma``, as printed.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def look_cut(median: float, sigma: float, sigmas: Decimal) -> Decimal:
 
 
 def look_evidence(look: SetSimilarity, cut: Decimal) -> dict[str, Evidence]:
-    """Return the images that are as near to an ID image as ID images are to each other, by image id.
+    """Return evidence, by image id, on images that are as similar to an ID image as ID images are to each other.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ _ITSELF, _LIKE = "is itself among the ID images", "looks like "
 
 
 def nearest_id_image(image: str, evidence: Sequence[Evidence]) -> str:
-    """Return the ID image that `look_evidence` names for an image, ``""`` where none of its evidence does."""
+    """Return the ID image that `look_evidence` names for an image, ``""`` without such evidence."""
     for piece in evidence:
         if piece.kind == "image_image":
             return image if piece.detail == _ITSELF else piece.detail.removeprefix(_LIKE)
@@ -71,7 +71,7 @@ def nearest_id_image(image: str, evidence: Sequence[Evidence]) -> str:
 
 
 def digest_of(embeddings: Embeddings) -> str:
-    """Return a digest of what was embedded, by which encoder: of ids, image digests and encoder, not of floats."""
+    """Return the digest of the ids, image digests and encoder of embeddings; floats are not part of it."""
     lines = (f"{id_} {image}" for id_, image in zip(embeddings.ids, embeddings.images, strict=True))
     return sha256_of_lines([embeddings.encoder.digest, *lines])
 
@@ -96,14 +96,14 @@ class _Table(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class DetectorEvidence:
-    """What a detector saw.
+    """The evidence of a detector.
 
     Attributes
     ----------
     by_image : dict of str to tuple of Evidence
-        By image id; one piece for each ID class with a confident detection, the most confident first.
+        Evidence by image id: one piece for each ID class with a confident detection, the most confident first.
     left_out : dict of str to int
-        Detections not used, by reason.
+        Number of unused detections by reason.
     file : Input
     """
 
@@ -113,7 +113,7 @@ class DetectorEvidence:
 
 
 def read_categories(path: Path, classes: Sequence[IdClass]) -> dict[int, str]:
-    """Return the ID class of each category id of a detector that is one.
+    """Return the ID class of each category id of a detector that means an ID class.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def detector_evidence(
     MissingFileError
         No such file.
     ProposalError
-        It is not such a list, a score is not in [0, 1], or none of its images is in the source.
+        The file is malformed, a score is not in [0, 1], or no image of the file is in the source.
     """
     file = InputFile(path, kind="detections file")
     try:

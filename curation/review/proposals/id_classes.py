@@ -28,7 +28,7 @@ class IdClass(NamedTuple):
     ----------
     name : str
     aliases : tuple of str
-        Other names of it in annotation files (``airplane`` for ``aeroplane``).
+        Other names in annotation files (``airplane`` for ``aeroplane``).
     """
 
     name: str
@@ -43,7 +43,7 @@ class _File(msgspec.Struct):
 
 
 def name_key(name: str) -> str:
-    """Return what two spellings of the same name share: letters and digits, case folded.
+    """Return the letters and digits of a name, case folded: the key of all its spellings.
 
     >>> name_key("Potted plant") == name_key("pottedplant"), name_key("cell-phone")
     (True, 'cellphone')
@@ -87,7 +87,7 @@ def classes_of(header: Header) -> tuple[IdClass, ...]:
 
 
 def checked_classes(classes: Iterable[IdClass], where: str) -> tuple[IdClass, ...]:
-    """Return the classes, each of whose names means one class only; otherwise raise `ProposalError`."""
+    """Return the classes; raise `ProposalError` if a name is malformed or means two classes."""
     checked = tuple(classes)
     if not 0 < len(checked) <= _MOST_CLASSES:
         expected = f"1 to {_MOST_CLASSES} ID classes"
@@ -115,20 +115,20 @@ def checked_classes(classes: Iterable[IdClass], where: str) -> tuple[IdClass, ..
 
 
 def owners(classes: Sequence[IdClass]) -> dict[str, tuple[str, bool]]:
-    """Return for each key of a name the class it means, and whether it is the class's own name."""
+    """Return the class of each name key, and whether the name is the class's own, not an alias."""
     names = {name_key(alias): (entry.name, False) for entry in classes for alias in entry.aliases}
     return names | {name_key(entry.name): (entry.name, True) for entry in classes}
 
 
 def synsets_of(names: Iterable[str], *, dataset: str = "") -> dict[str, str]:
-    """Return the synset of each name that has one, by the maps made by hand: never the first sense of a word.
+    """Return the synset of each name in the maps made by hand; the first sense of a word is never used.
 
     Parameters
     ----------
     names : iterable of str
     dataset : str
-        ``coco``, ``voc`` or ``openimages``: its map goes before the others, which lend theirs where a name is the same
-        but for case and blanks.
+        ``coco``, ``voc`` or ``openimages``: its map comes before the others, which apply to names that differ only in
+        case and blanks.
     """
     order = sorted(DATASETS, key=lambda name: name != dataset)
     synsets: dict[str, str] = {}

@@ -1,7 +1,7 @@
-"""`Proposal`: what an image is suspected of, and the evidence. A proposal, not a decision.
+"""`Proposal`: the suspicion on an image, and its evidence. A proposal is not a decision.
 
-Membership in a split comes from replayed decisions alone. Proposals are kept as JSON lines: a header, then one proposal
-a line, by rank.
+Membership in a split comes from replayed decisions alone. A file of proposals is JSON lines: a header, then one
+proposal per line, by rank.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from curation.core.writing import write_bytes
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Thresholds that this project chose: the paper states none.
+    """Thresholds chosen by this project; the paper states none.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Thresholds:
     detector_score : Decimal
         A detection of an ID class counts from this confidence.
     agreeing : int
-        So many kinds of suspicion propose removal; fewer leave an image undecided.
+        Number of kinds of suspicion that propose removal; fewer leave an image undecided.
     """
 
     near_wup: Decimal = Decimal("0.82")
@@ -59,7 +59,7 @@ _BOUNDS: dict[str, tuple[int, int]] = {
 
 
 def thresholds_from(texts: Mapping[str, str]) -> Thresholds:
-    """Return the thresholds that ``--set KEY=VALUE`` sets, the others at their defaults.
+    """Return the thresholds of ``--set KEY=VALUE``, with defaults for the others.
 
     Raises
     ------
@@ -117,14 +117,14 @@ KINDS: dict[str, str] = {
     "far_kinship": "no annotation is of a category near to an ID class",
     "unjudged": "nothing says how near the image is",
 }
-"""Every kind of evidence, the strongest first: the order in which evidence is listed and ranks are given."""
+"""Every kind of evidence, the strongest first: the order of evidence and of ranks."""
 Kind = Annotated[str, msgspec.Meta(pattern=rf"^(?:{'|'.join(KINDS)})\Z")]
 STRENGTH: dict[str, int] = {kind: number for number, kind in enumerate(KINDS)}
 
 OVERLAPS = ("label_name", "label_alias", "label_synonym", "label_kind")
-"""Kinds of which one is enough to propose that an image be removed."""
+"""Kinds of evidence of which one is enough to propose the removal of an image."""
 SUSPICIONS = ("label_part", "detector", "image_image", "label_broader")
-"""Kinds of which several must agree: each alone is wrong too often."""
+"""Kinds of evidence of which several must agree, because each alone is wrong too often."""
 
 
 class _Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -139,11 +139,11 @@ class Evidence(_Record, frozen=True):
     kind : str
         A key of `KINDS`.
     detail : str
-        What was seen, for a reader: ``"Human face (2 objects): part of person"``.
+        The observation as text: ``"Human face (2 objects): part of person"``.
     score : str
-        How strong, as a decimal string; ``""`` where the kind knows no degrees.
+        Strength as a decimal string; ``""`` for kinds without a score.
     threshold : str
-        What the score was held against, as a decimal string; ``""`` for none.
+        Threshold of the score as a decimal string; ``""`` for none.
     id_class : str
         The ID class concerned, ``""`` for none in particular.
     """
@@ -156,7 +156,7 @@ class Evidence(_Record, frozen=True):
 
 
 class Proposal(_Record, frozen=True):
-    """What is proposed for one image: a proposal, not a decision.
+    """A proposal for one image, not a decision.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ class Proposal(_Record, frozen=True):
 
 
 class Input(_Record, frozen=True):
-    """A file or store that proposals were made from.
+    """A file or store from which proposals were made.
 
     Attributes
     ----------
@@ -201,13 +201,13 @@ class Input(_Record, frozen=True):
 
 
 class CategoryJudgement(_Record, frozen=True):
-    """How one category of an OOD source was judged: a proposal, not a decision.
+    """The judgement of one category of an OOD source: a proposal, not a decision.
 
     Attributes
     ----------
     pool, category : str
     images : int
-        With an annotation of the category, crowd included.
+        Number of images with an annotation of the category, including crowd.
     judgement : {"overlap", "part", "broader", "near", "far", "unjudged"}
     reason : str
     id_class : str
@@ -246,22 +246,22 @@ class _Head(_Made, frozen=True, kw_only=True):
 
 
 class ProposalSet(_Made, frozen=True, kw_only=True, dict=True):
-    """Proposals for the images of OOD sources, with everything that made them.
+    """Proposals for the images of OOD sources, with their inputs and settings.
 
     Attributes
     ----------
     id_classes : tuple of str
     thresholds : dict of str to str
-        Every number that was chosen, as decimal strings: see `Thresholds`.
+        Chosen thresholds as decimal strings: see `Thresholds`.
     inputs : tuple of Input
     categories : tuple of CategoryJudgement
     reference : dict of str to str
         Nearest-neighbour similarity of ID images among themselves: ``images``, ``median``, ``sigma``. Empty without
         embeddings.
     left_out : dict of str to int
-        Records that were not used, by reason, with counts.
+        Number of unused records by reason.
     note : str
-        That these are proposals, not decisions.
+        States that these are proposals, not decisions.
     proposals : tuple of Proposal
         By rank: 1, 2, 3, …
     """
@@ -302,8 +302,8 @@ def read_proposals(path: Path) -> ProposalSet:
     MissingFileError
         No such file.
     ProposalError
-        The file is malformed or incomplete, names an image twice, or its ranks are not 1, 2, 3, …; the message names
-        the line.
+        The file is malformed or incomplete, repeats an image, or its ranks are not 1, 2, 3, …; the message names the
+        line.
     """
     data = read_bytes(path, kind="proposals file")
     first, *rows = data.split(b"\n")

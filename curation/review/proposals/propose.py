@@ -1,4 +1,4 @@
-"""From ID classes and OOD sources to ranked proposals: every signal asked, every number recorded."""
+"""`propose`: ranked proposals for the images of OOD sources, from all signals, with every number recorded."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def combine(suspects: Sequence[Suspect], *, agreeing: int) -> tuple[Proposal, ..
 
 
 def ordered(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
-    """Return evidence by kind, the strongest first; within a kind by falling score, then by detail."""
+    """Return evidence sorted by kind, the strongest first, then by descending score and by detail."""
     return tuple(sorted(evidence, key=lambda piece: (STRENGTH[piece.kind], -_number(piece.score), piece.detail)))
 
 
@@ -157,15 +157,15 @@ def _number(score: str) -> Decimal:
 
 @dataclass(frozen=True)
 class CandidatePool:
-    """One OOD source with what is known of its images beside their annotations.
+    """One OOD source with further information on its images.
 
     Attributes
     ----------
     name : str
-        What decisions call it.
+        Its name in decisions.
     source : Source
     lists : Lists
-        Categories that the user calls near or far himself.
+        Categories that the user declares near or far.
     embeddings : Embeddings or None
     detections : Path or None
         COCO results of a detector of the ID classes.
@@ -183,7 +183,7 @@ class CandidatePool:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What was found in one pool."""
+    """The categories, suspects, omissions and inputs of one pool."""
 
     categories: tuple[CategoryJudgement, ...]
     suspects: list[Suspect]
@@ -205,9 +205,9 @@ def propose(
     ----------
     classes : sequence of IdClass
     pools : sequence of OodPool
-        Of different names, sharing no image.
+        Pools with different names and without common images.
     references : Embeddings, optional
-        Of ID images.
+        Embeddings of ID images.
     thresholds : Thresholds, optional
     inputs : iterable of Input
         Files that the caller read.
@@ -217,7 +217,7 @@ def propose(
     ProposalError
         Two pools share a name or an image; a list or file does not fit.
     SimilarityError
-        Embeddings of different encoders meet.
+        Embeddings come from different encoders.
     """
     from tqdm import tqdm
 
@@ -285,7 +285,7 @@ def _look_into(
 
 
 def _embeddings_of(pool: CandidatePool, images: Collection[str]) -> tuple[Embeddings | None, dict[str, int]]:
-    """Return the embeddings of the pool's images, and how many images or embeddings have no counterpart."""
+    """Return the embeddings of the pool's images, and the numbers of images and embeddings without a counterpart."""
     if (embeddings := pool.embeddings) is None:
         return None, {}
     rows = [row for row, id_ in enumerate(embeddings.ids) if id_ in images]
@@ -353,7 +353,7 @@ def propose_from_files(
     Raises
     ------
     UsageError
-        Something is named that is not there, or a signal lacks its other half.
+        A named input does not exist, or a signal lacks its second input.
     """
     limits = thresholds_from(thresholds)
     classes, numbers, inputs = _classes(id_classes, manifest)
@@ -393,7 +393,7 @@ def propose_from_files(
 
 
 def _classes(id_classes: Path | None, manifest: str | None) -> tuple[tuple[IdClass, ...], dict[int, str], list[Input]]:
-    """Return the ID classes, the numbers a detector calls them by where that is known, and the inputs so far."""
+    """Return the ID classes, their known numbers in a detector, and the inputs so far."""
     if (id_classes is None) == (manifest is None):
         raise UsageError("Name the ID classes once", expected="either --classes FILE or --manifest M")
     if id_classes is not None:
@@ -430,7 +430,7 @@ def _sources(ood: Mapping[str, Path], bad_boxes: BadBoxes) -> dict[str, Source]:
 
 
 def _of_pools(values: Mapping[str, Any] | Path, option: str, sources: Mapping[str, object]) -> dict[str, Any]:
-    """Return what is given of each source; with a single source, its name may be left out."""
+    """Return the value of an option for each source; a single source needs no name."""
     if isinstance(values, Path):
         if len(sources) == 1:
             return {next(iter(sources)): values}

@@ -1,8 +1,8 @@
 /* Keys, counts and messages of a review in FiftyOne's App.
  *
- * One plain script that the App inserts: no build step, no module, nothing fetched from elsewhere. The verdict itself is
- * given by the server of the review (log, synced; then database); this script shows what was done, in that order.
- * What it needs of the App is no documented interface: `missing` looks for it at the start, and says what is absent.
+ * One plain script that the App inserts: no build step, no module, nothing fetched from elsewhere. The server of the review
+ * records each decision (in the log, synced; then in the database); this script shows the answer. It uses names of the App
+ * that are not documented: `missing` checks them at the start.
  */
 (function () {
   "use strict";
@@ -12,23 +12,25 @@
   const fos = window.__fos__;
 
   // -------------------------------------------------------------------------------------------------------------------
-  // What the App has to offer
+  // The names of the App that this script uses
   // -------------------------------------------------------------------------------------------------------------------
 
   const NEEDED =
     "foo.Operator foo.OperatorConfig foo.registerOperator foo.executeOperator fos.nullableModalSampleId fos.selectedSamples " +
     "fos.refresher fos.getCurrentEnvironment fos.gridSortBy fos.modalNavigation.set fos.useSetExpandedSample fos.useClearModal " +
-    "fos.activeFields";
+    "fos.activeFields fos.modalSample fos.getSampleSrc fop.registerComponent fop.PluginComponentType fosp.useSpaces " +
+    "fosp.useSpaceNodes fosp.Layout React.createElement recoil.useRecoilValueLoadable";
+  const offered = { foo, fos, fop: window.__fop__, fosp: window.__fosp__, React: window.React, recoil: window.recoil };
   const missing = () =>
-    NEEDED.split(" ").filter((path) => !path.split(".").reduce((part, name) => part && part[name], { foo, fos }));
+    NEEDED.split(" ").filter((path) => !path.split(".").reduce((part, name) => part && part[name], offered));
 
   // -------------------------------------------------------------------------------------------------------------------
-  // What is known of the review: of one dataset at a time, as Python says
+  // The review of the dataset on the page, as Python describes it
   // -------------------------------------------------------------------------------------------------------------------
 
-  /* dataset: its name; reviewer; verdicts: words that this stage knows; decided: ids of samples that this reviewer
-   * decided; progress: how many of how many, as a sentence; latest: the reviewer's last decisions, the latest first;
-   * guide: question, meanings and reasons, where there is one. */
+  /* dataset: its name; reviewer; verdicts: the decisions of this stage; decided: ids of samples that this reviewer has
+   * decided; progress: a sentence; latest: the reviewer's last decisions, the latest first; guide: question, meanings and
+   * reasons, or null. */
   let review = null;
 
   const RESTART = "If the review was ended, start it again and open the address that it prints; then press the key again.";
@@ -38,16 +40,15 @@
     return found ? decodeURIComponent(found[1]) : "";
   }
 
-  const ANSWER = 10000; // Milliseconds that an answer is waited for: longer than the server waits for its database.
+  const ANSWER = 10000; // Milliseconds to wait for an answer: longer than the server waits for its database.
 
-  /* Wait for something, but not for ever. */
+  /* Wait for a promise for a limited time. */
   function within(milliseconds, promise, message) {
     const end = new Promise((_, reject) => setTimeout(() => reject(new Error(message)), milliseconds));
     return Promise.race([promise, end]);
   }
 
-  /* Ask the server; every way that it can fail ends in an Error whose text is fit to be shown. Of many images the answer
-   * takes a millisecond each. */
+  /* Send a request to the server. Every failure is an Error whose text can be shown. An answer takes a millisecond an image. */
   async function ask(address, asked) {
     const patience = ANSWER + ((asked.ids && asked.ids.length) || 0);
     let answer;
@@ -69,10 +70,21 @@
     return result;
   }
 
-  /* Give a verdict, or take the last one back: answered once it is in the log and in the database. */
-  const judge = (asked) => ask("/review/judge", asked);
+  /* Record a decision, or take the last one back. The answer comes once it is in the log and in the database. */
+  async function judge(asked) {
+    const done = await ask("/review/judge", asked);
+    if (review && review.verdicts) {
+      review.progress = done.progress || review.progress;
+      review.latest = done.latest || review.latest;
+      for (const id of done.ids || []) review.decided.add(id);
+      for (const id of done.waiting || []) review.decided.delete(id);
+      drawBar();
+    }
+    say(done.message, done.ids.length ? "done" : "note");
+    return done;
+  }
 
-  /* Learn what review the page shows; none where its dataset is another one, and then no key is ours. */
+  /* Load the review that the page shows. Another dataset has none, and all keys are the App's there. */
   async function learn() {
     const dataset = datasetShown();
     let answer = {};
@@ -86,18 +98,8 @@
     drawBar();
   }
 
-  function counted(result) {
-    if (!review || !review.verdicts) return;
-    review.progress = result.progress || review.progress;
-    review.latest = result.latest || review.latest;
-    for (const id of result.ids || []) review.decided.add(id);
-    for (const id of result.waiting || []) review.decided.delete(id);
-    drawBar();
-  }
-
   // -------------------------------------------------------------------------------------------------------------------
-  // The strip: the question, which key does what, reasons, the last decisions, who reviews and how far; one line for
-  // what happened last; the help
+  // The strip: question, keys, reasons, reviewer, progress and last decisions; the line of the last message; the help
   // -------------------------------------------------------------------------------------------------------------------
 
   const IMAGE_KEYS = { k: "keep", r: "remove", n: "near", f: "far", u: "unsure" };
@@ -114,7 +116,7 @@
   };
   const meaningOf = (verdict) => (review.guide && review.guide[verdict]) || MEANING[verdict];
   const reasonsHere = () => (review.guide && review.guide.reasons) || [];
-  // Okabe and Ito's palette, as the verdicts are coloured in the App.
+  // Okabe and Ito's palette, as in the App.
   const COLOURS = { keep: "#009e73", remove: "#d55e00", near: "#e69f00", far: "#0072b2", same: "#d55e00", different: "#009e73", unsure: "#999999" };
 
   function element(parent, tag, style, text) {
@@ -144,16 +146,22 @@
     `${DARK}border-radius:0;width:100%;box-sizing:border-box;padding:5px 12px;display:none;flex-direction:column;gap:3px;pointer-events:auto;`
   );
   bar.id = "curation-review-bar";
-  /* The page ends above the strip, so that it covers no photo. A narrow window has no room for the sidebars, and the
-   * evidence stands below the image there. */
+  /* The page ends above the strip, so that the strip covers no photo. Only the checkbox of a photo ticks it: the App's own
+   * area for that covers very wide photos. Both arrows are below the photo, not on the evidence. A narrow window has no
+   * sidebars, and the evidence is below the image. */
   element(document.head, "style", "").textContent = `
     #root > * { max-height: calc(100vh - var(--curation-review, 0px)); }
     [data-cy="modal"] { padding-bottom: var(--curation-review, 0px); box-sizing: border-box; }
     [data-cy="modal-content"] { height: calc(100% - 70px) !important; }
     .curation-line { scrollbar-width: none; }
     .curation-line > * { flex-shrink: 0; }
-    [class*="_lookerTags_"] { max-height: 34%; overflow: hidden; }
+    [class*="_lookerTags_"] { max-height: max(34%, 26px); overflow: hidden; }
+    [class*="_lookerThumbnailSelector_"] { pointer-events: none; }
+    [class*="_lookerThumbnailSelector_"] label { pointer-events: auto; }
+    [data-cy="modal"] :has(> [data-cy^="nav-"]) { top: auto !important; bottom: 12px !important; }
+    [data-cy="modal"] :has(> [data-cy="nav-right-button"]) { left: 62px !important; right: auto !important; }
     @media (max-width: 700px) {
+      [data-cy="modal"] :has(> [data-cy^="nav-"]) { bottom: calc(40% + 12px) !important; }
       [data-cy="sidebar"] { display: none !important; }
       [data-cy="dataset-page"] { max-width: 100vw; }
       .split-view-view:has(> * [data-cy^="panel-content-"]) { left: 0 !important; width: 100% !important; height: 60% !important; }
@@ -166,17 +174,17 @@
   }).observe(bar);
   const ROW = "display:flex;gap:12px;flex-wrap:wrap;justify-content:center;";
   const asked = element(bar, "div", "font-weight:600;text-align:center;");
-  const offered = element(bar, "div", ROW);
+  const verdictKeys = element(bar, "div", ROW);
   const reasons = element(bar, "div", ROW);
   const reasonKeys = element(reasons, "span", `${ROW}flex-shrink:0;`);
   const reason = element(reasons, "input", "font:inherit;color:inherit;background:transparent;border:0;border-bottom:1px solid #777;width:16em;");
   reason.placeholder = "reason of the next decision";
   reason.id = "curation-review-reason";
-  // In one line, so that the strip keeps its height, and the image its place.
+  // A single line keeps the height of the strip, and the place of the image.
   const past = element(bar, "div", `${ROW}gap:6px;font-size:12px;color:#c8c8d0;flex-wrap:nowrap;justify-content:safe center;overflow-x:auto;`);
   past.id = "curation-review-latest";
   reasons.className = past.className = "curation-line";
-  // A click leaves the focus where it was, so that the next key is heard; and the App hears nothing of it.
+  // A click leaves the focus where it was, so that the next key arrives; the App gets no click on the strip.
   for (const kind of ["mousedown", "pointerdown", "click"]) {
     bar.addEventListener(kind, (event) => {
       event.stopPropagation();
@@ -205,7 +213,7 @@
     );
   }
 
-  /* Keys of verdicts that this stage knows: a candidate cannot be kept, an override has no far. */
+  /* Keys of this stage: a candidate cannot be kept, an override has no far. */
   function keysHere() {
     return Object.entries(keys()).filter(([, verdict]) => review.verdicts.includes(verdict));
   }
@@ -216,9 +224,9 @@
     bar.style.display = shown ? "flex" : "none";
     if (!shown) return;
     asked.textContent = (review.guide && review.guide.question) || "";
-    offered.replaceChildren();
-    for (const [letter, verdict] of keysHere()) button(offered, letter, verdict, COLOURS[verdict]).title = meaningOf(verdict);
-    for (const [letter, word] of [["x", "skip"], ["z", "undo"], ["?", "help"]]) button(offered, letter, word);
+    verdictKeys.replaceChildren();
+    for (const [letter, verdict] of keysHere()) button(verdictKeys, letter, verdict, COLOURS[verdict]).title = meaningOf(verdict);
+    for (const [letter, word] of [["x", "skip"], ["z", "undo"], ["?", "help"]]) button(verdictKeys, letter, word);
     reasonKeys.replaceChildren();
     reasonsHere().forEach((text, place) => button(reasonKeys, String(place + 1), text));
     past.replaceChildren();
@@ -228,7 +236,7 @@
       link.textContent = `${one.image.slice(-8)} ${one.verdict}`;
       link.title = `${one.image}: ${one.verdict}${one.reason ? ` (${one.reason})` : ""}; a click shows it again`;
       link.dataset.image = one.image;
-      link.addEventListener("click", () => queue(() => withApp((ctx) => showAgain(ctx, one.id))));
+      link.addEventListener("click", () => queue((ctx) => showAgain(ctx, one.id)));
     }
   }
 
@@ -251,7 +259,7 @@
     line.style.display = "block";
     line.style.borderLeft = `4px solid ${kind === "wrong" ? "#d55e00" : kind === "note" ? "#56b4e9" : "#009e73"}`;
     clearTimeout(fading);
-    // What went wrong stays until the next key.
+    // An error stays until the next message.
     if (kind !== "wrong") fading = setTimeout(() => (line.style.display = "none"), 4000);
   }
 
@@ -260,19 +268,15 @@
     help.style.display = open ? "block" : "none";
     if (!open) return;
     element(help, "div", "font-weight:600;font-size:15px;margin-bottom:8px;", "Keys of the review");
-    for (const [letter, verdict] of keysHere()) {
-      const row = element(help, "div", "margin:3px 0;");
-      key(row, letter, COLOURS[verdict]);
-      row.append(`${verdict}: ${meaningOf(verdict)}`);
-    }
-    for (const [letter, text] of [
+    for (const [letter, text, colour] of [
+      ...keysHere().map(([letter, verdict]) => [letter, `${verdict}: ${meaningOf(verdict)}`, COLOURS[verdict]]),
       ...reasonsHere().map((text, place) => [String(place + 1), `the reason of the next decision: ${text}`]),
       ["x", "skip: on to the next image; nothing is recorded, and this one comes again"],
       ["z", "undo: takes back your last decision; the log keeps both"],
       ["?", "this help; any key closes it"],
     ]) {
       const row = element(help, "div", "margin:3px 0;");
-      key(row, letter);
+      key(row, letter, colour);
       row.append(text);
     }
     element(
@@ -286,19 +290,19 @@
   }
 
   // -------------------------------------------------------------------------------------------------------------------
-  // The next image, asked for while this one is looked at
+  // The next image, loaded while the reviewer looks at this one
   // -------------------------------------------------------------------------------------------------------------------
 
   const PATIENCE = 5000;
   const plainFetch = window.fetch;
-  const FRESH = 30000; // Milliseconds: what was asked for longer ago may have changed.
-  const ahead = new Map(); // Answers that are on their way, by the text of the App's own query; that of the next image.
-  let lastQuery = null; // How the App asked for an image the last time.
+  const FRESH = 30000; // Milliseconds after which an answer may be out of date.
+  const ahead = new Map(); // The pending answer for the next image, by the text of the App's own query.
+  let lastQuery = null; // The App's last query for an image.
 
-  /* The App's query for the image that it enlarges is answered by what was asked for ahead, where there is that. */
+  /* Answer the App's query for an image from the answer that was loaded ahead, if there is one. */
   window.fetch = function (address, options) {
     const query = options && options.body;
-    // Which image is enlarged is sent to a session in Python, and a review has none.
+    // The App sends the enlarged image to a session in Python, which a review does not have.
     if (typeof query === "string" && query.includes("mutation setSampleMutation(")) {
       return Promise.resolve(Response.json({ data: { setSample: true } }));
     }
@@ -310,7 +314,7 @@
     return kept.answer.then((answer) => (answer.ok ? answer : plainFetch(address, options))).catch(() => plainFetch(address, options));
   };
 
-  /* Ask for an image as the App will, and for its photo. */
+  /* Load an image with the query that the App will use, and its photo. */
   function lookAhead(id) {
     if (!lastQuery || !id) return;
     const asked = JSON.parse(lastQuery.options.body);
@@ -338,21 +342,21 @@
   }
 
   // -------------------------------------------------------------------------------------------------------------------
-  // The next image at once, over the App's own view, which takes a fifth of a second to change
+  // The next image, shown at once over the App's own view, which needs a fifth of a second
   // -------------------------------------------------------------------------------------------------------------------
 
   const BOXES = { known: "#d55e00", unknown: "#56b4e9", other: "#999999" };
-  let coming = null; // The image that comes next, ready to be shown: its id, its sample, its photo.
-  let facing = null; // The one that is shown over the App's own view until that shows it.
+  let coming = null; // The next image, ready to be shown: its id, sample and photo.
+  let facing = null; // The image shown over the App's own view until the App shows it.
   let redrawEvidence = () => {};
   const face = element(null, "div", "");
   face.id = "curation-review-next";
 
-  /* Show the image that was asked for ahead, with its boxes, where the App will: what is seen is what the next key judges. */
+  /* Show the image that was loaded ahead, with its boxes, where the App will show it: the next key judges it. */
   async function showAtOnce(ctx, id) {
     const active = await within(PATIENCE, ctx.state.snapshot.getPromise(fos.activeFields({ modal: true })), "the App is busy");
     const place = document.querySelector('[data-cy="modal-looker-container"]');
-    // Of two images of one file, the App does not say which it has drawn.
+    // The App does not tell two images of the same file apart.
     if (!place || !coming || coming.id !== id || coming.sample.filepath === lastDrawn) return uncover();
     const shown = (facing = coming);
     const { sample, photo } = shown;
@@ -392,7 +396,7 @@
   const drawn = new Set(); // Canvases of images that were enlarged lately.
   let lastDrawn = ""; // The file of the last of them.
 
-  /* The App has drawn the image itself; or somebody turned to something else. */
+  /* Remove the image once the App has drawn it, or the reviewer clicks or scrolls. */
   document.addEventListener("canvas-loaded", ({ target, detail }) => {
     if (!target.closest('[data-cy="modal"]')) return;
     moving = false;
@@ -403,7 +407,7 @@
   for (const turned of ["pointerdown", "wheel"]) window.addEventListener(turned, () => (leaving = false, uncover()), true);
 
   // -------------------------------------------------------------------------------------------------------------------
-  // Judging: one thing after the other
+  // Judging: one step after the other
   // -------------------------------------------------------------------------------------------------------------------
 
   let last = Promise.resolve();
@@ -411,8 +415,8 @@
   const jobs = new Map();
   let number = 0;
 
-  /* Run some work with the App's present state and hooks, which an operator alone is handed. An App that lost its server
-   * hands out nothing: then the work is given up before it began, and never done late. */
+  /* Run some work with the App's state and hooks, which only an operator gets. If the App has lost its server, the work is
+   * given up before it begins, and never done late. */
   function withApp(work) {
     return new Promise((resolve, reject) => {
       const job = String(++number);
@@ -443,38 +447,39 @@
     }
   }
 
+  /* Work with the App after all work before it. */
   function queue(work) {
     waiting += 1;
     last = last
-      .then(work)
+      .then(() => withApp(work))
       .catch((error) => say(error.message, "wrong"))
       .finally(() => (waiting -= 1));
   }
 
   const imageShown = (ctx) => ctx.state.snapshot.getPromise(fos.nullableModalSampleId);
 
-  /* The App asks the server again only for what its store calls stale: else images that were judged would stay in the grid
-   * where they were, without a verdict. */
+  /* Mark the App's store as stale. Otherwise the App would not query the server again, and judged images would stay in the
+   * grid without their decision. */
   function callStale() {
     fos.getCurrentEnvironment().commitUpdate((store) => store.invalidateStore());
   }
 
-  /* Show the grid anew where it stands. */
+  /* Reload the grid at its scroll position. */
   function reload(ctx) {
     callStale();
     ctx.state.set(fos.refresher, (count) => count + 1);
   }
 
-  /* The images of the grid in its order, and the place of the one that is enlarged.
+  /* The images of the grid in their order, and the position of the enlarged one.
    *
-   * The App's own way from one image to the next leaves out images where a page of its grid ends. So its arrows and our
-   * keys go through this list while the enlarged view is open; it is asked for anew each time that it opens. */
+   * The App's own navigation skips images at the end of a page of the grid. So arrows and keys follow this list, which is
+   * loaded each time the enlarged view opens. */
   class List {
     constructor(ids, shown) {
       this.ids = ids;
       this.at = ids.indexOf(shown);
     }
-    /* Place of the next image that this reviewer has not decided, or of the neighbour. */
+    /* Position of the next image that this reviewer has not decided, or of the neighbour. */
     after(neighbour) {
       let to = this.at + 1;
       const passed = (id) => review.decided.has(id) || skipped.has(id);
@@ -496,18 +501,18 @@
   }
 
   let list = null;
-  const skipped = new Set(); // Samples that were passed over while the enlarged view is open; they come again.
-  const SETTLED = 2000; // Milliseconds after a step, within which the App may yet hear no key.
-  let moving = false; // On to an image that the App has not drawn yet.
+  const skipped = new Set(); // Samples skipped since the enlarged view opened; they come again.
+  const SETTLED = 2000; // Milliseconds after a step during which the App may ignore keys.
+  let moving = false; // Whether the App has yet to draw the next image.
   let movedAt = -SETTLED;
-  let leaving = false; // Esc was pressed amid a step: the App may finish the step after it closed the view.
-  let left = 0; // How often the enlarged view was left: what was begun before may not open it again.
-  let hooks = null; // Of the App, as they were handed out last.
+  let leaving = false; // Whether Esc was pressed during a step, which the App may finish after it closed the view.
+  let left = 0; // How often the enlarged view was left: steps that began earlier must not open it again.
+  let hooks = null; // The App's hooks, from the last operator.
 
   const isStepping = () => waiting || moving || performance.now() - movedAt < SETTLED;
 
-  /* Leave the enlarged view. What Esc means there otherwise (a zoom, a list of options), the App decides; but of an image
-   * that is not drawn yet it hears no key, and work that is under way would open the view again. */
+  /* Leave the enlarged view. The App handles Esc itself (a zoom, a list of options), but ignores keys until the image is
+   * drawn, and a step in progress would open the view again. */
   function leave(event) {
     left += 1;
     uncover();
@@ -532,10 +537,10 @@
     fos.modalNavigation.set(list.navigation());
   }
 
-  let changed = false; // Something was decided since the enlarged view opened: the grid is behind.
-  const given = new Map(); // Verdicts by sample, given in the enlarged view, which the App's own data may lack still.
+  let changed = false; // Whether a decision since the enlarged view opened makes the grid out of date.
+  const given = new Map(); // Decisions in the enlarged view by sample, which the App's own data may lack.
 
-  /* The sample that a key in the enlarged view is about; none where that is not the one that was seen. */
+  /* The sample that a key in the enlarged view judges; undefined if the reviewer saw another one. */
   async function sampleSeen(ctx, before) {
     const id = before === left && (await imageShown(ctx));
     if (!id) return say("The enlarged view closed before this key arrived: nothing was recorded", "note");
@@ -561,16 +566,14 @@
     if (!id) return;
     const here = list;
     const again = review.decided.has(id);
-    const done = await judge({ ids: [id], verdict, reason });
+    await judge({ ids: [id], verdict, reason });
     changed = true;
     given.set(id, verdict);
-    counted(done);
-    say(done.message);
-    // Closed meanwhile: then there is nowhere to go on to.
+    // Do not go on if the view was closed meanwhile.
     if (here === list && before === left) await goOn(ctx, again);
   }
 
-  /* The App keeps what it drew of every image that it enlarged, several MiB each: give back what is on no page any more. */
+  /* Free the canvases that are no longer on the page: the App keeps each enlarged image, several MiB. */
   function letGo() {
     for (const canvas of drawn) {
       if (canvas.isConnected) continue;
@@ -579,13 +582,13 @@
     }
   }
 
-  /* On to the next image: the next that this reviewer has not decided, or the neighbour of one that was decided before. */
+  /* Go to the next image that this reviewer has not decided, or to the neighbour of an image decided again. */
   async function goOn(ctx, again) {
     letGo();
     const here = list;
     const to = here.after(again);
     if (to < here.ids.length) {
-      // Where it cannot be shown at once, the App shows it all the same.
+      // If it cannot be shown at once, the App shows it later.
       const before = left;
       await showAtOnce(ctx, here.ids[to]).catch(uncover);
       if (here !== list || before !== left || !isEnlarged()) return uncover();
@@ -602,18 +605,14 @@
 
   async function judgeTicked(ctx, verdict, reason) {
     const ids = Array.from((await ctx.state.snapshot.getPromise(fos.selectedSamples)).keys());
-    const done = await judge({ ids, verdict, reason });
-    counted(done);
-    say(done.message);
+    await judge({ ids, verdict, reason });
     ctx.state.set(fos.selectedSamples, new Map());
     reload(ctx);
   }
 
   async function undo(ctx, enlarged) {
     const done = await judge({ verdict: "undo" });
-    counted(done);
     for (const id of done.ids) given.delete(id);
-    say(done.message, done.ids.length ? "done" : "note");
     if (!done.ids.length) return;
     if (!enlarged || !(await imageShown(ctx))) return reload(ctx);
     changed = true;
@@ -621,23 +620,20 @@
     if (list) await reopen(ctx, done.ids);
   }
 
-  /* An arrow amid a step comes after that step: the App would take it before, or not hear it. */
+  /* Queue an arrow key pressed during a step: the App would handle it too early, or ignore it. */
   function walk(event, count) {
     event.preventDefault();
     event.stopImmediatePropagation();
     if (event.repeat && waiting) return;
     const before = left;
-    queue(() =>
-      withApp(async (ctx) => {
-        if (before !== left || !list || !(await imageShown(ctx))) return;
-        uncover();
-        await ctx.hooks.expand(list.go(list.at + count));
-      })
-    );
+    queue(async (ctx) => {
+      if (before !== left || !list || !(await imageShown(ctx))) return;
+      uncover();
+      await ctx.hooks.expand(list.go(list.at + count));
+    });
   }
 
-  /* Show an image of these again; one that is not in the list, since it was decided when that was made, goes in where the
-   * walk stands: from there on it is followed by what was shown before. */
+  /* Show the first of some images again. Images that were decided before the list was made are inserted at its position. */
   function reopen(ctx, ids) {
     uncover();
     const absent = ids.filter((id) => !list.ids.includes(id));
@@ -645,7 +641,7 @@
     return ctx.hooks.expand(list.go(list.ids.indexOf(ids[0])));
   }
 
-  /* One of the last decisions: in the enlarged view among its images, from the grid by opening it. */
+  /* Show the image of one of the last decisions, in the enlarged view. */
   async function showAgain(ctx, id) {
     await listed(ctx, id);
     if (list) await reopen(ctx, [id]);
@@ -666,7 +662,7 @@
     }
   }
 
-  /* Somebody types, or chooses from a list. The checkbox of a tile keeps the focus when it was ticked: that is neither. */
+  /* Whether the reviewer types or chooses from a list. A ticked checkbox of a tile has the focus too, and does not count. */
   function isTyping() {
     const at = document.activeElement;
     if (!at || at === document.body) return false;
@@ -677,7 +673,7 @@
 
   const isAsked = () => Boolean(document.querySelector('[data-cy^="operators-prompt"],[data-cy="operators-browser"]'));
 
-  /* The letter or digit that was pressed; by its place where the layout has others. */
+  /* The pressed letter or digit; on layouts with other letters, that of the key's position. */
   function letterOf(event) {
     const letter = event.key.toLowerCase();
     if (/^[?1-9]$/.test(letter)) return letter;
@@ -697,17 +693,17 @@
     if (count && !helping && list && isEnlarged() && isStepping()) return walk(event, count);
     const letter = letterOf(event);
     if (!helping && !isOurs(letter)) return uncover();
-    // Before the App's own listener: f is its fullscreen, r its zoom, z its crop.
+    // The App would use f for fullscreen, r for zoom and z for crop.
     event.preventDefault();
     event.stopImmediatePropagation();
-    // A key that is held repeats itself: it was one verdict.
+    // A key that is held down is one decision.
     if (event.repeat) return;
     press(helping ? "?" : letter);
   }
 
   const isOurs = (letter) => Boolean(keys()[letter] || "xz?".includes(letter || " ") || reasonsHere()[letter - 1]);
 
-  /* What a key does, or a click on it in the strip: the one way to a decision. */
+  /* Carry out a key, or a click on it in the strip. */
   function press(letter) {
     if (letter === "?") return toggleHelp(help.style.display === "none");
     const chosen = reasonsHere()[letter - 1];
@@ -717,11 +713,11 @@
     if (verdict && !review.verdicts.includes(verdict)) {
       return say(`${letter}: ${verdict} is not available at this stage; choose ${review.verdicts.join(", ")}`, "wrong");
     }
-    if (letter === "x") return queue(() => withApp((ctx) => skip(ctx, enlarged, before)));
-    if (!verdict) return queue(() => withApp((ctx) => undo(ctx, enlarged)));
+    if (letter === "x") return queue((ctx) => skip(ctx, enlarged, before));
+    if (!verdict) return queue((ctx) => undo(ctx, enlarged));
     const why = reason.value.trim();
     reason.value = "";
-    queue(() => withApp((ctx) => (enlarged ? judgeShown(ctx, verdict, why, before) : judgeTicked(ctx, verdict, why))));
+    queue((ctx) => (enlarged ? judgeShown(ctx, verdict, why, before) : judgeTicked(ctx, verdict, why)));
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -750,7 +746,7 @@
     const colour = COLOURS[sample.verdict] || "#cc79a7";
     const lines = (sample.verdicts || []).map((one) => h("div", { marginTop: 2 }, one));
     if (sample.verdict) return h("div", {}, chip(sample.verdict, colour), ...lines);
-    // What the App has loaded may be older than the verdict.
+    // The App's data may be older than the decision.
     const id = sample._id || sample.id;
     const mine = (review.latest || []).find((one) => one.id === id);
     const now = given.get(id) || (mine && mine.verdict);
@@ -810,7 +806,7 @@
     return h("div", {}, heading("nearest ID image"), photo, h("div", {}, sample.nearest));
   }
 
-  /* Reads what the enlarged view has loaded already: no request, and no field that would take the keys. */
+  /* The evidence panel. It uses the data of the enlarged view, without a request, and has no field that takes the keys. */
   function Evidence() {
     const loaded = window.recoil.useRecoilValueLoadable(fos.modalSample);
     const before = window.React.useRef(null);
@@ -842,8 +838,7 @@
     );
   }
 
-  /* Put the evidence beside the image: the App itself makes a tab of it, behind the image. Done once; where the reviewer
-   * moves it afterwards, it stays. */
+  /* Put the evidence beside the image, once: the App makes it a tab behind the image. The reviewer may move it later. */
   class Beside extends foo.Operator {
     get config() {
       return new foo.OperatorConfig({ name: "beside", label: "Review: evidence beside the image", unlisted: true });
@@ -866,19 +861,15 @@
   }
 
   function offerEvidence() {
-    const plugins = window.__fop__;
-    const offered = plugins && plugins.registerComponent && plugins.PluginComponentType && window.React && window.recoil;
-    if (!offered || !window.__fosp__ || !window.__fosp__.useSpaces || !fos.modalSample || !fos.getSampleSrc) return false;
-    plugins.registerComponent({
+    offered.fop.registerComponent({
       name: EVIDENCE,
       label: "Evidence",
       component: Evidence,
-      type: plugins.PluginComponentType.Panel,
+      type: offered.fop.PluginComponentType.Panel,
       activator: ({ schema }) => Boolean(schema && schema.evidence_rows),
       panelOptions: { surfaces: "modal" },
     });
     foo.registerOperator(Beside, PLUGIN);
-    return true;
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -893,10 +884,10 @@
   // FiftyOne's advertisement would cover the first photos and take the first click.
   window.localStorage.setItem("fiftyone-enterprise-tooltip-seen", "true");
   foo.registerOperator(Press, PLUGIN);
-  const hasEvidence = offerEvidence();
+  offerEvidence();
   window.addEventListener("keydown", onKey, true);
-  // The page may change its dataset without being loaded anew; and the grid is brought up to date once the enlarged view
-  // closes, not at each verdict.
+  // The page may change its dataset without a reload. The grid is updated when the enlarged view closes, not at each
+  // decision.
   let enlarged = false;
   let tries = 0;
   setInterval(() => {
@@ -906,7 +897,7 @@
       learn();
     }
     const now = isEnlarged();
-    if (now && !enlarged && review.verdicts) queue(() => withApp(async (ctx) => (await imageShown(ctx)) && listed(ctx)));
+    if (now && !enlarged && review.verdicts) queue(async (ctx) => (await imageShown(ctx)) && listed(ctx));
     if (now && leaving) hooks.close();
     if (!now) {
       list = null;
@@ -918,11 +909,11 @@
     if (list) lookAhead(list.ids[list.after()]);
     if (enlarged && !now && changed) {
       changed = false;
-      queue(() => withApp(reload));
+      queue(reload);
     }
     if (!now) tries = 0;
-    // The App makes its panels some moments after it opens the view; where it makes none, enough has been asked.
-    if (now && hasEvidence && review.verdicts && window.localStorage.getItem(EVIDENCE) !== "beside" && tries++ < 25) {
+    // The App makes its panels some moments after it opens the view; give up after 25 attempts.
+    if (now && review.verdicts && window.localStorage.getItem(EVIDENCE) !== "beside" && tries++ < 25) {
       foo.executeOperator(`${PLUGIN}/beside`, {});
     }
     enlarged = now;
