@@ -194,7 +194,7 @@ def _of_file(path: Path) -> tuple[TaskClasses, ...]:
     ]
     if not tasks or len({task.name for task in tasks}) < len(tasks):
         raise UsageError(
-            "No task, or a task named twice",
+            "No task, or two tasks with one name",
             where=str(path),
             expected=_EXAMPLE,
             found=", ".join(task.name for task in tasks)[:200] or "none",

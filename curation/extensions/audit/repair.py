@@ -41,6 +41,7 @@ _LINES = frozenset(
      "json lines")
 )  # fmt: skip
 _JSON = "coco json"
+_AS_TEXT = "write the list as text, one image a line, and repair that folder"
 _WRITTEN = "text lists, CSV, TSV, one JSON object a line, COCO JSON"
 
 
@@ -69,17 +70,17 @@ def repair(report: Report, folder: Path) -> dict[str, Any]:
     published, again = report.target.published, report.again
     if published is None or again is None:
         raise UsageError(
-            "A manifest is never edited: an audit of one repairs nothing",
+            "A manifest cannot be repaired",
             where="--repair",
             expected="a folder of lists",
             found=report.target.name,
-            hint="repair the lists that it was built from, and build it anew",
+            hint="repair the lists that it was built from, and build it again",
         )
     name, first = next(iter(published.files.items()))
     root = first.path.absolute().parents[name.count("/")].resolve()
     if folder.resolve().is_relative_to(root):
         raise UsageError(
-            "The repaired lists would be among those that are audited",
+            "The output folder is inside the audited folder",
             where=f"--repair {folder}",
             expected="a folder elsewhere",
             hint="choose another folder",
@@ -126,7 +127,7 @@ def repair_lines(record: Mapping[str, Any], folder: Path) -> Iterator[str]:
             left = "" if file["sha256"] else "; no line is left, and the file is left out"
             yield f"repaired: {file['file']} loses {counted(len(file['removed_lines']), 'line')} ({reasons}){left}"
     if not any(file["removed"] for file in record["files"]):
-        yield "repaired: no line had to go"
+        yield "repaired: no line was removed"
     yield from (f"not repaired: {text}" for text in record["not_repaired"])
     state = "no error" if record["status"] == 0 else f"exit status {record['status']}"
     yield f"{folder} was audited again: {state}; {RECORD} there states the rule and the lines"
@@ -173,11 +174,7 @@ def _require_form(report: Report, part: AuditedList) -> None:
 
 def _not_written(file: str, form: str) -> UsageError:
     return UsageError(
-        "A file is of a form that a repair does not write",
-        where=file,
-        expected=_WRITTEN,
-        found=form,
-        hint="write it as text, one image a line, and repair that",
+        "A repair cannot write this form of file", where=file, expected=_WRITTEN, found=form, hint=_AS_TEXT
     )
 
 
@@ -242,11 +239,11 @@ def _require_rest(before: Report, after: Report, losses: Mapping[str, Mapping[st
         stays = int((~np.isin(part.lines, np.concatenate(list(taken)))).sum()) if taken else len(part)
         if left.get(part.name, 0) != stays:
             raise UsageError(
-                "A file reads otherwise once lines are taken from it, and is not repaired",
+                "A file cannot be repaired: without the lines, it is read differently",
                 where=part.file,
                 expected=f"{counted(stays, 'line')} of {part.name}",
                 found=f"{left.get(part.name, 0):,}",
-                hint="write it as text, one image a line, and repair that",
+                hint=_AS_TEXT,
             )
 
 

@@ -149,11 +149,9 @@ def audit(
         paths = _paths_of(subject, sources or {}, reading)
         folders = {**_class_folders(opened, paths), **folders}
         declared = {"tasks": tasks, "role": roles, "view": views, "namespace": namespace}
-        for name, value in {**declared, "group": groups, "group-column": group_column}.items():
+        for name, value in {**declared, "group": groups or group_column}.items():
             if value:
-                raise UsageError(
-                    f"--{name} applies to a folder of lists; a manifest states this itself", where=f"--{name}"
-                )
+                raise UsageError(f"--{name} applies to a folder of lists, not to a manifest", where=f"--{name}")
         target_of_rules = manifest_target(
             subject,
             opened,

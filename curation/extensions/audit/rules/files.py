@@ -438,24 +438,16 @@ def roles_name_classes_of_the_data(target: AuditTarget) -> Iterator[Finding]:
             yield Finding("info", scope if scope != "." else "classes", len(rest), text)
 
 
-def _class_files(lists: ListSet, folder: str) -> list[str]:
-    """Return the files of a folder that name classes without a role."""
-    return [
-        name
-        for name, file in lists.files.items()
-        for stem in [PurePosixPath(name).stem]
-        if _folder(name) == folder and file.form == "class names" and CLASS_FILE.search(stem)
-        if not (_UNKNOWN_FILE.search(stem) or _KNOWN_FILE.search(stem))
-    ]
-
-
 def _classes_of(target: AuditTarget, scope: str, names: Sequence[str]) -> tuple[tuple[str, ...], str]:
     """Return the classes of the data and where they stand: a list, a JSON, or COCO if nearly all names are COCO's."""
-    lists = published_of(target)
-    for name in _class_files(lists, scope):
-        return lists.files[name].classes[""], name
-    for name in lists.files:
-        facts = coco_facts(target).get(name) if _folder(name) == scope else None
+    files = {name: file for name, file in published_of(target).files.items() if _folder(name) == scope}
+    for name, file in files.items():
+        stem = PurePosixPath(name).stem
+        has_role = _UNKNOWN_FILE.search(stem) or _KNOWN_FILE.search(stem)
+        if file.form == "class names" and CLASS_FILE.search(stem) and not has_role:
+            return file.classes[""], name
+    for name in files:
+        facts = coco_facts(target).get(name)
         if facts and facts.categories:
             return tuple(facts.categories.values()), name
     coco = tuple(name for _, name, *_ in COCO_CATEGORIES)
