@@ -67,26 +67,26 @@ class ClassNames:
             self._position.setdefault(self.folded(entry.name), position)
 
     def folded(self, name: str) -> str:
-        """Return the one form of all spellings of a class."""
+        """Return the common form of all spellings of a class."""
         plain = fold(name)
         return self._aliases.get(plain, plain)
 
     def position(self, name: str) -> int:
-        """Return the position of the class of this name, -1 where there is none."""
+        """Return the position of the class with this name, -1 for none."""
         return self._position.get(self.folded(name), -1)
 
     def variants(self, names: Iterable[str]) -> dict[str, list[str]]:
-        """Return the different spellings among some names, by their common form, in order."""
+        """Return the different spellings in some names, in their order, by the common form."""
         return grouped(dict.fromkeys(names), self.folded)
 
 
 def fold(name: str) -> str:
-    """Return a name in lower case, with single blanks and none at the ends."""
+    """Return a name in lower case, with single blanks and no outer blanks."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def known_aliases(name: str) -> tuple[str, ...]:
-    """Return VOC's name of a COCO class, or COCO's of a VOC class, where the two differ."""
+    """Return VOC's name of a COCO class, or COCO's name of a VOC class, if the two differ."""
     plain = fold(name)
     pairs = [pair for pair in COCO_NAMES_OF_VOC.items() if pair[0] != pair[1] and plain in pair]
     return tuple(other for pair in pairs for other in pair if other != plain)
@@ -111,7 +111,7 @@ class _Task(msgspec.Struct, frozen=True):
 
 
 class _TaskFile(msgspec.Struct, frozen=True):
-    """The tasks, and classes that none of them introduces; a benchmark file has both in its table ``classes``."""
+    """The tasks, and classes that no task introduces; a benchmark file has both in its table ``classes``."""
 
     tasks: tuple[_Task, ...] = ()
     unknown: tuple[str, ...] = ()
@@ -119,14 +119,14 @@ class _TaskFile(msgspec.Struct, frozen=True):
 
 
 def read_tasks(text: str) -> tuple[TaskClasses, ...]:
-    """Return the tasks of a benchmark's name, a file (JSON or TOML), or a manifest's folder or name.
+    """Return the tasks of a benchmark by its name, of a JSON or TOML file, or of a manifest by its folder or name.
 
-    A file says for each task which classes it introduces (``introduced`` or ``classes``).
+    A file states the classes that each task introduces (``introduced`` or ``classes``).
 
     Raises
     ------
     UsageError
-        It is nothing of the kind, or the file has another structure.
+        The text names no tasks, or the file has another structure.
     MissingFileError
         The file cannot be read.
     """
@@ -147,7 +147,7 @@ def read_tasks(text: str) -> tuple[TaskClasses, ...]:
 
 
 def tasks_of(entries: Sequence[TaskEntry], never: Sequence[str] = ()) -> tuple[TaskClasses, ...]:
-    """Return tasks with the classes known and unknown in each; those that are introduced never stay unknown."""
+    """Return tasks with their known and unknown classes; no task introduces the classes `never`."""
     every = tuple(dict.fromkeys((*(name for entry in entries for name in entry.introduced), *never)))
     return _accumulated(entries, every, every)
 
@@ -159,7 +159,7 @@ def tasks_of_header(header: Header) -> tuple[TaskClasses, ...]:
 
 
 def _accumulated(entries: Sequence[TaskEntry], ranked: Sequence[str], every: Sequence[str]) -> tuple[TaskClasses, ...]:
-    """Return tasks whose known classes are in the order of `ranked`, and their unknown ones in that of `every`."""
+    """Return tasks with known classes in the order of `ranked`, and unknown classes in the order of `every`."""
     tasks: list[TaskClasses] = []
     known: set[str] = set()
     for entry in entries:
@@ -171,18 +171,17 @@ def _accumulated(entries: Sequence[TaskEntry], ranked: Sequence[str], every: Seq
 
 
 def classes_of(tasks: tuple[TaskClasses, ...]) -> tuple[ClassEntry, ...]:
-    """Return every class that some task names, indexed in the order of the last task.
+    """Return every class of some task, indexed in the order of the last task.
 
-    A class that the last task leaves unknown and no task introduces stays unknown for ever.
+    A class that no task introduces stays unknown.
     """
     ordered = (*(tasks[-1].known if tasks else ()), *(name for t in tasks for name in (*t.known, *t.unknown)))
     known = {name for task in tasks for name in (*task.introduced, *task.known)}
     entries = []
     for index, name in enumerate(dict.fromkeys(ordered)):
         role: ClassRole = "known" if name in known else "unknown"
-        entries.append(
-            ClassEntry(name=name, role=role, index=index if role == "known" else -1, aliases=known_aliases(name))
-        )
+        position = index if role == "known" else -1
+        entries.append(ClassEntry(name=name, role=role, index=position, aliases=known_aliases(name)))
     return tuple(entries)
 
 
@@ -195,7 +194,7 @@ def _of_file(path: Path) -> tuple[TaskClasses, ...]:
     ]
     if not tasks or len({task.name for task in tasks}) < len(tasks):
         raise UsageError(
-            "No task, or a task named twice",
+            "No task, or two tasks with one name",
             where=str(path),
             expected=_EXAMPLE,
             found=", ".join(task.name for task in tasks)[:200] or "none",
@@ -205,9 +204,8 @@ def _of_file(path: Path) -> tuple[TaskClasses, ...]:
 
 
 def _introduced(task: _Task, path: Path) -> tuple[str, ...]:
-    declared = [names for names in (task.introduced, task.classes) if names is not None]
-    if len(declared) != 1:
-        raise UsageError(
-            "A task must state once which classes it introduces", where=f"{path}: {task.name[:80]}", expected=_EXAMPLE
-        )
-    return declared[0]
+    names = task.classes if task.introduced is None else task.introduced
+    if names is None or None not in (task.introduced, task.classes):
+        where = f"{path}: {task.name[:80]}"
+        raise UsageError("A task must state once which classes it introduces", where=where, expected=_EXAMPLE)
+    return names

@@ -40,7 +40,7 @@ _SHOWN_STATEMENTS = 20
 
 
 def run(
-    made: Annotated[Report, audit],
+    report: Annotated[Report, audit],
     /,
     *,
     amount: Amount,
@@ -49,9 +49,9 @@ def run(
 ) -> Answer:
     """Check a manifest, or any folder of lists, against the rules of a sound benchmark.
 
-    The verdict first, then errors, warnings, and what could not be decided; with ``--all`` notes and what passed. 0
-    where no error is found, else 1; 2 where nothing was compared, most files or a list could not be read, and the
-    others show no error. With ``--repair`` the status is that of the repaired lists.
+    Print the verdict, then errors, warnings and undecidable questions; with ``--all`` also notes and passed checks.
+    Return 0 without errors, 1 with errors, and 2 if no error is found but nothing was compared, or most files or a list
+    could not be read. With ``--repair``, the status is that of the repaired lists.
 
     Parameters
     ----------
@@ -64,35 +64,35 @@ def run(
     """
     for path in out:
         if path.suffix.lower() == ".html":
-            write_text(path, made.html())
+            write_text(path, report.html())
         else:
-            made.save(path)
-    for name, why in made.damaged.items():
+            report.save(path)
+    for name, why in report.damaged.items():
         warn(f"{name} could not be read and was not checked: {why}")
-    lines = [made.sums_text] if amount.quiet else [*report_lines(made, whole=amount.all), made.sums_text]
+    lines = [report.sums_text] if amount.quiet else [*report_lines(report, whole=amount.all), report.sums_text]
     if repair is None:
-        advice = [made.next_text] if made.next_text and not amount.quiet else []
-        return Answer(made.data, [*lines[:-1], *advice, *lines[-1:]], made.exit_status)
-    record = made.repair(repair)
-    return Answer(made.data() | {"repair": record}, [*lines, *repair_lines(record, repair)], record["status"])
+        advice = [report.next_text] if report.next_text and not amount.quiet else []
+        return Answer(report.data, [*lines[:-1], *advice, *lines[-1:]], report.exit_status)
+    record = report.repair(repair)
+    return Answer(report.data() | {"repair": record}, [*lines, *repair_lines(record, repair)], record["status"])
 
 
-def report_lines(made: Report, *, whole: bool = False) -> Iterator[Line]:
-    """Yield the lines of a report but the last: verdict, statements by gravity, lists with their roles, what is hidden.
+def report_lines(report: Report, *, whole: bool = False) -> Iterator[Line]:
+    """Yield the lines of a report except the last: verdict, statements by gravity, lists with their roles.
 
     Parameters
     ----------
     whole : bool
         Whether to include notes, passed rules and all lists.
     """
-    yield made.verdict_text
-    yield made.checked_text
-    doubts = reading_doubts(made.target)
+    yield report.verdict_text
+    yield report.checked_text
+    doubts = reading_doubts(report.target)
     yield from (f"doubtful: {text}" for text in (doubts if whole else doubts[:_SHOWN_LISTS]))
     if len(doubts) > _SHOWN_LISTS and not whole:
         yield f"and {len(doubts) - _SHOWN_LISTS} more doubtful files: see --all"
     for gravity, title in _TITLES.items():
-        statements = by_need(statement for statement in made.statements if statement.gravity == gravity)
+        statements = by_need(statement for statement in report.statements if statement.gravity == gravity)
         if statements and (whole or gravity not in ("note", "pass")):
             yield ""
             yield f"{title}:"
@@ -100,15 +100,15 @@ def report_lines(made: Report, *, whole: bool = False) -> Iterator[Line]:
                 yield from _statement(statement, whole=whole)
             if not whole and len(statements) > _SHOWN_STATEMENTS:
                 yield f"  and {len(statements) - _SHOWN_STATEMENTS} more: see --all"
-    if made.target.judged:
+    if report.target.judged:
         yield ""
-        yield from judged_lines(judged_data(made.photo_pairs or ()))
-    yield from _lists(made, show_all=whole)
-    if made.not_asked and whole:
+        yield from judged_lines(judged_data(report.photo_pairs or ()))
+    yield from _lists(report, show_all=whole)
+    if report.not_asked and whole:
         yield ""
-        yield f"Not applied, {made.not_applied_text}"
-    if made.sums.notes and not whole:
-        yield f"{counted(made.sums.notes, 'note')}: see --all"
+        yield f"Not applied, {report.not_applied_text}"
+    if report.sums.notes and not whole:
+        yield f"{counted(report.sums.notes, 'note')}: see --all"
 
 
 def _statement(statement: Statement, *, whole: bool) -> Iterator[Line]:
@@ -124,25 +124,25 @@ def _statement(statement: Statement, *, whole: bool) -> Iterator[Line]:
         yield f"       does not show: {statement.limits}"
 
 
-def _lists(made: Report, *, show_all: bool) -> Iterator[Line]:
+def _lists(report: Report, *, show_all: bool) -> Iterator[Line]:
     """Yield the table of lists with their guessed or declared roles and the reasons."""
-    if made.target.kind == "manifest" and not show_all:
+    if report.target.kind == "manifest" and not show_all:
         return
     rows: list[tuple[str, ...]] = []
-    for row in made.lists():
+    for row in report.lists():
         lines = "" if row["lines"] is None else f"{row['lines']:,}"
-        rows.append((row["name"].removeprefix(made.folder), lines, row["role"] or "none", row["family"], row["why"]))
+        rows.append((row["name"].removeprefix(report.folder), lines, row["role"] or "none", row["family"], row["why"]))
     printed = rows if show_all else rows[:_SHOWN_LISTS]
     if printed:
-        title = "Lists and their roles" + (f" in {made.folder}" if made.folder else "")
+        title = "Lists and their roles" + (f" in {report.folder}" if report.folder else "")
         table = Table(title, ("list", "lines", "role", "family", "known by"), tuple(printed))
         yield ""
         yield table
     if len(rows) > len(printed):
         yield f"and {len(rows) - len(printed)} more lists: see --all"
-    if made.unread:
+    if report.unread:
         yield ""
-        shown_files = made.unread if show_all else made.unread[:_SHOWN_LISTS]
+        shown_files = report.unread if show_all else report.unread[:_SHOWN_LISTS]
         yield Table("Files that were not read", ("file", "first line", "why"), tuple(shown_files))
-        if len(made.unread) > len(shown_files):
-            yield f"and {len(made.unread) - len(shown_files)} more files: see --all"
+        if len(report.unread) > len(shown_files):
+            yield f"and {len(report.unread) - len(shown_files)} more files: see --all"

@@ -1,6 +1,7 @@
-"""Patients, videos, drives, slides: groups of images by columns and names, and whether two lists share any.
+"""Groups of images (patients, videos, drives, slides) by columns and names, and the groups that two lists share.
 
-Patterns are tried in a stated order; which one decided is part of every result. Where none fits, nothing is known.
+Patterns are tried in a fixed order, and every result names the pattern that decided. If no pattern fits, the result is
+undecidable.
 """
 
 from __future__ import annotations
@@ -26,31 +27,31 @@ if TYPE_CHECKING:
 Verdict = Literal["shared", "disjoint", "undecidable"]
 
 SHARE = 0.9
-"""Of the lines of each list: a pattern that gives fewer of them a group does not fit."""
+"""Least share of the lines of each list that have a group by a pattern that fits."""
 LEAST_GROUPS = 10
 LARGEST_GROUP = 0.2
-"""Fewer groups, or one with a larger share of all lines, may be classes where the name does not say what they are."""
+"""Fewer groups, or a group with a larger share of all lines, may be classes if the name does not state their kind."""
 GROUP_COLUMNS = (
     "patient", "subject", "case", "study", "lesion", "video", "clip", "sequence", "scene", "slide",
     "drive", "session", "recording", "speaker", "site", "location", "group", "source_id", "user", "participant",
     "src_file", "source_file",
 )  # fmt: skip
-"""Names of columns that say that their values are groups; ``patient_id`` and ``PatientID`` are read as ``patient``."""
+"""Names of columns of groups; ``patient_id`` and ``PatientID`` are read as ``patient``."""
 _SHOWN = 3
 _SAMPLE = 200
 _GROUPS_A_LABEL = 3
 _FOLLOWING = 0.9
-"""Share of lines whose label is that of most of their group, from which on groups follow the labels."""
+"""Least share of lines with the most frequent label of their group for which groups follow the labels."""
 _ROLE_FOLDER = r"(^|/)(?i:train|training|trainval|val|valid|validation|dev|test|testing)(?:20\d\d)?/"
 
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """A way to read a group from a path below the root; what the capture groups hold, joined, is its name.
+    """A pattern of groups in paths below the root; the joined capture groups are the name of a group.
 
-    The kind of group is one of `nouns` that the name holds, else the first. With `few`, two groups suffice, since the
-    name says what they are; with `sure`, they cannot be classes either. Where the name of a group begins with folders,
-    `in_folders`, those of train, val and test are left out of it: a slide has one name in each of them.
+    The kind of group is the first of `nouns` in the names, else the first noun. With `few`, two groups suffice, as the
+    name states their kind; with `sure`, they cannot be classes either. If names of groups begin with folders
+    (`in_folders`), the folders train, val and test are removed, so that a slide has one name in all of them.
     """
 
     name: str
@@ -64,20 +65,20 @@ class _Pattern:
 
 _END = f"(?:{IMAGE_SUFFIX.removesuffix('$')})?$"
 _COUNTER = r"^((?:.*?[^A-Za-z])??(?i:{})[_-]?{})"
-"""A word and a number, the first in a path: the third video of this folder is not that of another."""
+"""The first word with a number in a path, with its folders: videos 3 of two folders are two videos."""
 _MORE = r"[^.\d]"
-"""What follows the number: a file that is a clip is not a group of images, whereas a patient may have one image."""
+"""The number is followed by more text: a file that is one clip is not a group, but a patient may have one image."""
 _SLIDE = "slide|region|roi|scan|section|biopsy|tissue|wsi|tumou?r|core"
 _COPY = rf"^(.*[^/ _-])(?:[ _-]+(?i:aug|augmented|augmentation|copy)(?:[ _-]?\(?\d+\)?)?)+{_END}"
-"""A name that says that the image was made from another: ``a_augmented_3.jpg``, ``a_aug.jpg``, ``a - Copy (2).jpg``."""
+"""Names of images made from another image: ``a_augmented_3.jpg``, ``a_aug.jpg``, ``a - Copy (2).jpg``."""
 _CLASS_FOLDER = r"^\D*$|^n\d{8}$|^\d{1,4}(?:[._ -]*[A-Za-z].*)?$|^(?i:c|cls|class|cat|category|label|id)[._ -]?\d+$"
-"""Names of a folder that may be those of a class: words, a WordNet id, a number."""
+"""Names of folders that may be classes: words, a WordNet id, a number."""
 _FRAMES = "text before the frame"
 _NEAR = 0.5
-"""Share of lines of the smaller list next to a frame of the other; from this share on, both show the same video."""
+"""Least share of lines of the smaller list next to a frame of the other list for which both show the same video."""
 _FEWEST_FRAMES = 10
 _DIGITS, _GROUP_BITS = 12, 40
-"""Numbers with fewer digits are read; each fits into so many bits, above which is its group."""
+"""Numbers with fewer digits are read; they fit into so many bits, and the bits above are the group."""
 _PATTERNS = (
     _Pattern("Roboflow source", ("source photo",), r"([^/]+)\.rf\.[0-9a-f]{32}"),
     _Pattern(
@@ -116,7 +117,7 @@ _PATTERNS = (
         ("slide", "scan"),
         r"^(.*[^/_-])[_-](?i:patch|slice|tile|crop)[_-]?\d[^/]*$"
         rf"|^((?:.*/)?[^/]*(?i:{_SLIDE})[^/]*?[_-]?\d+)(?:[_-]\d+){{1,2}}{_END}"
-        # Two numbers behind the name of the folder; others are dates, or a car and its sensor.
+        # Two numbers after a numbered folder; other numbers are dates, or a car and its sensor.
         rf"|^((?:.*/)?(?:0\d+|\d{{1,3}})/(?:0\d+|\d{{1,3}}))[_-]\d+[_-]\d+{_END}",
         sure=False,
         in_folders=True,
@@ -144,14 +145,14 @@ _PEOPLE = _PATTERNS[1:3]
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """The group of each line of two lists as a position in `names`, -1 where it has none."""
+    """The group of each line of two lists as a position in `names`, -1 for none."""
 
     codes: tuple[Int32s, Int32s]
     names: pa.LargeStringArray
 
     @property
     def fitting(self) -> tuple[int, int]:
-        """Lines of each list that have a group."""
+        """Number of lines of each list that have a group."""
         return int((self.codes[0] >= 0).sum()), int((self.codes[1] >= 0).sum())
 
 
@@ -170,12 +171,12 @@ class GroupResult:
     Attributes
     ----------
     verdict : {"shared", "disjoint", "undecidable"}
-        Whether a group is on both sides; *undecidable* where none can be read from these names.
+        Whether a group is on both sides; *undecidable* if no group can be read from the names.
     pattern : str
-        Its name in reports: ``subject or patient``, ``drive, sequence or scene``, ``the column patient``; empty where
-        none fits.
+        Its name in reports: ``subject or patient``, ``drive, sequence or scene``, ``the column patient``; empty if none
+        fits.
     noun : str
-        What a group is called: ``patient``, ``drive``, ``video``, ``slide``, ``group``.
+        Kind of group: ``patient``, ``drive``, ``video``, ``slide``, ``group``.
     both : int
         Groups on both sides.
     groups : (int, int)
@@ -189,11 +190,11 @@ class GroupResult:
     examples : tuple of GroupExample
         The first three, those with most lines first.
     tried : tuple of str
-        Patterns that do not decide, and why: ``folder (fits 0 of 200 and 1,159 of 1,159 lines)``.
+        Patterns that do not decide, with reasons: ``folder (fits 0 of 200 and 1,159 of 1,159 lines)``.
     why : str
-        Of *undecidable*: the reason where a pattern fits and decides nothing, such as groups that are classes.
+        If *undecidable*: the reason why a pattern that fits does not decide, such as groups that may be classes.
     is_view : bool
-        Whether a group is one instant from several sides (left and right): not the same image.
+        Whether a group is one instant in several views (left and right), which are not the same image.
     rows : (ndarray of int64, ndarray of int64)
         Rows of each list in groups of both sides.
     """
@@ -214,7 +215,7 @@ class GroupResult:
 
 
 class Groups:
-    """The groups of a folder's images by every pattern, worked out once for all pairs of lists.
+    """The groups of a folder's images by every pattern, computed once for all pairs of lists.
 
     Parameters
     ----------
@@ -228,12 +229,14 @@ class Groups:
     Raises
     ------
     UsageError
-        A pattern is none, is too large, or has no capture group; no list has such a column.
+        A pattern is invalid, too large, or has no capture group; no list has such a column.
     """
 
     def __init__(self, images: Images, patterns: Sequence[str] = (), column: str = "") -> None:
         self.images = images
-        self.own = tuple(_Pattern(f"--group {text}", ("group",), require_group(text, "--group")) for text in patterns)
+        self.user_patterns = tuple(
+            _Pattern(f"--group {text}", ("group",), require_group(text, "--group")) for text in patterns
+        )
         self.column = _column(column)
         self._by_pattern: dict[tuple[int, _Pattern], tuple[Int32s, pa.LargeStringArray]] = {}
         self._by_original: dict[int, tuple[Int32s, pa.LargeStringArray, pa.LargeStringArray]] = {}
@@ -257,14 +260,14 @@ class Groups:
         """
         of = len(self.images.members[a]), len(self.images.members[b])
         tried, why = list[str](), ""
-        if not people_only and not self.own and (copies := self._copies(a, b)) is not None:
+        if not people_only and not self.user_patterns and (copies := self._copies(a, b)) is not None:
             return copies
         for pattern, sides in self._groupings(a, b, people_only=people_only):
             if sure_only and not pattern.sure:
                 continue
             fitting = sides.fitting
             of_column = _column(pattern.name.removeprefix("the column ")) == (self.column or None)
-            forced = pattern in self.own or of_column
+            forced = pattern in self.user_patterns or of_column
             described = f"{pattern.name} (fits {fitting[0]:,} of {of[0]:,} and {fitting[1]:,} of {of[1]:,} lines)"
             fits = all(fitting) if forced else all(n >= SHARE * m > 0 for n, m in zip(fitting, of, strict=True))
             if not fits:
@@ -281,18 +284,18 @@ class Groups:
         return GroupResult("undecidable", of=of, why=why, tried=tuple(dict.fromkeys(tried)))
 
     def _groupings(self, a: int, b: int, *, people_only: bool) -> Iterator[tuple[_Pattern, _Sides]]:
-        """Yield columns and patterns in the order in which they are tried, with the groups of two lists."""
+        """Yield columns and patterns in the order of trial, with the groups of two lists."""
         columns = [{_column(name): (name, col) for name, col in self.images.lists[at].columns.items()} for at in (a, b)]
         for name in ([self.column] * bool(self.column)) + ([] if people_only else list(GROUP_COLUMNS)):
             if name in columns[0] and name in columns[1]:
                 sides = [(side[name][1].of, text_array(side[name][1].values)) for side in columns]
                 written = f"the column {columns[0][name][0]}"
                 yield _Pattern(written, (name.removesuffix("_id"),), ""), _joined(*sides)
-        for pattern in (*self.own, *(_PEOPLE if people_only else _PATTERNS)):
+        for pattern in (*self.user_patterns, *(_PEOPLE if people_only else _PATTERNS)):
             yield pattern, _joined(self._groups_of(a, pattern), self._groups_of(b, pattern))
 
     def _groups_of(self, at: int, pattern: _Pattern) -> tuple[Int32s, pa.LargeStringArray]:
-        """Return the group of each line of a list as a position in the names of groups, -1 where it has none."""
+        """Return the group of each line of a list as a position in the names of groups, -1 for none."""
         from pyarrow import compute
 
         if (at, pattern) not in self._by_pattern:
@@ -300,20 +303,20 @@ class Groups:
             ids = int(np.searchsorted(unique, self.images.n_ids))
             rows = unique[ids:]
             codes, names = np.full(len(self.images.members[at]), -1, np.int32), text_array(())
-            # A sample of lines rejects patterns that do not fit; patterns of the user are applied to all lines.
-            few = rows if pattern in self.own else rows[:: max(len(rows) // _SAMPLE, 1)]
+            # Patterns that do not fit a sample of the lines are rejected; those of the user are applied to all lines.
+            few = rows if pattern in self.user_patterns else rows[:: max(len(rows) // _SAMPLE, 1)]
             hits, whole = match_mask(self._paths(few), pattern.regex), False
-            if pattern in self.own and self.images.root:
+            if pattern in self.user_patterns and self.images.root:
                 whole_hits = match_mask(self._paths(few, whole=True), pattern.regex)
                 whole = whole_hits.sum() > hits.sum()
                 hits = whole_hits if whole else hits
-            if len(rows) and 2 * hits.sum() >= len(few) * (pattern not in self.own) and hits.any():
+            if len(rows) and 2 * hits.sum() >= len(few) * (pattern not in self.user_patterns) and hits.any():
                 texts = self._paths(rows, whole=whole)
                 fits = match_mask(texts, pattern.regex)
                 texts = texts.filter(arrow_of(fits))
                 if pattern.in_folders:
                     texts = compute.replace_substring_regex(texts, _ROLE_FOLDER, r"\1")
-                captures = 1 if pattern in self.own else re.compile(pattern.regex).groups
+                captures = 1 if pattern in self.user_patterns else re.compile(pattern.regex).groups
                 of_images = np.full(len(unique), -1, np.int32)
                 of_images[ids + np.flatnonzero(fits)], names = encoded(captured(texts, pattern.regex, captures))
                 codes = of_images[np.searchsorted(unique, self.images.members[at])]
@@ -328,7 +331,7 @@ class Groups:
         return compute.binary_replace_slice(texts, 0, 0, f"{self.images.root}/") if whole else texts
 
     def _originals(self, at: int) -> tuple[Int32s, pa.LargeStringArray, pa.LargeStringArray]:
-        """Return the original of each line of a list by its name, all of them, and those that a copy is named after."""
+        """Return the original of each line of a list by its name, the originals, and the originals with a copy."""
         from pyarrow import compute
 
         if at not in self._by_original:
@@ -347,7 +350,7 @@ class Groups:
         return bool(match_mask(self.images.texts, _COPY).any())
 
     def _copies(self, a: int, b: int) -> GroupResult | None:
-        """Return the images that are made from one photo, by their names, where both lists hold such; else None."""
+        """Return the groups of images made from one photo, by their names; None if the lists share no such group."""
         import pyarrow as pa
         from pyarrow import compute
 
@@ -366,18 +369,18 @@ class Groups:
         return result if result.both and not self._numbered_anew(sides, (a, b)) else None
 
     def _without_common(self, sides: _Sides, pair: tuple[int, int]) -> _Sides:
-        """Return groups without those that two lists share by an equal path alone, which is the same image."""
+        """Return groups without those that two lists share only by equal paths, which are the same images."""
         common = self.images.in_both(*pair)[0]
-        other = [
-            distinct(codes[(codes >= 0) & ~np.isin(self.images.members[at], common)])
+        differ = [
+            codes[(codes >= 0) & ~np.isin(self.images.members[at], common)]
             for at, codes in zip(pair, sides.codes, strict=True)
         ]
-        differ = distinct(np.concatenate(other))
-        here, there = (np.where(np.isin(codes, differ), codes, -1).astype(np.int32) for codes in sides.codes)
+        remaining = distinct(np.concatenate(differ))
+        here, there = (np.where(np.isin(codes, remaining), codes, -1).astype(np.int32) for codes in sides.codes)
         return _Sides((here, there), sides.names)
 
     def _doubt(self, pattern: _Pattern, sides: _Sides, result: GroupResult, pair: tuple[int, int]) -> str:
-        """Return why the groups of a pattern are inconclusive, or an empty text."""
+        """Return the reason why the groups of a pattern are inconclusive; empty if they decide."""
         counts = np.bincount(np.concatenate([codes[codes >= 0] for codes in sides.codes]), minlength=len(sides.names))
         present = int((counts > 0).sum())
         if present < 2:
@@ -419,7 +422,7 @@ class Groups:
 
     @cached_property
     def _numbers(self) -> Int64s:
-        """The last number in the name of each image, -1 where it has none or a very long one."""
+        """The last number in the name of each image, -1 for no number or a very long one."""
         from pyarrow import compute
 
         last = self.images.texts
@@ -431,9 +434,9 @@ class Groups:
         return numbers
 
     def _neighbours(self, pair: tuple[int, int], sides: _Sides) -> tuple[float, bool]:
-        """Return the share of the smaller of two lists that comes right before or after the other, within a group.
+        """Return the share of the smaller list next to a number of the other in a group, and whether numbers have gaps.
 
-        And whether the numbers of the groups have gaps: without them, any two draws are next to each other.
+        Without gaps, any two draws have numbers next to each other.
         """
         frames = list[Int64s]()
         for at, codes in zip(pair, sides.codes, strict=True):
@@ -450,7 +453,7 @@ class Groups:
         return float(near.mean()), bool(2 * len(both) <= span)
 
     def _numbered_anew(self, sides: _Sides, pair: tuple[int, int]) -> bool:
-        """Return whether groups of both lists hold equal names of other images, below folders of train and test."""
+        """Return whether names of other images in shared groups are equal below the folders train and test."""
         from pyarrow import compute
 
         here, there = (distinct(codes[codes >= 0]) for codes in sides.codes)
@@ -476,7 +479,7 @@ class Groups:
         pairs, counts = np.unique((codes[rows].astype(np.int64) << 32) + labels[rows] - NO_LABEL, return_counts=True)
         usual = np.zeros(int(codes.max(initial=0)) + 1, np.int64)
         np.maximum.at(usual, pairs >> 32, counts)
-        # Some labels may be mistaken.
+        # Some labels may be wrong.
         follows = usual.sum() >= _FOLLOWING * rows.sum() and groups <= _GROUPS_A_LABEL * values
         return bool(follows) if values > 1 else None
 
@@ -488,7 +491,7 @@ def _column(name: str) -> str:
 
 
 def _folders(names: pa.LargeStringArray) -> set[str]:
-    """Return the folders of groups with numbers masked: each slide may lie in a separate folder."""
+    """Return the folders of groups with masked numbers, as each slide may have a folder."""
     from pyarrow import compute
 
     folders = compute.replace_substring_regex(names, r"(?s)(?:^|/)[^/]*$", "").unique()
@@ -496,7 +499,7 @@ def _folders(names: pa.LargeStringArray) -> set[str]:
 
 
 def _joined(a: tuple[Int32s, pa.LargeStringArray], b: tuple[Int32s, pa.LargeStringArray]) -> _Sides:
-    """Return the groups of two lists under common names."""
+    """Return the groups of two lists with common names."""
     import pyarrow as pa
 
     if not len(a[1]) and not len(b[1]):

@@ -1,8 +1,8 @@
-"""Identify images by their whole path or by an id whose form implies its dataset; find lists that may share images.
+"""Identity of images in lists: by whole path, or by an id whose form implies its dataset.
 
-Paths are compared as they are normalised by the reader (`PublishedList.images`), never by file name or last folder
-alone: the frame ``0000000105`` of two drives are two images. Only equal images (`Images.overlaps`) may carry an error;
-where there are none, what is `Images.alike` carries a warning.
+Paths are compared as normalised by the reader (`PublishedList.images`), never only by file name or last folder: the
+frames ``0000000105`` of two drives are two images. Equal images (`Images.overlaps`) may be errors; lists without equal
+images but with equal file names (`Images.alike`) are at most a warning.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SUFFIXES = (
 IMAGE_SUFFIX = rf"(?i:\.(?:{_SUFFIXES}))$"
 """A regular expression of the suffixes that are part of an image's name."""
 ALIKE = 0.9
-"""Least share of the smaller list whose file names are in the other, from which on these may be the same images."""
+"""Least share of the smaller list's file names in the other list for which these may be the same images."""
 _VOC_FOLDER = re.compile(rb"(?i)voc|jpegimages")
 _CLIMBS = re.compile(rb"(?m)(?:^|/)\.\.(?:/|$)")
 _PREFIX = "^[a-z][a-z0-9_]{0,31}:"
@@ -51,12 +51,12 @@ _VOC2007_LAST = b"voc2007:009963\n"
 
 
 def ids_of(stems: pa.StringArray, patterns: Iterable[tuple[str, str]]) -> pa.StringArray:
-    """Return the id of each stem, ``coco:000000000139``, that one of some patterns fits, null of all others.
+    """Return the id of each stem that matches a pattern, ``coco:000000000139``; null for other stems.
 
     Parameters
     ----------
     patterns : iterable of (str, str)
-        Datasets, and how their ids are written; the first one that fits counts.
+        Datasets, and patterns of their ids; the first match counts.
     """
     import pyarrow as pa
     from pyarrow import compute
@@ -93,20 +93,19 @@ class Images:
     Attributes
     ----------
     texts : pyarrow.LargeStringArray, length u
-        The images by code point: first ids of COCO and VOC, ``coco:000000000139``, then all others, by their path below
-        `root`.
+        The images by code point: first ids of COCO and VOC, ``coco:000000000139``, then paths below `root`.
     n_ids : int
-        How many of them are such ids.
+        Number of such ids.
     namespace : str
         Namespace of images without a known form or a written namespace; ``""`` if unknown.
     members : tuple of ndarray of int32
-        Of each list, the position of each entry's image.
+        Position of each entry's image, for each list.
     lists : tuple of PublishedList
         The lists, in the same order.
     root : str
-        The folders that all paths of all lists begin with, without final slash; empty where there are none.
+        Common folders of all paths, without final slash; empty for none.
     climbing : int
-        Entries with a part ``..``, which is kept unchanged.
+        Number of entries with a part ``..``, which is kept unchanged.
     """
 
     texts: pa.LargeStringArray
@@ -122,20 +121,20 @@ class Images:
 
     @cached_property
     def natives(self) -> pa.LargeStringArray:
-        """The images without namespace: a path, or what a source calls its images."""
+        """The images without namespace: paths, or ids in a source."""
         from pyarrow import compute
 
         return compute.replace_substring_regex(self.texts, _PREFIX, "")
 
     def ids(self, rows: Int32s | Int64s | Sequence[int] | None = None) -> list[str]:
-        """Return images ``namespace:native`` at some positions, or all; bare where the namespace is not known."""
+        """Return the images at some positions, or all, as ``namespace:native``; bare if the namespace is unknown."""
         texts = (self.texts if rows is None else self.texts.take(arrow_of(np.asarray(rows)))).to_pylist()
         prefix = f"{self.namespace}:" if self.namespace else ""
         return [text if re.match(_PREFIX, text) else prefix + text for text in texts]
 
     @cached_property
     def namespaces(self) -> tuple[list[str], Int32s]:
-        """The namespaces, ``""`` for none, and that of each image as a position among them, shape (u,)."""
+        """The namespaces, ``""`` for none, and the position of each image's namespace among them, shape (u,)."""
         from pyarrow import compute
 
         parts = compute.split_pattern(self.texts, ":", max_splits=1)
@@ -149,15 +148,15 @@ class Images:
         return names, of_images
 
     def datasets(self, rows: Int32s) -> dict[str, int]:
-        """Return how many of some images each namespace has."""
+        """Return the number of some images in each namespace."""
         names, codes = self.namespaces
         counts = np.bincount(codes[rows], minlength=len(names)).tolist()
         return {name: count for name, count in zip(names, counts, strict=True) if count}
 
     def may_be_of(self, namespace: str) -> Bools:
-        """Return which images a source of some namespace may hold, shape (u,): its own, and those of no namespace.
+        """Return which images a source of a namespace may hold, shape (u,): those of this namespace or of none.
 
-        Digits in COCO's or VOC's form may be another dataset's too, where the source is of neither.
+        A source of another dataset than COCO and VOC may also hold ids in their form.
         """
         names, codes = self.namespaces
         spaces = {"", namespace} | (set() if namespace in NATIVE_FORMS else set(NATIVE_FORMS))
@@ -166,26 +165,22 @@ class Images:
 
     @cached_property
     def uniques(self) -> tuple[Int32s, ...]:
-        """Of each list, the positions of its images, each once, ascending."""
+        """Positions of the distinct images of each list, ascending."""
         return tuple(map(distinct, self.members))
 
     @cached_property
     def first_rows(self) -> tuple[Int32s, ...]:
-        """Of each list, the first row of each of its images, in the order of `uniques`."""
+        """First row of each image of each list, in the order of `uniques`."""
         return tuple(map(first_row_of_each, self.members, self.uniques))
 
     def in_both(self, a: int, b: int) -> tuple[Int32s, tuple[Int32s, Int32s]]:
         """Return the images of two lists, ascending, and the first row of each in either list."""
-        hits = []
-        for side, other in ((a, b), (b, a)):
-            mask = np.zeros(len(self), np.bool_)
-            mask[self.uniques[other]] = True
-            hits.append(mask[self.uniques[side]])
-        return self.uniques[a][hits[0]], (self.first_rows[a][hits[0]], self.first_rows[b][hits[1]])
+        first, second = (np.isin(self.uniques[i], self.uniques[j], assume_unique=True) for i, j in ((a, b), (b, a)))
+        return self.uniques[a][first], (self.first_rows[a][first], self.first_rows[b][second])
 
     @cached_property
     def overlaps(self) -> Int64s:
-        """Distinct images that two lists share (exact), shape (lists, lists); on the diagonal, how many each has."""
+        """Number of distinct images that each two lists share, shape (lists, lists); sizes are on the diagonal."""
         # One bit an image: two lists of 100,000 images are compared in microseconds.
         words = -(-len(self) // 64)
         bits = np.zeros((len(self.uniques), words), np.uint64)
@@ -207,7 +202,7 @@ class Images:
         from pyarrow import compute
 
         sides = self.uniques[a], self.uniques[b]
-        # Namespaces do not count where some images are ids of COCO or VOC.
+        # Namespaces are ignored if some images are ids of COCO or VOC.
         texts = [(self.natives if self.n_ids else self.texts).take(arrow_of(images)) for images in sides]
         in_folders = [compute.any(compute.match_substring(names, "/")).as_py() for names in texts]
         if not all(map(len, sides)) or in_folders[0] == in_folders[1]:
@@ -236,8 +231,8 @@ def images_of(lists: Sequence[PublishedList], namespace: str = "") -> Images:
     ----------
     lists : sequence of PublishedList
     namespace : str
-        Of ids whose form tells no dataset; ``coco`` makes bare numbers of any width COCO's. A namespace other than
-        COCO's and VOC's holds for all entries that have none written.
+        Namespace of ids whose form indicates no dataset; ``coco`` makes bare numbers of any width ids of COCO. A
+        namespace other than COCO's and VOC's applies to all entries without a written namespace.
     """
     import pyarrow as pa
     from pyarrow import compute
@@ -250,12 +245,12 @@ def images_of(lists: Sequence[PublishedList], namespace: str = "") -> Images:
     members: Sequence[Int32s] = [
         np.where(known >= 0, known, namings.paths[codes]) for known, codes in zip(ids_by_list, rows, strict=True)
     ]
-    # A text that is an id in one list is this id in every list.
+    # A text that is an id in one list is an id in every list.
     ids = _joined(ids_by_list)
     ids = distinct(ids[ids >= 0])
     others = np.setdiff1d(distinct(_joined(members)), ids, assume_unique=True)
     if len(others) and namespace in ("", *NATIVE_FORMS):
-        # So is its number, unless the user says that bare numbers are of another dataset.
+        # So is its number, unless bare numbers belong to another dataset by the user's option.
         image = _twins(texts, others, compute.replace_substring_regex(texts.take(arrow_of(ids)), _PREFIX, ""), ids)
         members = [image[codes] for codes in members]
     members = _across_suffixes(texts, others, members)
@@ -334,21 +329,21 @@ def _namings(paths: pa.StringArray, namespace: str) -> _Namings:
 
 
 def _ids_in(listed: PublishedList, rows: Int32s, namings: _Namings, namespace: str) -> Int32s:
-    """Return the id of each entry if nearly all entries look like ids, and -1 for all others."""
+    """Return the id of each entry, -1 for none; -1 for all entries unless nearly all have the form of an id."""
     ids, none = namings.declared[rows], np.full(len(listed), -1, np.int32)
-    # Integers of JSON are written without leading zeros: six of their digits are not VOC's.
+    # Integers in JSON have no leading zeros: six digits are not an id of VOC.
     if namespace in ("", *NATIVE_FORMS) and not listed.integers:
         formed = namings.formed[rows]
         if namings.unlike_voc[rows].any():
             formed = np.where(namings.is_voc[formed], -1, formed)
         ids = np.where(formed >= 0, formed, ids)
     if listed.has_folders and namings.is_voc[ids[ids >= 0]].any() and not _VOC_FOLDER.search(listed.images):
-        # Frames and patches are numbered with six digits too.
+        # Numbers of frames and patches may also have six digits.
         ids = np.where(namings.is_voc[ids], -1, ids)
     known = ids[ids >= 0]
     if listed.by_columns or len(known) < SHARE * len(listed):
         return none
-    # Numbers that occur in many paths each are counters, not ids.
+    # Numbers that each occur in many paths are counters, not ids.
     paths = distinct(namings.paths[rows]) if listed.has_folders else none[:0]
     return none if len(distinct(known)) < SHARE**2 * len(paths) else ids
 
@@ -364,7 +359,7 @@ def _twins(texts: pa.LargeStringArray, rows: Int32s, other: pa.LargeStringArray,
 
 
 def _across_suffixes(texts: pa.LargeStringArray, paths: Int32s, members: Sequence[Int32s]) -> Sequence[Int32s]:
-    """Return lists whose lines carry no suffix with the images of other lists that differ from theirs in it alone."""
+    """Return lists without suffixes with the images of other lists whose paths differ only in the suffix."""
     from pyarrow import compute
 
     ends = np.zeros(len(texts), np.bool_)
@@ -372,7 +367,7 @@ def _across_suffixes(texts: pa.LargeStringArray, paths: Int32s, members: Sequenc
     without = [bool(len(codes)) and not ends[codes].any() for codes in members]
     if not ends.any() or not any(without):
         return members
-    # Of several suffixes, the first by code point stands for the image.
+    # Of several suffixes, the first by code point is the image.
     others = _sorted(texts, np.flatnonzero(ends))
     named = compute.replace_substring_regex(texts.take(arrow_of(others)), IMAGE_SUFFIX, "")
     image = _twins(texts, paths, named, others)
@@ -388,10 +383,10 @@ def _sorted(texts: pa.LargeStringArray, rows: Int32s | Int64s) -> Int32s:
 
 
 def _below_root(texts: pa.LargeStringArray) -> tuple[str, pa.LargeStringArray]:
-    """Return the folders that all paths begin with, and the paths below them; texts are sorted."""
+    """Return the common folders of all paths, and the paths below them; texts are sorted."""
     from pyarrow import compute
 
     ends = [texts[end].as_py() for end in (0, -1)] if len(texts) else [""]
-    # Cut at a slash, letters that folders begin with do no harm.
+    # The common prefix is cut at a slash, as it may end within the name of a folder.
     root = commonprefix(ends).rpartition("/")[0]  # noqa: RUF071
     return root, compute.utf8_slice_codeunits(texts, len(root) + 1) if root else texts

@@ -1,4 +1,4 @@
-"""Somebody's lists, read from a folder or some files by `curation.sources.published_list`, and their images named."""
+"""The lists of a folder, read by `curation.sources.published_list`, with their images."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -33,10 +33,10 @@ from curation.sources.yolo import CLASS_NAMES, yolo_file
 
 MAX_FILE_BYTES = 512 << 20
 MAX_BYTES = 2 << 30
-"""Of all lists together."""
+"""Largest size of all lists together."""
 MAX_LISTS = 4096
 LONGEST_LABELS = 1 << 20
-"""Bytes of the label file of a photo, at most."""
+"""Largest size in bytes of the label file of a photo."""
 _FEWEST_LABELS = 3
 
 EXPECTED = "one file a line, alone or with labels; a table with a column of files; COCO JSON; more in docs/id_lists.md"
@@ -44,12 +44,12 @@ _LONGEST_KEY = 200
 
 
 ListRole = Literal["train", "finetune", "val", "test", "wilderness", "id", "ood", ""]
-LIST_ROLES: tuple[ListRole, ...] = ("train", "finetune", "val", "test", "wilderness", "id", "ood")
+LIST_ROLES: tuple[ListRole, ...] = get_args(ListRole)[:-1]
 
 
 @dataclass(frozen=True)
 class AuditedList:
-    """One list of images, in the order of its file, repeats kept, with the part it plays.
+    """A list of images, in the order of its file and with repeats, and its role.
 
     Attributes
     ----------
@@ -57,19 +57,19 @@ class AuditedList:
         Path below the folder without suffix, ``ore/t2_ft``; of a JSON object of lists, ``splits/train``; part of a
         manifest; ``all_task_val[1-1000]`` for some lines of a file.
     whole : str
-        Name of the list that the lines are in; equal to `name` where it is one.
+        Name of the list that contains the lines; equal to `name` unless these are some lines of a file.
     members : ndarray of int32, shape (n,)
         Position of each line's image among all images.
     lines : ndarray of int32, shape (n,)
         Line of each member in its file, from 1.
     read : PublishedList
-        The list as read: labels, groups, lines without an entry. For a part of a manifest, its ids.
+        The list as read, with labels, groups and odd lines; for a part of a manifest, its ids.
     file : str
         Path of the file below the folder, ``ore/t2_ft.txt``; empty for a part of a manifest.
     sha256 : str
-        ``sha256:<hex>`` of the bytes of the file or, in a manifest, of its lines; empty where that is not known.
+        ``sha256:<hex>`` of the bytes of the file or, in a manifest, of its lines; empty if unknown.
     role : str
-        ``""`` where the list plays none.
+        ``""`` for none.
     played : str
         Its role and task in words.
     family : str
@@ -83,11 +83,11 @@ class AuditedList:
     view_declared : bool
         Whether the view is declared; else it is the view of the principle.
     sources : tuple of str
-        Sources that its images come from; empty if not stated.
+        Sources of its images; empty if not stated.
     available : bool
         False for a part of a manifest whose list is not next to its header.
     stated_repeats : int
-        Lines that name an image again, as the manifest says.
+        Number of repeated lines that the manifest states.
     """
 
     __repr__ = short_repr
@@ -120,11 +120,11 @@ class AuditedList:
 
     @cached_property
     def first_rows(self) -> Int32s:
-        """The first row of each of its images, in the order of `unique`."""
+        """First row of each of its images, in the order of `unique`."""
         return first_row_of_each(self.members, self.unique)
 
     def lines_of(self, images: Sequence[int]) -> list[str]:
-        """Return ``t1_train line 12`` for its first line that names each image, ``""`` where none does."""
+        """Return its first line that names each image, such as ``t1_train line 12``; ``""`` if no line does."""
         if not len(self.unique):
             return [""] * len(images)
         at = np.minimum(np.searchsorted(self.unique, images), len(self.unique) - 1)
@@ -133,7 +133,7 @@ class AuditedList:
 
 
 class Unread(NamedTuple):
-    """Why a file is not a list of images, its first line, and whether it may be a damaged list."""
+    """The reason why a file is not a list of images, its first line, and whether it may be a damaged list."""
 
     why: str
     first_line: str
@@ -151,15 +151,15 @@ class ListSet:
     lists : tuple of AuditedList
         By name, without roles.
     images : Images
-        Every image once, and what two lists share.
+        The distinct images, and the overlaps of lists.
     labels : mapping of str to Path
         COCO JSON files with annotations, by the name of their list.
     unread : mapping of str to Unread
         Files that are not lists of images.
     files : mapping of str to PublishedFile
-        Every file that was understood, by its path below the folder; those that name classes hold no list.
+        Files of a known form, by their path below the folder, including files that name classes.
     others : mapping of str to int
-        How many files of each other suffix lie below the folder, but for photos that a ``data.yaml`` lists.
+        Number of files with each other suffix, except photos that a ``data.yaml`` lists.
     """
 
     name: str
@@ -175,24 +175,24 @@ class ListSet:
 
     @cached_property
     def folder(self) -> str:
-        """The folder that all lists are in, with its slash; reports print names below it."""
+        """The common folder of all lists, with its slash; reports print names below it."""
         folders = [listed.name.rpartition("/")[0] for listed in self.lists]
         common = os.path.commonpath(folders) if folders and all(folders) else ""
         return f"{common}/" if common else ""
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """The position of each list by its name."""
+        """Position of each list by its name."""
         return {listed.name: index for index, listed in enumerate(self.lists)}
 
     @property
     def photo_folder(self) -> str:
-        """The folder of a ``data.yaml`` that lists photos; empty where there is none."""
+        """The folder of a ``data.yaml`` that lists photos; empty without such a file."""
         files = (file for file in self.files.values() if file.form == "data yaml" and file.lists)
         return next((str(file.path.parent) for file in files), "")
 
     def shared(self, first: AuditedList, second: AuditedList) -> int:
-        """Return how many images two lists share."""
+        """Return the number of images that two lists share."""
         return int(self.images.overlaps[self.index[first.name], self.index[second.name]])
 
 
@@ -200,16 +200,17 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
     """Return every list of a folder and its subfolders.
 
     Every form that `curation.sources.published_list` recognises is read. Files of class names are not lists. Other
-    files are skipped and reported. If COCO JSON with annotations and a text file have the same name, the text
-    is the list and the JSON its labels. `curation.extensions.audit.identity` defines which entries are the same image.
+    files are skipped and reported. If COCO JSON with annotations and a text file have the same name, the text is the
+    list and the JSON its labels. `curation.extensions.audit.identity` defines which entries are the same image.
 
     Parameters
     ----------
     folder : Path
     namespace : str
-        Of ids whose form tells none. A namespace other than COCO's and VOC's holds for all ids that have none written.
+        Namespace of ids whose form indicates none. A namespace other than COCO's and VOC's applies to all ids without a
+        written namespace.
     but : sequence of Path
-        Files that are something else, such as that of the tasks.
+        Files to skip, such as the file of the tasks.
 
     Raises
     ------
@@ -245,9 +246,9 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
         if file.form == "data yaml":
             _leave_out_photos(others, file)
         if file.form == "class names" and not CLASS_FILE.search(path.stem):
-            words = file.classes[""]
-            why = f"words such as class names on its {counted(len(words), 'line')}, not files"
-            unread[name] = Unread(why, words[0][:80])
+            texts = file.classes[""]
+            why = f"words such as class names on its {counted(len(texts), 'line')}, not files"
+            unread[name] = Unread(why, texts[0][:80])
         for key, listed in _named_lists(file):
             below = f"/{key}" if key else ""
             list_name = list_of(name) + below
@@ -285,7 +286,7 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
 
 
 def _leave_out_photos(others: Counter[str], file: PublishedFile) -> None:
-    """Take the photos that a ``data.yaml`` lists, and their label files, off the counts of files not opened."""
+    """Subtract the photos that a ``data.yaml`` lists, and their label files, from the counts of unopened files."""
     photos = [Path(text) for listed in file.lists for text in listed.paths.decode().split("\n")[:-1]]
     present = Counter(photo.suffix.lower() for photo in photos if (file.path.parent / photo).is_file())
     present["label files"] = sum(path.is_file() for path in file.named_files)
@@ -294,9 +295,9 @@ def _leave_out_photos(others: Counter[str], file: PublishedFile) -> None:
 
 
 def _label_files(paths: Sequence[Path]) -> set[Path]:
-    """Return the files that each hold the boxes of a photo, or none.
+    """Return the label files: texts with the boxes of one photo, or empty texts.
 
-    They are beside the photo, in a folder ``labels``, or most files of theirs.
+    They are beside the photo, in a folder ``labels``, or in a folder of which most files are label files.
     """
     labels = set[Path]()
     texts = (path for path in paths if path.suffix == ".txt" and path.name != CLASS_NAMES)
@@ -314,7 +315,7 @@ def _label_files(paths: Sequence[Path]) -> set[Path]:
 
 
 def _refuse_labels(folder: Path, labels: Collection[Path]) -> None:
-    """Refuse a folder of photos and their label files that no file lists, with the command that writes one."""
+    """Raise `UsageError` for a folder of label files without a ``data.yaml``, with a command that writes one."""
     parts = dict[str, str]()
     for home in sorted(path for path in folder.rglob("*") if path.is_dir() and "labels" not in path.parts):
         below = home.relative_to(folder)
@@ -348,13 +349,13 @@ def list_of(file: str) -> str:
 def _published(
     folder: Path, paths: Sequence[Path], but: Sequence[Path]
 ) -> Iterator[tuple[Path, PublishedFile | Unread]]:
-    """Yield the files that may hold lists: those that name others first, and text before JSON of the same name."""
+    """Yield the files that may hold lists: files that name other files first, and texts before JSON files."""
     from tqdm import tqdm
 
-    others = {path.resolve() for path in but}
+    skipped = {path.resolve() for path in but}
     order = dict.fromkeys(YAML_NAMES, -1)
     paths = sorted(
-        (path for path in paths if path.resolve() not in others),
+        (path for path in paths if path.resolve() not in skipped),
         key=lambda path: (order.get(path.name.lower(), path.suffix.lower() == ".json"), path.as_posix()),
     )
     room, referenced = MAX_BYTES, set[Path]()
@@ -388,7 +389,7 @@ def _read(path: Path, folder: Path) -> PublishedFile:
 
 
 def _named_lists(file: PublishedFile) -> Iterator[tuple[str, PublishedList]]:
-    """Yield the lists of a file under the names that reports give them: ``val.txt`` in a JSON object is ``val``."""
+    """Yield the lists of a file with their names in reports: ``val.txt`` in a JSON object is ``val``."""
     lists = {listed.name: listed for listed in file.lists}
     for key in sorted(lists):
         short = key.removesuffix(".txt")
@@ -396,19 +397,19 @@ def _named_lists(file: PublishedFile) -> Iterator[tuple[str, PublishedList]]:
 
 
 def _require_room(path: Path, room: int) -> int:
-    """Return the bytes of a file, which must not be larger than a list can be."""
-    limit = min(MAX_FILE_BYTES, room)
-    if (size := path.stat().st_size) > limit:
+    """Return the size of a file in bytes; raise `UsageError` if it, or all lists together, are too large."""
+    if (size := path.stat().st_size) > min(MAX_FILE_BYTES, room):
+        is_long = size > MAX_FILE_BYTES
         raise UsageError(
-            "A file is too large to be a list" if size > MAX_FILE_BYTES else "The lists are too large in total",
+            "A file is too large to be a list" if is_long else "The lists are too large in total",
             where=str(path),
-            expected=f"at most {MAX_FILE_BYTES if size > MAX_FILE_BYTES else MAX_BYTES:,} bytes",
+            expected=f"at most {MAX_FILE_BYTES if is_long else MAX_BYTES:,} bytes",
             found=f"{size:,}",
-            hint="name the lists themselves, or move other files out of the folder",
+            hint="move the other files out of the folder",
         )
     return size
 
 
 def names_of_list(key: str) -> tuple[str, ...]:
-    """Return the lists that an option may mean: it may name one with its suffix."""
+    """Return the list names that an option may mean, as users may write a suffix."""
     return key, key.removesuffix(".txt"), key.removesuffix(".json")

@@ -1,7 +1,7 @@
-"""Lists without the leaks that an audit found: the rule, the lines that it leaves out, and the forms that are written.
+"""Write lists without the leaks that an audit found.
 
-A rule of the audit says which lines its proof takes (`Finding.drops`); this module writes the files without them,
-audits the result and repeats this until nothing is left to take.
+The findings of the audit state the lines to leave out (`Finding.drops`). This module writes the files without them and
+audits the result, until no such line is left.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from curation.extensions.audit.report import Report
 
 RECORD = "audit-repair.json"
-"""The record of a repair, beside the lists."""
+"""Name of the file with the record of a repair, beside the lists."""
 RULE = (
     "Of two lists that share an image, the training list loses its line, and a validation list loses to a test list: "
     "no image leaves a test list. Groups (patients, videos, drives) that an audit finds on both sides leave the losing "
@@ -40,12 +41,13 @@ _LINES = frozenset(
      "json lines")
 )  # fmt: skip
 _JSON = "coco json"
+_AS_TEXT = "write the list as text, one image a line, and repair that folder"
 _WRITTEN = "text lists, CSV, TSV, one JSON object a line, COCO JSON"
 
 
 @dataclass
 class _File:
-    """A file of a repair: its form and digest, the original numbers of the lines left, and what each rule took."""
+    """A file of a repair: form, digest, original numbers of the remaining lines, and lines that rules removed."""
 
     form: str
     before: str
@@ -55,30 +57,30 @@ class _File:
 
 
 def repair(report: Report, folder: Path) -> dict[str, Any]:
-    """Write the lists of an audited folder without the leaks that were found, and return the record of it.
+    """Write the lists of an audited folder without the leaks that were found, and return the record of the repair.
 
-    Files keep their form and order; those that lose nothing keep their bytes. Files that were not read are not written.
+    Files keep their form and order; files without leaks keep their bytes. Files that were not read are not written.
 
     Raises
     ------
     UsageError
-        The audit is of a manifest, the output exists or lies in the audited folder, or a file that has to lose lines
-        is of a form that is not written.
+        The audit is of a manifest, the output exists or is in the audited folder, or a file with leaks has a form that
+        is not written.
     """
     published, again = report.target.published, report.again
     if published is None or again is None:
         raise UsageError(
-            "A manifest is never edited: an audit of one repairs nothing",
+            "A manifest cannot be repaired",
             where="--repair",
             expected="a folder of lists",
             found=report.target.name,
-            hint="repair the lists that it was built from, and build it anew",
+            hint="repair the lists that it was built from, and build it again",
         )
     name, first = next(iter(published.files.items()))
     root = first.path.absolute().parents[name.count("/")].resolve()
     if folder.resolve().is_relative_to(root):
         raise UsageError(
-            "The repaired lists would be among those that are audited",
+            "The output folder is inside the audited folder",
             where=f"--repair {folder}",
             expected="a folder elsewhere",
             hint="choose another folder",
@@ -106,33 +108,33 @@ def repair(report: Report, folder: Path) -> dict[str, Any]:
 
 
 def can_repair(report: Report) -> bool:
-    """Return whether a repair would take lines from the lists, and can write them."""
+    """Return whether a repair would remove lines, and can write the files."""
     published = report.target.published
     if published is None or any(file.form == "data yaml" and file.lists for file in published.files.values()):
         return False
     try:
         return bool(_losses(report))
-    # The folder may be gone by now.
+    # The folder may have been removed since.
     except (UsageError, OSError):
         return False
 
 
 def repair_lines(record: Mapping[str, Any], folder: Path) -> Iterator[str]:
-    """Yield what a repair did, in sentences."""
+    """Yield a summary of a repair in sentences."""
     for file in record["files"]:
         if file["removed"]:
             reasons = ", ".join(f"{reason}: {count:,}" for reason, count in file["removed"].items())
             left = "" if file["sha256"] else "; no line is left, and the file is left out"
             yield f"repaired: {file['file']} loses {counted(len(file['removed_lines']), 'line')} ({reasons}){left}"
     if not any(file["removed"] for file in record["files"]):
-        yield "repaired: no line had to go"
+        yield "repaired: no line was removed"
     yield from (f"not repaired: {text}" for text in record["not_repaired"])
     state = "no error" if record["status"] == 0 else f"exit status {record['status']}"
     yield f"{folder} was audited again: {state}; {RECORD} there states the rule and the lines"
 
 
 def _losses(report: Report) -> dict[str, dict[str, Int32s]]:
-    """Return the lines that each rule, by what it asks about, takes from each file."""
+    """Return the lines that each rule removes, by file and subject of the rule."""
     parts = {part.name: part for part in report.target.used}
     losses: dict[str, dict[str, Int32s]] = {}
     for result in report.results:
@@ -151,7 +153,7 @@ def _losses(report: Report) -> dict[str, dict[str, Int32s]]:
 
 
 def _require_form(report: Report, part: AuditedList) -> None:
-    """Raise `UsageError` where a list cannot lose lines in the form of its file."""
+    """Raise `UsageError` if lines cannot be removed from a list in the form of its file."""
     published = report.target.published
     assert published is not None  # noqa: S101 - a repair is of a folder
     form: str = published.files[part.file].form
@@ -172,11 +174,7 @@ def _require_form(report: Report, part: AuditedList) -> None:
 
 def _not_written(file: str, form: str) -> UsageError:
     return UsageError(
-        "A file is of a form that a repair does not write",
-        where=file,
-        expected=_WRITTEN,
-        found=form,
-        hint="write it as text, one image a line, and repair that",
+        "A repair cannot write this form of file", where=file, expected=_WRITTEN, found=form, hint=_AS_TEXT
     )
 
 
@@ -185,7 +183,7 @@ def _is_written(name: str, form: str) -> bool:
 
 
 def _rows(data: bytes, form: str) -> list[tuple[int, bytes]]:
-    """Return the lines of a text with their numbers and ends; a row of a table ends where its quotes do."""
+    """Return the lines of a text, with their line ends, and their numbers; a quoted row of a table may have several."""
     rows, row = list[tuple[int, bytes]](), b""
     for number, line in enumerate(data.split(b"\n"), start=1):
         row += line + b"\n"
@@ -193,7 +191,7 @@ def _rows(data: bytes, form: str) -> list[tuple[int, bytes]]:
             rows.append((number, row))
             row = b""
     rows += [(rows[-1][0] + 1 if rows else 1, row)] if row else []
-    # What follows the last line feed is a line only where it holds something.
+    # The text after the last line feed is a line unless it is empty.
     last, text = rows.pop()
     return [*rows, (last, text[:-1])] if text != b"\n" else rows
 
@@ -205,49 +203,47 @@ def _numbers(data: bytes, form: str) -> list[int]:
 
 
 def _take(path: Path, file: _File, by_rule: Mapping[str, Int32s]) -> None:
-    """Write a file again without the lines that rules take from it."""
+    """Write a file without the lines that rules remove."""
     data = path.read_bytes()
     now = np.asarray(_numbers(data, file.form), np.int32)
     goes: Bools = np.isin(now, np.concatenate(list(by_rule.values())))
     counted_lines = np.zeros(len(now), np.bool_)
     for subject, lines in by_rule.items():
-        # A line that two rules take is counted once, for the first.
-        mine = np.isin(now, lines) & ~counted_lines
-        file.removed[subject] += int(mine.sum())
-        counted_lines |= mine
+        # A line that two rules remove is counted once, for the first rule.
+        of_subject = np.isin(now, lines) & ~counted_lines
+        file.removed[subject] += int(of_subject.sum())
+        counted_lines |= of_subject
     file.removed_lines += file.numbers[goes].tolist()
     file.numbers = file.numbers[~goes]
     if file.form == _JSON:
         path.write_bytes(_without_images(json.loads(data), goes))
     else:
-        rows = zip(_rows(data, file.form), goes.tolist(), strict=True)
-        path.write_bytes(b"".join(row for (_, row), is_gone in rows if not is_gone))
+        path.write_bytes(b"".join(row for _, row in compress(_rows(data, file.form), (~goes).tolist())))
 
 
 def _without_images(document: dict[str, Any], goes: Bools) -> bytes:
     """Return a COCO JSON without some images and their annotations."""
-    images = [image for image, is_gone in zip(document["images"], goes.tolist(), strict=True) if not is_gone]
-    left = {image.get("id") for image in images}
-    gone = {image.get("id") for image in document["images"]} - left
+    images = list(compress(document["images"], (~goes).tolist()))
+    removed = {image.get("id") for image in document["images"]} - {image.get("id") for image in images}
     document = document | {"images": images}
     if "annotations" in document:
-        document["annotations"] = [row for row in document["annotations"] if row.get("image_id") not in gone]
+        document["annotations"] = [row for row in document["annotations"] if row.get("image_id") not in removed]
     return json.dumps(document, ensure_ascii=False).encode() + b"\n"
 
 
 def _require_rest(before: Report, after: Report, losses: Mapping[str, Mapping[str, Int32s]]) -> None:
-    """Raise `UsageError` where a file that was written again reads otherwise than the lines that were to stay."""
+    """Raise `UsageError` if a repaired file is not read as the lines that should remain."""
     left = {part.name: len(part) for part in after.target.files}
     for part in before.target.files:
         taken = losses.get(part.file, {}).values()
         stays = int((~np.isin(part.lines, np.concatenate(list(taken)))).sum()) if taken else len(part)
         if left.get(part.name, 0) != stays:
             raise UsageError(
-                "A file reads otherwise once lines are taken from it, and is not repaired",
+                "A file cannot be repaired: without the lines, it is read differently",
                 where=part.file,
                 expected=f"{counted(stays, 'line')} of {part.name}",
                 found=f"{left.get(part.name, 0):,}",
-                hint="write it as text, one image a line, and repair that",
+                hint=_AS_TEXT,
             )
 
 

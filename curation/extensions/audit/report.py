@@ -385,8 +385,8 @@ class Report:
         if seen.empty and seen.pairs:
             return "the only list of a role is empty"
         if seen.pairs:
-            return "no two lists of two roles are of one family; --role LIST=ROLE joins them"
-        how = "--role LIST=train, =val, =test says them"
+            return "no two lists of two roles are in one family; --role LIST=ROLE sets the roles of both"
+        how = "--role LIST=train, =val, =test sets them"
         return f"no two lists have roles that exclude each other (roles: {roles}); {how}"
 
     @property

@@ -1,8 +1,8 @@
-"""Which list trains, validates and tests, by the names of files and folders, and which lists are compared.
+"""Roles of lists by the names of files and folders, and the pairs of lists that are compared.
 
-A name gives roles and a *family*: what is left of it without the words of roles and lists. Lists are compared as roles
-within one folder and family alone (kind ``family``): folds, versions and protocols share images by design. Of an
-open-world benchmark the family says the task (`task_roles`).
+A name gives roles and a *family*: its words other than those for roles and lists. Roles are compared only within one
+folder and family (kind ``family``), as folds, versions and protocols share images by design. The family of a list of an
+open-world benchmark states its task (`task_roles`).
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class ListPair:
     a, b : int
         Positions of the lists: the one that comes first as train, val, test is `a`.
     roles : (str, str)
-        The roles in which they are compared; empty texts where none is (kinds ``parts`` and ``between``).
+        The roles in which they are compared; empty texts for the kinds ``parts`` and ``between``.
     kind : {"family", "parts", "between"}
-        ``family``: roles that exclude each other, errors. ``parts``: one family is the beginning of the
-        other, without such roles; shared patients and subjects are notes. ``between``: other families that share
-        images, notes.
+        ``family``: the roles exclude each other; shared images are errors. ``parts``: one family is the beginning of
+        the other, without such roles; shared patients and subjects are notes. ``between``: other families; shared
+        images are notes.
     """
 
     a: int
@@ -48,13 +48,12 @@ class ListPair:
 
 
 def said_role(path: str, roles: Sequence[Role]) -> RoleGuess:
-    """Return the guess for a list with roles set by the user (none for ``none``); its family is that of its name."""
-    chosen = tuple(role for role in ROLE_ORDER if role in roles)
-    return replace(read_role(path), roles=chosen, words=(), why="said with --role")
+    """Return the guess for a list with roles set by the user (none for ``none``) and the family of its name."""
+    return replace(read_role(path), roles=tuple(roles), words=(), why="said with --role")
 
 
 class TaskRole(NamedTuple):
-    """The part that a list, or some of its lines, plays in the tasks of an open-world benchmark.
+    """The role of a list, or of some of its lines, in the tasks of an open-world benchmark.
 
     Attributes
     ----------
@@ -63,7 +62,7 @@ class TaskRole(NamedTuple):
     task : int
         From 1; `ALL_TASKS` for a list that all tasks use.
     why : str
-        How that is known.
+        The reason for the role.
     lines : (int, int) or None
         First and last line, counted from 1; None for all.
     """
@@ -88,7 +87,7 @@ _SEGMENT = 1000
 
 @lru_cache(1 << 13)
 def _role_in_task(name: str) -> tuple[ListRole, int, str] | None:
-    """Return role, task and remaining word of a name, or None if the name has no role in tasks."""
+    """Return the role, the task and the remaining words of a name; None for a name without a role in tasks."""
     stem = name.rpartition("/")[2].lower()
     guess = read_role(stem)
     words = list(guess.family)
@@ -99,7 +98,7 @@ def _role_in_task(name: str) -> tuple[ListRole, int, str] | None:
         role = "finetune"
         words.pop()
     match = _TASK.fullmatch(words[0]) if words else None
-    # imgIds_task_1_train is a list of another field, whose tasks need no order.
+    # imgIds_task_1_train is a list of another field, with unordered tasks.
     if role and match and stem.startswith("t") and tuple(words[1:]) in _BESIDE:
         return role, int(match[1]), " ".join(words[1:])
     if role in ROLE_ORDER and words in ([], ["alltask"], ["alltasks"]):
@@ -113,11 +112,11 @@ def task_roles(name: str, n_lines: int, n_tasks: int, names: Sequence[str] = ())
     Parameters
     ----------
     name : str
-        Without suffix; folders before it do not count.
+        Without suffix; its folders are ignored.
     n_lines, n_tasks : int
-        A validation list of all tasks that has 1,000 lines for each is that many segments, one a task.
+        A validation list of all tasks with 1,000 lines per task consists of one segment per task.
     names : sequence of str
-        Of all lists of the folder.
+        Names of all lists of the folder.
     """
     homes: defaultdict[str, set[str]] = defaultdict(set)
     for other in names:
@@ -150,7 +149,7 @@ def task_roles(name: str, n_lines: int, n_tasks: int, names: Sequence[str] = ())
 
 
 def tasks_by_name(names: Sequence[str]) -> int:
-    """Return the largest task number that the names of some lists say, 0 where none does."""
+    """Return the largest task number in the names of some lists, 0 for none."""
     return max((parsed[1] for name in names if (parsed := _role_in_task(name))), default=0)
 
 
@@ -171,14 +170,14 @@ def comparisons(guesses: Sequence[RoleGuess], lines: Sequence[int]) -> list[List
     for (folder, family), members in homes.items():
         for index in members:
             for role in set(ROLE_ORDER) - set(guesses[index].roles) if guesses[index].roles else ():
-                # The first home that has the role serves; a list of both roles holds the other by design.
-                serving = [
-                    [other for other in homes.get(home, ()) if role in guesses[other].roles]
+                # The first home with the role counts; a list of both roles contains the other one by design.
+                candidates = (
+                    [partner for partner in homes.get(home, ()) if role in guesses[partner].roles]
                     for home in _homes(folder, family)
-                ]
-                for other in next(filter(None, serving), []):
-                    if not set(guesses[other].roles) & set(guesses[index].roles):
-                        pair = _pair(guesses, index, other)
+                )
+                for partner in next(filter(None, candidates), []):
+                    if not set(guesses[partner].roles) & set(guesses[index].roles):
+                        pair = _pair(guesses, index, partner)
                         pairs[pair.a, pair.b] = pair
     folds = [index for index, guess in enumerate(guesses) if guess.is_fold and lines[index]]
     for a, b in combinations(folds, 2):
@@ -200,7 +199,7 @@ def _by_position(pair: ListPair) -> tuple[int, int]:
 
 
 def _homes(folder: str, family: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
-    """Return where a list of another role is looked for: its own family, shorter ones, the nearest without a name."""
+    """Return the folders and families of possible partners: its family, shorter ones, lists above without a family."""
     above = [parent.as_posix() for parent in PurePosixPath(folder).parents] if folder else []
     nameless = [(text if text != "." else "", ()) for text in ([folder] if family else []) + above]
     return [(folder, family), *((folder, family[:size]) for size in range(1, len(family))), *nameless]
@@ -208,7 +207,7 @@ def _homes(folder: str, family: tuple[str, ...]) -> list[tuple[str, tuple[str, .
 
 def _pair(guesses: Sequence[RoleGuess], first: int, second: int) -> ListPair:
     a, b = sorted((first, second), key=lambda index: (ROLE_ORDER.index(guesses[index].roles[0]), index))
-    # Of a compound role, the one that is gravest to share: train with test.
+    # Of a compound role, the gravest combination counts: train with test.
     return ListPair(a, b, (guesses[a].roles[0], guesses[b].roles[-1]))
 
 
@@ -218,9 +217,9 @@ def between_families(overlaps: Int64s, compared: Sequence[ListPair]) -> list[Lis
     Parameters
     ----------
     overlaps : ndarray of int64, shape (n, n)
-        Of `curation.extensions.audit.identity.Images.overlaps`.
-    compared : sequence of Pair
-        What `comparisons` returned.
+        See `curation.extensions.audit.identity.Images.overlaps`.
+    compared : sequence of ListPair
+        The result of `comparisons`.
     """
     within = {frozenset((pair.a, pair.b)) for pair in compared if pair.kind == "family"}
     shared = np.argwhere(np.triu(overlaps, 1) > 0).tolist()

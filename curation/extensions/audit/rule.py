@@ -1,11 +1,11 @@
-"""`Rule`: one machine-checkable principle with its exact check; its findings, and helpers that rules share."""
+"""`Rule`: a principle with its exact check; `Finding`: its result; and helpers that rules share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 import numpy as np
@@ -23,7 +23,7 @@ Verdict = Literal["fail", "warn", "undecidable", "info", "pass", "not applicable
 
 NOTHING: Verdict = "not applicable"
 
-VERDICTS: tuple[Verdict, ...] = ("fail", "warn", "undecidable", "info", "pass", "not applicable")
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 """Strongest first: the verdict of a rule is the strongest among those of its findings."""
 
 
@@ -45,7 +45,7 @@ class Finding:
     examples : tuple of str
         The first few violations with their place, sorted.
     need : str
-        Undecidable findings alone: which data are missing and how to give them.
+        Only of undecidable findings: the missing data, and how to give them.
     of : int or None
         Total of which `count` is a part: lines, images or pairs.
     lists : tuple of str
@@ -61,9 +61,9 @@ class Finding:
     hint : str
         How to fix it, if this differs from the hint of the rule.
     reason : str
-        Of undecidable findings with `like`: why, by which many are counted in one sentence.
+        Of undecidable findings with `like`: the reason, by which many are counted in one sentence.
     drops : mapping of str to ndarray of int32
-        Lines that a repair leaves out, by list: none where nothing is proven.
+        Lines that a repair leaves out, by list; empty if nothing is proven.
     """
 
     verdict: Verdict
@@ -91,7 +91,7 @@ class Outcome:
     ----------
     findings : tuple of Finding
     total : int or None
-        Violations over all findings where these overlap and do not add up; None where they do.
+        Violations over all findings if these overlap; None if their counts add up.
     """
 
     findings: tuple[Finding, ...]
@@ -99,13 +99,13 @@ class Outcome:
 
     @property
     def verdict(self) -> Verdict:
-        """The strongest verdict among the findings; ``not applicable`` where there are none."""
+        """The strongest verdict of the findings; ``not applicable`` without findings."""
         present = {finding.verdict for finding in self.findings}
         return next((verdict for verdict in VERDICTS if verdict in present), "not applicable")
 
     @property
     def count(self) -> int:
-        """How many violations are behind the verdict; what a pass counted are none."""
+        """The number of violations; 0 for a pass, whose findings may count other things."""
         if self.verdict == "pass":
             return 0
         if self.total is not None:
@@ -114,7 +114,7 @@ class Outcome:
 
 
 Check = Callable[..., Outcome | Iterable[Finding]]
-"""``check(target)`` or, of a rule that judges lists one by one, ``check(ListInTask)``."""
+"""``check(target)``, or ``check(ListInTask)`` for a rule that judges lists one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class Rule:
 
 
 def undecidable(about: str, need: str, text: str = "", examples: tuple[str, ...] = ()) -> Finding:
-    """Return the finding that data are missing, with the way to give them."""
+    """Return the finding that data are missing; `need` says which, and how to give them."""
     return Finding("undecidable", about, 0, text, examples, need)
 
 
@@ -180,7 +180,7 @@ def pair_finding(
 
 
 def loser_of(pair: ComparedPair) -> int:
-    """Return which of two lists a repair takes lines from: training and tuning before test, else the later one."""
+    """Return the position, in a pair, of the list that loses lines in a repair: train or val before test."""
     return int(pair.roles == ("val", "val") or (pair.first.role, pair.second.role) == ("test", "wilderness"))
 
 
@@ -190,7 +190,7 @@ def not_applicable(text: str) -> Outcome:
 
 
 def joined(names: Sequence[str], shown: int = 6) -> str:
-    """Return names in one text, the first few of a long list."""
+    """Return the first few names as one text, with the number of the others."""
     rest = len(names) - shown
     return ", ".join(names[:shown]) + (f" and {rest} more" if rest > 0 else "")
 
@@ -285,7 +285,7 @@ def ruled_labels(target: AuditTarget, part: AuditedList, task: int) -> Labels:
 
 
 def classes_of_task(target: AuditTarget, task: int) -> tuple[ClassEntry, ...]:
-    """Return the classes with the role that each plays in a task; one that no task introduces keeps its own."""
+    """Return the classes with their roles in a task; a class that no task introduces keeps its role."""
     roles: tuple[ClassRole, ...] = ("previous", "known", "unknown")
     return tuple(
         entry
@@ -296,7 +296,7 @@ def classes_of_task(target: AuditTarget, task: int) -> tuple[ClassEntry, ...]:
 
 
 def unit_of(target: AuditTarget, part: AuditedList) -> str:
-    """Return what the sources of a list's images count: boxes, or pairs of image and class where one is a table."""
+    """Return the unit of the objects of a list: boxes, or pairs of image and class if a source is a table."""
     homes = np.unique(target.home[part.unique])
     units = [target.sources[home].unit for home in homes.tolist() if home >= 0]
     return next((unit for unit in units if unit != "boxes"), "boxes")
@@ -308,7 +308,7 @@ def _applied(
     images = target.held(part)
     if not len(images):
         empty = np.empty(0, np.int32)
-        return Labels(empty, empty, empty.astype(np.int64), empty.astype(np.bool_), "boxes", origin)
+        return Labels(empty, empty, np.empty(0, np.int64), np.empty(0, np.bool_), "boxes", origin)
     located = PartImages(
         sources=tuple(source.objects for source in target.sources),
         source=target.home[images],
@@ -336,7 +336,7 @@ class ListInTask:
 
     @property
     def about(self) -> str:
-        """How findings call it."""
+        """The subject of its findings."""
         return self.part.name + (f" at {self.target.tasks[self.task].name}" if len(self.part.tasks) != 1 else "")
 
     @property
@@ -360,7 +360,7 @@ class ListInTask:
         return unlocated(self.target, self.part)
 
     def unseen_boxes(self, about: str) -> list[Finding]:
-        """Return the finding that nothing is known of its raw boxes; none where some are there."""
+        """Return the finding that its raw boxes are unknown; none if some are available."""
         if not self.part.available:
             return missing_lists([self.part])
         if not len(self.target.held(self.part)):
@@ -368,12 +368,12 @@ class ListInTask:
         return [undecidable(about, BOXES)] if unit_of(self.target, self.part) != "boxes" else []
 
     def of(self, verdict: Verdict, images: Int32s, text: str, count: int | None = None, about: str = "") -> Finding:
-        """Return a finding on some of its images; it counts these unless a count is given."""
+        """Return a finding on some of its images, with their number as the count by default."""
         examples = self.target.examples(images, [self.part])
         return Finding(verdict, about or self.about, len(images) if count is None else count, text, examples)
 
     def passed(self, text: str) -> list[Finding]:
-        """Return the finding that it keeps the rule."""
+        """Return the finding that it satisfies the rule."""
         return [Finding("pass", self.about, text=text)]
 
     def emitted(self) -> Bools:
@@ -409,7 +409,7 @@ def unlocated(target: AuditTarget, part: AuditedList) -> list[Finding]:
 
 
 def unlocated_need(target: AuditTarget, lists: Sequence[AuditedList]) -> str:
-    """Return which data would tell what the images of some lists show: sources for some, or fuller ones for all."""
+    """Return the data that are needed to know the objects of some lists: further sources, or complete ones."""
     return SOURCES if any(len(target.unlocated(part)) for part in lists) else COMPLETE
 
 
@@ -425,11 +425,10 @@ def label_text(target: AuditTarget, label: int) -> str:
 
 
 def forbidden_labels(case: ListInTask, forbidden: Bools) -> list[Finding]:
-    """Return whether a list carries a forbidden label in a task: one judgement for the rules CO2, AS1 and AS2.
+    """Return whether a list carries a forbidden label in a task: the common check of the rules CO2, AS1 and AS2.
 
-    A declared view that excludes forbidden labels passes whatever the boxes are; otherwise it fails, and the labels are
-    counted if the sources are available. An undeclared view is undecidable: that the principle's view is possible
-    proves nothing.
+    A declared view that excludes forbidden labels passes whatever the boxes are; another one fails, and its forbidden
+    labels are counted if the sources are available. An undeclared view is undecidable.
 
     Parameters
     ----------
@@ -459,9 +458,9 @@ def forbidden_labels(case: ListInTask, forbidden: Bools) -> list[Finding]:
 
 
 def _examples(case: ListInTask, labels: Labels, rows: Int64s) -> tuple[str, ...]:
-    texts = []
-    for image in case.target.first(distinct(labels.image[rows])):
-        label = labels.label[rows[labels.image[rows] == image]][0]
-        [where] = case.target.examples(np.array([image], np.int32), [case.part])
-        texts.append(f"{where}: {label_text(case.target, int(label))}")
-    return tuple(texts)
+    images = distinct(labels.image[rows])
+    label_of = dict(zip(labels.image[rows][::-1].tolist(), labels.label[rows][::-1].tolist(), strict=True))
+    names = (label_text(case.target, label_of[image]) for image in case.target.first(images))
+    return tuple(
+        f"{where}: {name}" for where, name in zip(case.target.examples(images, [case.part]), names, strict=True)
+    )

@@ -50,7 +50,7 @@ from curation.sources.source_specs import Reading, Sources, SourceSlot
 from curation.sources.yolo import missing_yaml, yolo_file
 
 StrPath = str | PathLike[str]
-"""Where a file or folder lies."""
+"""Path of a file or folder."""
 
 _AUDITED = (
     "a folder of lists, photos with a data.yaml, class folders below train, val and test, or a manifest (its folder or "
@@ -149,11 +149,9 @@ def audit(
         paths = _paths_of(subject, sources or {}, reading)
         folders = {**_class_folders(opened, paths), **folders}
         declared = {"tasks": tasks, "role": roles, "view": views, "namespace": namespace}
-        for name, value in {**declared, "group": groups, "group-column": group_column}.items():
+        for name, value in {**declared, "group": groups or group_column}.items():
             if value:
-                raise UsageError(
-                    f"--{name} applies to a folder of lists; a manifest states this itself", where=f"--{name}"
-                )
+                raise UsageError(f"--{name} applies to a folder of lists, not to a manifest", where=f"--{name}")
         target_of_rules = manifest_target(
             subject,
             opened,
@@ -164,7 +162,7 @@ def audit(
         )
         target_of_rules = replace(target_of_rules, judged=decisions)
         return replace(run_audit(target_of_rules, chosen), digest=subject.digest, fail_on=fail_on)
-    # Bare ids belong to the sources if these share a namespace; otherwise their form decides.
+    # Bare ids belong to the sources if these have one namespace; otherwise their form decides.
     spaces = {source.namespace for source in opened.values()}
     task_files = [Path(tasks)] if isinstance(tasks, str) else []
     space = namespace or (spaces.pop() if len(spaces) == 1 else "")
@@ -181,11 +179,11 @@ def audit(
 
     def audit_folder(folder: Path, *, is_repaired: bool) -> Report:
         lists = read_lists(folder, namespace=space, but=[*task_files, folder / RECORD])
-        said = options.roles
+        roles = options.roles
         if is_repaired:
-            # A repair leaves out lists without a line.
-            said = {key: role for key, role in said.items() if not lists.index.keys().isdisjoint(names_of_list(key))}
-        audited = folder_target(lists, tasks=known, sources=opened, options=replace(options, roles=said))
+            # A repair omits lists without lines.
+            roles = {key: role for key, role in roles.items() if not lists.index.keys().isdisjoint(names_of_list(key))}
+        audited = folder_target(lists, tasks=known, sources=opened, options=replace(options, roles=roles))
         report = run_audit(replace(audited, judged=decisions), chosen)
         return replace(report, fail_on=fail_on, again=partial(audit_folder, is_repaired=True))
 
@@ -209,12 +207,12 @@ def run_audit(target: AuditTarget, rules: Sequence[Rule] | None = None) -> Repor
 
 
 def subject_of(target: StrPath) -> Manifest | Path:
-    """Return the manifest that a path or name denotes, or the path of a folder of lists.
+    """Return the manifest with a path or name, or the path of a folder of lists.
 
     Raises
     ------
     MissingFileError
-        It is neither.
+        No file, folder or manifest has this name.
     """
     try:
         path = Path(target)
@@ -225,14 +223,14 @@ def subject_of(target: StrPath) -> Manifest | Path:
         ) from error
     if path.is_dir() and not (path / HEADER_FILE).is_file():
         files = [entry for entry in path.iterdir() if entry.suffix.lower() in LIST_SUFFIXES[:-1]]
-        # Folders written by `curation publish` and `pull` hold manifests, and tables that are not lists.
+        # Folders that `curation publish` and `pull` write contain manifests, and tables that are not lists.
         if all(entry.stem.upper().startswith("README") for entry in files) and (made := _folders_as_parts(path)):
             return made
         if (files and (path / "publication.json") not in files) or not any(path.rglob(HEADER_FILE)):
             return path
     manifest_like = path.name == HEADER_FILE or not path.exists()
     if path.is_file() and not manifest_like:
-        # Annotations are inspected; a list is audited with those beside it.
+        # Annotations are inspected; a list is audited with the other lists of its folder.
         verb, subject = ("inspect", path) if path.suffix == ".json" else ("audit", path.parent)
         is_detections = verb == "inspect" and beginning(path, 100).lstrip().startswith(b"[")
         hint = f"curation {verb} {'TRUTH --detections ' * is_detections}{shlex.quote(str(subject))}"
@@ -258,27 +256,27 @@ def _folders_as_parts(root: Path) -> Manifest | None:
         if folders is None or len(class_folder_parts(folders)) < 2:
             return None
         source = read_class_folders(root, folders, dataset="photos", part="")
-        own = part_of_images(source)
+        parts_of_images = part_of_images(source)
         classes = RolePartition(source.categories.names, (), ()).entries({})
         parts = [
-            make_part(part, part, Selection("photos", source, np.flatnonzero(own == part)), classes, view=LabelView(),
-                      rule=f"Photos of the folder {part}.")
+            make_part(part, part, Selection("photos", source, np.flatnonzero(parts_of_images == part)), classes,
+                      view=LabelView(), rule=f"Photos of the folder {part}.")
             for part in USES if part in folders.parts
         ]  # fmt: skip
-        made = manifest_of(
+        manifest = manifest_of(
             parts, name=f"folders/{slug(root.resolve().name) or 'root'}", title=str(root), paper=None, taxonomy="OSC",
             classes=classes, sources=(source_entry("photos", source),), protocol="folders", algorithm_version=1,
             parameters={}, notes=(), figures=(),
         )  # fmt: skip
-        return replace(made, built_from=BuiltFrom({"photos": str(root.absolute())}))
+        return replace(manifest, built_from=BuiltFrom({"photos": str(root.absolute())}))
     return None
 
 
 def source_slots(subject: Manifest | Path, names: Collection[str]) -> tuple[SourceSlot, ...]:
-    """Return the sources that an audit may read: those of a manifest, or of a folder those that are named.
+    """Return the sources that an audit may read: those of a manifest, or for a folder those that the user names.
 
-    A name such as ``coco-train2017`` or ``voc2007-test`` says what a folder's source is; of any other dataset, the
-    whole name is its own, so that ids of two of them stay apart.
+    A name such as ``coco-train2017`` or ``voc2007-test`` states dataset and part. Any other name is a dataset, so that
+    ids of two datasets stay apart.
     """
     if isinstance(subject, Manifest):
         return subject.slots
@@ -294,13 +292,13 @@ def source_slots(subject: Manifest | Path, names: Collection[str]) -> tuple[Sour
 
 
 def _paths_of(manifest: Manifest, sources: Mapping[str, Any], reading: Reading) -> dict[str, Path]:
-    """Return where the sources of a manifest lie: as they are given, else as the build remembers them."""
-    lying = built_from(sources, manifest.slots, reading) or manifest.built_from
-    return {name: Path(path) for name, path in lying.sources.items()} if lying else {}
+    """Return the paths of the sources of a manifest: those of the user, else those of the build."""
+    known = built_from(sources, manifest.slots, reading) or manifest.built_from
+    return {name: Path(path) for name, path in known.sources.items()} if known else {}
 
 
 def _class_folders(sources: Mapping[str, Source], paths: Mapping[str, Path]) -> dict[str, Path]:
-    """Return the class folders among the sources, which hold the photos; large ones have to be asked for."""
+    """Return the sources that are class folders, which contain photos; large ones need ``--photos``."""
     return {
         name: paths[name]
         for name, source in sources.items()
@@ -317,7 +315,7 @@ def _stated_exemplars(manifest: Manifest) -> int:
 def _require_names(exhaustive: Collection[str], photos: Collection[str], names: Sequence[str]) -> None:
     for option, keys in (("--exhaustive", exhaustive), ("--photos", photos)):
         for name in keys:
-            # Photos of a folder's lists may be there without annotations: any name serves then.
+            # Without annotations, photos of a folder's lists may have any name.
             if name not in names and (names or option == "--exhaustive"):
                 raise UsageError(
                     "Unknown source",

@@ -1,7 +1,7 @@
-"""`AuditTarget`: the lists, tasks, label views and sources that rules judge; made of a folder of lists or a manifest.
+"""`AuditTarget`: the lists, tasks, label views and sources that rules judge, from a folder of lists or a manifest.
 
-The role of a list in a folder is guessed from its name or set by the user; a manifest states it. Raw sources have their
-classes under the benchmark's names, and tables as objects without size.
+The role of a list in a folder is guessed from its name or set by the user; a manifest states it. Sources have the class
+names of the benchmark; a row of a table of image and class is an object without size.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy as np
 from curation.benchmarks.roles import disjoint_of
 from curation.core.columns import arrow_of, encoded, text_array
 from curation.core.errors import UsageError
+from curation.core.tables import grouped
 from curation.core.wording import short_repr
 from curation.extensions.audit.classes import ClassNames, TaskClasses, classes_of, tasks_of_header
 from curation.extensions.audit.identity import Images, images_of
@@ -44,7 +45,7 @@ from curation.review.decisions.pairs import Decision
 from curation.sources.datasets import COCO_CATEGORIES, VOC_NAMES, family
 from curation.sources.entries import PublishedList
 from curation.sources.integrity import objects_at
-from curation.sources.list_roles import Role, RoleGuess, read_role
+from curation.sources.list_roles import ROLE_ORDER, Role, RoleGuess, read_role
 from curation.sources.source import Bools, Categories, Int32s, Int64s, Objects, Source, Texts
 
 _DIGIT = re.compile("[0-9]")
@@ -74,14 +75,14 @@ class AuditedSource:
     raw : Source
         As it was read.
     objects : Source
-        The objects of classes of the benchmark, categories renamed to it; for a table of image and class, one object
-        without size for each pair.
+        The objects of the benchmark's classes, under its names; for a table of image and class, one object without
+        size for each pair.
     has_boxes : bool
     complete : bool
-        Whether an image that shows no object of a class is said to have none. A table of image and class may be
-        incomplete unless the user says otherwise.
+        Whether an image without an object of a class shows none. A table of image and class may be incomplete, unless
+        the user states that it is complete.
     exhaustive : tuple of str
-        Classes annotated exhaustively on every image; empty where that is not known.
+        Classes annotated exhaustively on every image; empty if unknown.
     """
 
     __repr__ = short_repr
@@ -161,29 +162,28 @@ class AuditTarget:
     expects_tasks : bool
         Whether rules on tasks apply: False for a manifest of a benchmark that has none.
     expects_labels, expects_boxes : bool
-        Whether test images need annotations: not of the rule ``split``, which takes every image; and boxes: not of a
-        manifest of your own images with one class each.
+        Whether test images need annotations, which the rule ``split`` does not require, and boxes, which manifests of
+        images with one class each do not have.
     entries : tuple of SourceEntry
-        The sources that a manifest's header names; they say what is exhaustive without the raw files.
+        The sources in a manifest's header, which state the exhaustive classes without the raw files.
     photos : mapping of str to Path
         Folder of photos of each source.
     compared : tuple of ComparedPair or None
-        Pairs by the families of their names; None where tasks and roles alone tell them.
-    patterns : tuple of str
-    column : str
-        What the user says groups of images are (`curation.extensions.audit.groups.Groups`).
+        Pairs by the families of their names; None if tasks and roles determine the pairs.
+    patterns, column : tuple of str, str
+        The user's definitions of groups of images (`curation.extensions.audit.groups.Groups`).
     ignored : frozenset of str
-        Names of classes that are neither right nor wrong, folded: no rule considers their objects.
+        Folded names of ignored classes: no rule considers their objects.
     published : ListSet or None
         The lists of a folder as they were read; None for a manifest.
     role_pairs : int or None
-        Pairs of lists whose roles exclude each other, of any families; None where all such pairs are compared.
+        Number of pairs of lists with exclusive roles in any families; None if all such pairs are compared.
     disjoint : sequence of (str, str)
-        Sides that share no image, as the file of a manifest's benchmark states them.
+        Sides that share no image, from the file of a manifest's benchmark.
     paths : mapping of str to Path
-        Annotation files or roots of a manifest's sources, beside which photos may lie.
+        Annotation files or roots of a manifest's sources; photos may be beside them.
     judged : mapping of frozenset of str to str
-        What a person judged of pairs of images: ``same``, ``different``, ``unsure``.
+        A person's decisions on pairs of images: ``same``, ``different``, ``unsure``.
     """
 
     __repr__ = short_repr
@@ -213,7 +213,7 @@ class AuditTarget:
     paths: Mapping[str, Path] = field(default_factory=dict)
     judged: Mapping[frozenset[str], Decision] = field(default_factory=dict)
     cache: dict[tuple[str, str], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
-    """Intermediate results shared by rules: raw labels by list, facts of COCO JSON."""
+    """Intermediate results that rules share: raw labels by list, facts of COCO JSON."""
 
     @cached_property
     def lists(self) -> tuple[AuditedList, ...]:
@@ -227,7 +227,7 @@ class AuditTarget:
 
     @cached_property
     def introduced_in(self) -> Int32s:
-        """First task that introduces each class, shape (classes,); the number of tasks where none does."""
+        """First task that introduces each class, shape (classes,); the number of tasks for other classes."""
         step = np.full(len(self.classes), len(self.tasks), np.int32)
         for number, task in reversed(list(enumerate(self.tasks))):
             for name in task.introduced:
@@ -242,12 +242,12 @@ class AuditTarget:
         return len(self.classes)
 
     def with_role(self, *roles: str, task: int | None = None) -> list[AuditedList]:
-        """Return the lists that play one of some roles, in one task where it is given."""
+        """Return the lists that have one of some roles, in one task if it is given."""
         return [part for part in self.lists if part.role in roles and (task is None or task in part.tasks)]
 
     @cached_property
     def columns(self) -> ImageColumns:
-        """What the sources state of each id: file name, size and boxes; and the bytes of photos beside them."""
+        """The facts of the sources on each id: file name, size and boxes, and the bytes of photos beside them."""
         positions = np.full(len(self.ids), -1, np.int32)
         held = np.flatnonzero(self.home >= 0)
         positions[held] = self.positions[self.home[held], held]
@@ -270,9 +270,9 @@ class AuditTarget:
 
     @cached_property
     def images(self) -> Images | None:
-        """The images of the lists by their paths: as a folder writes them, or as the sources of a manifest state them.
+        """The images of the lists by their paths: those of a folder, or of the sources of a manifest.
 
-        None for a manifest without sources: its ids need not tell the files.
+        None for a manifest without sources, as its ids may not contain the paths.
         """
         if self.published is not None:
             return self.published.images
@@ -321,7 +321,7 @@ class AuditTarget:
         return shared
 
     def examples(self, images: Int32s | Int64s, lists: Sequence[AuditedList] = ()) -> tuple[str, ...]:
-        """Return the first few images by id, each with the lines on which some lists name it first."""
+        """Return the first few images by id, each with the first line of some lists that names it."""
         first = self.first(images)
         lines = (
             "; ".join(filter(None, places)) for places in zip(*(part.lines_of(first) for part in lists), strict=True)
@@ -347,7 +347,7 @@ class AuditTarget:
 
     @cached_property
     def home(self) -> Int32s:
-        """Position in `sources` of the first source that holds each id, -1 where none does."""
+        """Position in `sources` of the first source that holds each id, -1 if none does."""
         first = np.full(len(self.ids), -1, np.int32)
         for number in reversed(range(len(self.sources))):
             first[self.positions[number] >= 0] = number
@@ -364,8 +364,8 @@ class AuditTarget:
     def absent(self, part: AuditedList) -> Int32s:
         """Return the images of a list that are missing from an available source to which they should belong.
 
-        A manifest says which sources a list draws from. Of a folder's list, an image is taken to be missing where the
-        available sources hold other images of this list whose ids are of the same form.
+        A manifest states the sources of a list. An image of a folder's list counts as missing if the available sources
+        hold other images of this list with ids of the same form.
         """
         images = self.unlocated(part)
         if self.kind == "manifest":
@@ -384,9 +384,9 @@ class AuditTarget:
         return partial[self.home[images]]
 
     def unannotated(self, images: Int32s, classes: Bools) -> Bools:
-        """Return which images may show objects of some classes without a box: not all of these are annotated there.
+        """Return which images may show objects of some classes without a box, as their source does not annotate these.
 
-        VOC has boxes of 20 classes: an image without a box of a truck may still show a truck.
+        VOC annotates 20 classes: an image without a box of a truck may still show a truck.
         """
         names = {self.names.folded(self.classes[row].name) for row in np.flatnonzero(classes).tolist()}
         lacking = [bool(names - {self.names.folded(name) for name in source.exhaustive}) for source in self.sources]
@@ -433,7 +433,7 @@ def known_exhaustive(dataset: str) -> tuple[str, ...]:
 
 
 def _in_classes(source: Source, classes: Sequence[ClassEntry]) -> Source:
-    """Return the source with the objects of classes of the benchmark alone, categories named as the benchmark does."""
+    """Return the source with only the objects of the benchmark's classes, under its names."""
     names = ClassNames(classes)
     position = np.array([*(names.position(name) for name in source.categories.names), -1], np.int32)
     objects = source.objects
@@ -441,10 +441,10 @@ def _in_classes(source: Source, classes: Sequence[ClassEntry]) -> Source:
         # Pairs of image and class are objects without size or flag.
         image, category = source.class_pairs()
         objects = Objects.of(image, category, np.zeros((len(image), 4)))
-    mine = objects_at(objects, position[objects.category] >= 0)
+    in_classes = objects_at(objects, position[objects.category] >= 0)
     return replace(
         source,
-        objects=replace(mine, category=position[mine.category]),
+        objects=replace(in_classes, category=position[in_classes.category]),
         presence=None,
         categories=Categories(
             numbers=tuple(range(len(classes))),
@@ -455,12 +455,7 @@ def _in_classes(source: Source, classes: Sequence[ClassEntry]) -> Source:
 
 
 def _positions_of(images: Images, sources: Sequence[Source]) -> Int32s:
-    """Return the position of each id among the images of each source, -1 where it has none or two.
-
-    Returns
-    -------
-    ndarray of int32, shape (sources, ids)
-    """
+    """Return the position of each id among the images of each source, shape (sources, ids); -1 for none or two."""
     positions = np.full((len(sources), len(images)), -1, np.int32)
     for number, source in enumerate(sources):
         rows = np.flatnonzero(images.may_be_of(source.namespace))
@@ -474,7 +469,7 @@ _EXCLUSIVE: tuple[tuple[Role, Role], ...] = (("train", "val"), ("train", "test")
 
 
 def role_option(text: str, task_names: Sequence[str], option: str) -> TaskRole:
-    """Return the role in ``ROLE[:TASK]``; a task is a number from 1 or a name, without one it is all of them.
+    """Return the role in ``ROLE[:TASK]``; a task is a number from 1 or a name, by default all tasks.
 
     Raises
     ------
@@ -490,9 +485,8 @@ def role_option(text: str, task_names: Sequence[str], option: str) -> TaskRole:
         raise UsageError("Unknown role", where=option, expected=expected, found=role[:80])
     number = _task_number(task, task_names, option) if task and task != "all" else ALL_TASKS
     if role == "train" and number == ALL_TASKS and len(task_names) > 1:
-        raise UsageError(
-            "A train list belongs to one task", where=option, expected=f"train:TASK, of {', '.join(task_names)}"
-        )
+        expected = f"train:TASK, of {', '.join(task_names)}"
+        raise UsageError("A train list belongs to one task", where=option, expected=expected)
     return TaskRole(chosen, number, "said with --role")
 
 
@@ -514,9 +508,9 @@ class FolderOptions:
     Attributes
     ----------
     roles : mapping of str to str
-        ``ROLE[:TASK]`` by list, ``none`` for no role; lists not named here are guessed from their names.
+        ``ROLE[:TASK]`` by list, ``none`` for no role; other roles are guessed from the names.
     views : mapping of str to LabelView
-        The view that the lists of a role carry.
+        Label view of the lists of each role.
     complete : collection of str
         Sources that miss no object of any of their classes.
     patterns : sequence of str
@@ -551,7 +545,7 @@ def folder_target(
     Raises
     ------
     UsageError
-        A role or task is given for a list that is not there.
+        A role is given for an unknown list.
     """
     options = _with_full_names(options or FolderOptions(), lists)
     names, tasks = [part.name for part in lists.lists], tuple(tasks)
@@ -560,8 +554,8 @@ def folder_target(
         audited_source(key, source, classes, complete=options.complete) for key, source in (sources or {}).items()
     )
     n_tasks = len(tasks) or tasks_by_name(names)
-    said_of_tasks = any(":" in text or text in (*FINETUNE, "wilderness") for text in options.roles.values())
-    by_task = bool(n_tasks or said_of_tasks)
+    roles_of_tasks = any(":" in text or text in (*FINETUNE, "wilderness") for text in options.roles.values())
+    by_task = bool(n_tasks or roles_of_tasks)
     guesses = [_guess(part.name, options) for part in lists.lists]
     used = list[AuditedList]()
     for part, guess in zip(lists.lists, guesses, strict=True):
@@ -595,31 +589,25 @@ def folder_target(
 
 
 def _guess(name: str, options: FolderOptions) -> RoleGuess:
-    """Return the role and family by the name of a list, or as the user says."""
+    """Return the role and family of a list: by its name, or by the option of the user."""
     option = options.roles.get(name)
-    said: tuple[Role, ...] = tuple(role for role in ("train", "val", "test") if role == option)
-    return said_role(name, said) if said or option == "none" else read_role(name)
+    roles: tuple[Role, ...] = tuple(role for role in ROLE_ORDER if role == option)
+    return said_role(name, roles) if roles or option == "none" else read_role(name)
 
 
 def _compared(
     lists: ListSet, used: Sequence[AuditedList], guesses: Sequence[RoleGuess], options: FolderOptions
 ) -> Iterator[ComparedPair]:
-    """Yield the pairs of lists that names or the user say should share no image, then those of other kinds."""
+    """Yield the pairs that should share no image, by names or by options of the user, then those of other kinds."""
     pairs = comparisons(guesses, [len(part) for part in lists.lists])
     pairs += _user_pairs(pairs, used, {row for row, part in enumerate(used) if part.name in options.roles})
     for pair in (*pairs, *between_families(lists.images.overlaps, pairs)):
         first, second = guesses[pair.a], guesses[pair.b]
         is_family = (first.family, first.folder) == (second.family, second.folder)
         same_family = is_family and len({*pair.roles, "train", "test"}) == 2
-        yield ComparedPair(
-            used[pair.a],
-            used[pair.b],
-            pair.kind,
-            (pair.a, pair.b),
-            pair.roles,
-            first.unlabelled or second.unlabelled,
-            first.family_name if same_family else "",
-        )
+        family, is_unlabelled = first.family_name if same_family else "", first.unlabelled or second.unlabelled
+        places = (pair.a, pair.b)
+        yield ComparedPair(used[pair.a], used[pair.b], pair.kind, places, pair.roles, is_unlabelled, family)
 
 
 def _exclusive_pairs(guesses: Sequence[RoleGuess]) -> int:
@@ -631,10 +619,9 @@ def _exclusive_pairs(guesses: Sequence[RoleGuess]) -> int:
 
 
 def _user_pairs(pairs: Sequence[ListPair], used: Sequence[AuditedList], rows: Collection[int]) -> list[ListPair]:
-    """Return the pairs of lists with roles set by the user that are not in the same family.
+    """Return the pairs of lists of different families whose roles the user has set.
 
-    They are compared whatever their names are, unless the family of each has another such list of that role: folds
-    share images by design.
+    A pair is left out if the family of each list has another such list of the other role: folds share images by design.
     """
     partners: dict[int, set[str]] = {row: set() for row in rows}
     for pair in pairs:
@@ -651,7 +638,7 @@ def _user_pairs(pairs: Sequence[ListPair], used: Sequence[AuditedList], rows: Co
 
 
 def _with_full_names(options: FolderOptions, lists: ListSet) -> FolderOptions:
-    """Return options with the names of lists as they are, where some are given as reports print them."""
+    """Return options with the full names of lists, which users may give as reports print them."""
     roles = dict[str, str]()
     for key, role in options.roles.items():
         spelled = (*names_of_list(key), *names_of_list(lists.folder + key))
@@ -668,7 +655,7 @@ def _with_role(
     part: AuditedList, role: TaskRole, tasks: Sequence[TaskClasses], options: FolderOptions, guess: RoleGuess | None
 ) -> AuditedList:
     numbers = range(len(tasks)) if role.task == ALL_TASKS else range(role.task - 1, min(role.task, len(tasks)))
-    # Without tasks a number still distinguishes lists: validation lists of different tasks share no image.
+    # Without tasks, a number still distinguishes lists: validation lists of different tasks share no image.
     used_in = tuple(numbers) if tasks else (() if role.task == ALL_TASKS else (role.task - 1,))
     played = " and ".join(guess.roles) if guess and guess.roles else role.role
     if used_in and played:
@@ -713,15 +700,15 @@ def manifest_target(
     sources : mapping of str to Source
         By the names in the header; any may be absent.
     complete : collection of str
-        Sources that miss no object of any of their classes, as the user says.
+        Sources of which the user states that they miss no object of their classes.
     exemplars : int
         Images of each known class that a finetuning list should hold.
     photos, paths : mapping of str to Path
         Folders of photos, and annotation files or roots, by source.
     """
     # Ignored classes are neither known nor unknown: no rule considers them.
-    classes = tuple(entry for entry in manifest.header.classes if entry.role != "ignored")
-    header = msgspec.structs.replace(manifest.header, classes=classes)
+    by_role = grouped(manifest.header.classes, lambda entry: entry.role == "ignored")
+    header = msgspec.structs.replace(manifest.header, classes=tuple(by_role.get(False, ())))
     entries = tuple(
         msgspec.structs.replace(entry, exhaustive=entry.exhaustive or known_exhaustive(entry.dataset))
         for entry in header.sources
@@ -746,7 +733,6 @@ def manifest_target(
     files: dict[str, AuditedList] = {}
     for part in lists:
         files.setdefault(part.sha256 or part.name, part)
-    ignored = [entry for entry in manifest.header.classes if entry.role == "ignored"]
     class_names = ClassNames(manifest.header.classes)
     return AuditTarget(
         name=f"{header.name} {header.version}",
@@ -766,7 +752,9 @@ def manifest_target(
         photos=photos or {},
         disjoint=disjoint_of(header),
         paths=paths or {},
-        ignored=frozenset(class_names.folded(name) for entry in ignored for name in (entry.name, *entry.aliases)),
+        ignored=frozenset(
+            class_names.folded(name) for entry in by_role.get(True, ()) for name in (entry.name, *entry.aliases)
+        ),
     )
 
 

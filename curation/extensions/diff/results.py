@@ -172,21 +172,23 @@ def diff_results(old: Result | Path | str, new: Result | Path | str) -> ResultDi
     before, after = (_saved(*pair) for pair in zip(data, (old, new), strict=True))
     if before.protocol != after.protocol:
         raise UsageError("The results come from two evaluations", found=f"{before.protocol} and {after.protocol}"[:160])
-    # If each result has a single method or variant, its name does not distinguish numbers.
+    # The name of the only method or variant of each result does not distinguish numbers.
     alone = [column for column in ("part", "method", "variant") if _alone(column, before, after)]
     columns = [column for column in PLACES if column not in alone]
     first, second = (dict(_numbers(saved, columns)) for saved in (before, after))
     units = [{row.measure: row.unit for row in saved.measures} for saved in (before, after)]
-    if other := [name for name, unit in units[0].items() if unit != units[1].get(name, unit)]:
+    if name := next((name for name, unit in units[0].items() if unit != units[1].get(name, unit)), ""):
         raise UsageError(
             "The results give a number in two units",
-            where=f"{before.protocol}: {other[0]}"[:160],
-            found=f"{units[0][other[0]]} and {units[1][other[0]]}",
+            where=f"{before.protocol}: {name}"[:160],
+            found=f"{units[0][name]} and {units[1][name]}",
             hint="evaluate the older one again",
         )
     rows = tuple((*key, first.get(key), second.get(key)) for key in {**first, **second})
-    mine, theirs = (dict(_class_numbers(result)) for result in data)
-    classes: Any = tuple((*key[:3], mine.get(key), theirs.get(key)) for key in {**mine, **theirs})
+    old_classes, new_classes = (dict(_class_numbers(result)) for result in data)
+    classes: Any = tuple(
+        (*key[:3], old_classes.get(key), new_classes.get(key)) for key in {**old_classes, **new_classes}
+    )
     counts = (f"other n of class {name}: {scored} {n} and {other}" for scored, name, key, n, other in classes
               if key in ("n", "objects") and n != other)  # fmt: skip
     reasons = dict.fromkeys((*_reasons(before, after, columns), *counts))
@@ -194,8 +196,8 @@ def diff_results(old: Result | Path | str, new: Result | Path | str) -> ResultDi
 
 
 def _alone(column: str, before: _Saved, after: _Saved) -> bool:
-    words = [{getattr(row, column) for row in saved.measures} for saved in (before, after)]
-    return len(words[0]) == len(words[1]) == 1 and (column != "variant" or words[0] != words[1])
+    names = [{getattr(row, column) for row in saved.measures} for saved in (before, after)]
+    return len(names[0]) == len(names[1]) == 1 and (column != "variant" or names[0] != names[1])
 
 
 def _numbers(saved: _Saved, columns: Sequence[str]) -> Iterator[tuple[tuple[str, str], Number | None]]:

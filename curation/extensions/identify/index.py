@@ -64,7 +64,7 @@ class Fingerprint:
         Name of the list within its file.
     listed : PublishedList
     namespaced : bool
-        Whether a namespace such as ``coco:``, which only this package writes, was removed from the entries.
+        Whether a namespace, such as ``coco:`` in lists of this package, was removed from the entries.
     """
 
     def __init__(self, listed: PublishedList, sha256: str = "") -> None:
@@ -98,7 +98,7 @@ class Fingerprint:
 
     @property
     def folded(self) -> bool:
-        """Whether images of several folders share a stem, so that only folder and stem together identify an image."""
+        """Whether images of several folders share a stem, so that an image is identified by folder and stem."""
         return self.stems < self.parent_stems
 
     @property
@@ -168,17 +168,17 @@ class Fingerprint:
 
     @property
     def counters(self) -> tuple[int, int]:
-        """The number of stems that are bare numbers, and the length of their range from 0; (0, 0) if they are few."""
+        """The number of stems that are bare numbers, and one more than the highest; (0, 0) if they are few."""
         return (self._bare.size, self._bare.reach) if self._bare.reach else (0, 0)
 
     @property
     def spread(self) -> float:
-        """Length of the range of the bare numbers, without the few far from the others."""
+        """Length of the range of the bare numbers, without outliers."""
         return self._bare.spread
 
     @cached_property
     def whole_paths(self) -> int:
-        """Distinct full paths, of which several may end in the same folder and stem."""
+        """Distinct full paths; several may end in the same folder and stem."""
         if self.images == self.lines or not self.listed.has_folders:
             return self.images
         return max(self.images, len(DistinctLines(self.listed.image_blocks)))
@@ -195,9 +195,9 @@ class Fingerprint:
 
     @cached_property
     def foreign_folder(self) -> str:
-        """First folder above names of ILSVRC's validation images that is not ILSVRC's: derived images keep their names.
+        """First folder of ILSVRC's validation images that is not ILSVRC's; empty if there is none.
 
-        ImageNet-C's paths are ``fog/3/n01440764/ILSVRC2012_val_00000293.JPEG``.
+        Derived images keep their names: ``fog/3/n01440764/ILSVRC2012_val_00000293.JPEG`` in ImageNet-C.
         """
         if not self.listed.has_folders:
             return ""
@@ -312,7 +312,7 @@ class KnownList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         As `curation.extensions.identify.index.Fingerprint` has them.
     hash_sum : int
     range : int
-        One more than the highest name if all names are bare numbers; else 0.
+        One more than the highest number if all names are bare numbers; else 0.
     prefix, digits, bits : str, int, int
         For a list that the index stores as a bit set: the text before each number, its number of digits, and the bytes
         of the set.
@@ -655,7 +655,7 @@ class _Making:
         try:
             there = bool(paths) and all(path.is_file() for path in paths)
         except OSError:
-            # No file can have this name.
+            # The name is not valid for a file.
             there = False
         if not there:
             name = f"{source.folder}/{declared.file}".removeprefix("/")[:200]

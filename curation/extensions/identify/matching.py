@@ -1,6 +1,6 @@
-"""Compare a list with those of an index: the best level of equality, else the number of shared images.
+"""Compare a list with those of an index: the best level of equality, or the number of shared images.
 
-If the known lists are available (`References`: bit sets, manifests, folders), images are counted.
+Images are counted if a known list is available (`References`: bit sets, manifests, folders).
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class References:
     Parameters
     ----------
     index : ListIndex
-        Its bit sets, and parts of this package's manifests, are available.
+        Its bit sets and the parts of this package's manifests are available.
     folders : tuple of Path
-        Folders of lists, which are known in addition to those of the index.
+        Folders of further known lists.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class References:
             if key in self._manifests:
                 return _of_manifest(self._manifests[key].manifest, known)
         except (CurationError, StopIteration):
-            # A list that changed since or was not installed is not available, but its sketch is.
+            # Only the sketch is available of a list that has changed since or is not installed.
             pass
         return None
 
@@ -131,8 +131,8 @@ LEVELS: Mapping[int, str] = {
     6: "equal only without the zeros before numbers",
     7: "the same file names in other folders",
 }
-"""Levels of equality, best first. The last two are hints: numbers of two datasets may be equal by chance, and derived
-images keep their names."""
+"""Levels of equality, best first. The last two are hints: numbers of two datasets may be equal, and derived images keep
+their names."""
 HINT = 6
 LEAST_SHARE, LEAST_IMAGES = 0.01, 50
 """A list that shares less than both is not reported as related: short numbers coincide by chance."""
@@ -212,7 +212,7 @@ class ListRelation:
 
     @property
     def rank(self) -> tuple[float, float, bool, str]:
-        """Sort key among related lists: a larger share of the queried list comes first."""
+        """Sort key of related lists: larger shares of the queried list come first."""
         return -self.shared / max(self.shared + self.extra, 1), -self.likeness, not self.known.bits, self.known.name
 
     @property
@@ -222,7 +222,7 @@ class ListRelation:
 
     @property
     def may_be_chance(self) -> bool:
-        """Whether consecutive numbers would share as many images: 00000000 to 00009999 contain any shorter range."""
+        """Whether random bare numbers would share as many images: 00000000 to 00009999 contain any shorter range."""
         seen = self.shared if self.exact else self.hits
         chance = self.by_chance * seen / max(self.shared, 1)
         return chance > 0 and (seen < _LIFT * chance or seen - chance < _DEVIATIONS * chance**0.5)
@@ -314,14 +314,13 @@ def _related(
 ) -> list[ListRelation]:
     related = list[ListRelation]()
     for known, sketch in zip(index.lists, index.sketches, strict=True):
-        # A list with more stems than a known one of which several images share a stem can hold it, or most of it, only
-        # where its own images share stems too.
+        # A list of distinct stems cannot contain most of a shorter known list whose images share stems.
         if known.folded and not query.folded and query.stems > known.stems:
             continue
         hashes = query.hashes(folded=known.folded)
         hits = int(_positions(sketch, hashes)[1].sum())
         below = len(hashes) if len(sketch) == known.images else int(np.searchsorted(hashes, sketch[-1], side="right"))
-        # A much longer list has too few hashes of this one in its sketch: only the list itself can decide.
+        # The sketch of a much longer list has too few hashes of this one: only the list itself can decide.
         is_short = len(hashes) * len(sketch) < _FEW_HITS * known.images
         if (hits or (is_short and references.has(known) and _may_share(query, known))) and (
             not around or known.bits or hits == below
@@ -343,7 +342,7 @@ def _related(
 
 
 def _may_share(query: Fingerprint, known: KnownList) -> bool:
-    """Return whether a list has names in the form of a list stored as bits; cheaper than a comparison."""
+    """Return whether a list has names in the form of a list stored as bits."""
     form = rb"^%s[0-9]{%d}$" % (re.escape(known.prefix.encode()), known.digits)
     return not known.bits or any(re.search(form, block, re.MULTILINE) for block in query.listed.stem_blocks())
 
@@ -363,7 +362,7 @@ def _by_chance(query: Fingerprint, known: KnownList) -> float:
 def _estimated(known: KnownList, size: int, sketched: int, hits: int, below: int, by_chance: float) -> ListRelation:
     complete = sketched == known.images
     is_inside, holds = hits == below and (complete or below >= _FEW_HITS), hits == sketched
-    # The share of the shorter list that is in the other: it is 1 only if all examined images are.
+    # The share of the shorter list in the other one is 1 only if all examined images are in it.
     part = size * hits / max(below, 1) if size < known.images else hits * known.images / sketched
     shared = min(known.images if holds else size if is_inside else round(part), size, known.images)
     missing, extra = known.images - shared, size - shared
@@ -385,10 +384,10 @@ def _kind(shared: int, missing: int, extra: int, *, exact: bool = True) -> Kind:
 
 
 def _counted(query: Fingerprint, known: KnownList, images: _ListImages, by_chance: float) -> ListRelation:
-    hashes, theirs = query.hashes(folded=known.folded), images.hashes
-    few, many = sorted((hashes, theirs), key=len)
+    hashes, known_hashes = query.hashes(folded=known.folded), images.hashes
+    few, many = sorted((hashes, known_hashes), key=len)
     shared = int(_positions(few, many)[1].sum())
-    missing, extra = len(theirs) - shared, len(hashes) - shared
+    missing, extra = len(known_hashes) - shared, len(hashes) - shared
     kind = _kind(shared, missing, extra)
     counted = ListRelation(kind, known, shared, missing, extra, exact=True, hits=shared, by_chance=by_chance)
     if not counted.is_named:
@@ -397,7 +396,7 @@ def _counted(query: Fingerprint, known: KnownList, images: _ListImages, by_chanc
     return replace(
         counted,
         missing_examples=_examples(images.keys, hashes) if missing else (),
-        extra_examples=_examples(keys, theirs) if extra else (),
+        extra_examples=_examples(keys, known_hashes) if extra else (),
     )
 
 

@@ -58,7 +58,7 @@ class Identified:
         Known lists that share images, largest share first (see `nearest`); for a list that equals a known one, only
         larger lists that contain it.
     findings : tuple of str
-        Remarks for the reader: a misleading name, lines left out, defects.
+        Remarks, such as a misleading name, odd lines or defects.
     """
 
     file: str
@@ -272,7 +272,7 @@ def _identified(name: str, file: PublishedFile, references: References) -> Itera
 
 def _readings(query: Fingerprint, related: Sequence[ListRelation], odd: int, first: Sequence[OddLine]) -> Iterator[str]:
     if query.namespaced:
-        yield "the namespaces before its ids were taken off"
+        yield "the namespaces before its ids were removed"
     if query.folded:
         yield (
             f"{query.stems:,} stems name {query.parent_stems:,} images: a stem is not an id here, folder and stem are "
@@ -285,19 +285,19 @@ def _readings(query: Fingerprint, related: Sequence[ListRelation], odd: int, fir
     if any(relation.may_be_chance and relation.shared >= LEAST_IMAGES for relation in related) and not any(
         relation.is_named for relation in related
     ):
-        yield "its names are bare numbers, which meet those of other lists by chance: none of these lists is named"
+        yield "its names are bare numbers, which may equal those of other lists by chance: no such list is named"
 
 
 def _name_findings(called: str, equal: Sequence[Match], index: ListIndex) -> Iterator[str]:
     """Yield a finding if the name of a list contradicts its content."""
-    bearers = [known for known in index.lists if known.called == called.lower()]
+    namesakes = [known for known in index.lists if known.called == called.lower()]
     certain = [match.known for match in equal if match.level < HINT]
-    if not bearers:
+    if not namesakes:
         return
-    here = [known for known in bearers if known in certain]
-    # Several lists of a benchmark may have the same name: the name is right if the list is any of them.
+    here = [known for known in namesakes if known in certain]
+    # Several lists of a benchmark may have the same name: the name is right if the list is one of them.
     benchmarks = {known.benchmark for known in here}
-    others = _titles(known for known in bearers if known not in certain and known.benchmark not in benchmarks)
+    others = _titles(known for known in namesakes if known not in certain and known.benchmark not in benchmarks)
     if here and others:
         yield f"it is called {called}: it is the list of {_titles(here)}, not that of {others}"
     elif not here and certain:
@@ -332,7 +332,7 @@ def _match_lines(match: Match, *, first: bool, best: bool) -> Iterator[str]:
     facts = [text for text in (known.version, known.licence and f"licence {known.licence}") if text]
     if facts:
         yield f"    from {'; '.join(facts)}"
-    # Defects belong to the published list, which may have repeats or lines that this list lacks.
+    # Defects are those of the published list, which may have repeats or lines that this list lacks.
     yield from (f"    known of the published list: {text}" for text in known.defects)
     if known.successor:
         yield f"    see {known.successor}"

@@ -72,7 +72,7 @@ MEASURES = tuple(msgspec.convert(measure, Measure) for measure in _FACTS["part"]
 
 
 class Leaks(Result):
-    """The outcome of a leak check: a `Result` that is saved with its evidence and a page of pairs.
+    """The result of a leak check, which is saved with its evidence and a page of pairs.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class Leaks(Result):
 
     @checked
     def save(self, folder: Path | str, *, figures: bool = False, outcomes: bool = False) -> list[Path]:
-        """Write ``leaks.json``, ``leaks.csv``, ``leaked.txt``, ``unreadable.csv``, ``pairs.csv`` and a page, together.
+        """Write ``leaks.json``, ``leaks.csv``, ``leaked.txt``, ``unreadable.csv``, ``pairs.csv`` and a page.
 
         If pairs have the decision ``same``, two more files hold the images that each side can drop. `figures` and
         `outcomes` are not available.
@@ -171,7 +171,7 @@ TITLES: Mapping[str, str] = {
 
 
 def shown_pairs(evidence: Sequence[LeakEvidence]) -> dict[str, list[LeakEvidence]]:
-    """Return the pairs of each kind that the page shows, nearest to the threshold first, since these need review."""
+    """Return the pairs of each kind on the page; those nearest to the threshold, which need review, come first."""
     ranked = sorted(evidence, key=lambda pair: -pair.value)
     by_kind = {kind: [pair for pair in ranked if pair.kind == kind][:PAIRS_SHOWN] for kind in KINDS}
     return {kind: chosen for kind, chosen in by_kind.items() if chosen}
@@ -186,7 +186,7 @@ def _link(picture: bytes | Path | None) -> str:
 
 
 def summary_lines(data: Data) -> list[str]:
-    """Return the outcome as sentences."""
+    """Return the result as sentences."""
     total, corpus = data["parts"][WHOLE], data["corpus"]
     leaked = total["leaked"]
     return [
@@ -430,7 +430,7 @@ def _lists(manifest: Manifest, parts: Sequence[str]) -> dict[str, tuple[str, ...
     if missing := [name for name in parts if name not in manifest.parts]:
         raise UsageError("Unknown part", where=f"--part {missing[0][:80]}", expected=", ".join(manifest.parts)[:400])
     names = parts or [name for name in manifest.parts if name in manifest.lists]
-    # Requesting a list that is absent raises the error that says how to get it.
+    # The request for an absent list raises an error that says how to get it.
     return {name: tuple(manifest.ids(name)) for name in names or manifest.parts}
 
 
@@ -446,9 +446,9 @@ def _read(paths: Mapping[str, Path]) -> tuple[dict[str, Fingerprints], dict[str,
 
     with quiet(), ThreadPoolExecutor(cores()) as pool:
         done = tqdm(pool.map(read, paths), "benchmark", len(paths), unit=" photos", disable=None)
-        read_ones = dict(zip(paths, done, strict=True))
-    readable = {name: result for name, result in read_ones.items() if not isinstance(result, str)}
-    return readable, {name: why for name, why in read_ones.items() if isinstance(why, str)}
+        results = dict(zip(paths, done, strict=True))
+    readable = {name: result for name, result in results.items() if not isinstance(result, str)}
+    return readable, {name: why for name, why in results.items() if isinstance(why, str)}
 
 
 class _Findings:
@@ -509,15 +509,15 @@ def _by_part(
     for name, ids in (total | (dict(lists) if len(lists) > 1 else {}) | total).items():
         images = set(ids)
         compared = len(images.intersection(comparable))
-        gone = sorted(images & strongest.keys())
-        kinds = Counter(strongest[image] for image in gone)
+        leaked = sorted(images & strongest.keys())
+        kinds = Counter(strongest[image] for image in leaked)
         parts[name] = {
             "images": len(images),
             "compared": compared,
-            "leaked": len(gone) if compared else None,
-            "leaked_share": len(gone) / compared if compared else None,
+            "leaked": len(leaked) if compared else None,
+            "leaked_share": len(leaked) / compared if compared else None,
             "leaked_by": {kind: kinds[kind] if compared else None for kind in KINDS},
-            "examples": gone[:_EXAMPLES],
+            "examples": leaked[:_EXAMPLES],
         }
     return parts
 

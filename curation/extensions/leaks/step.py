@@ -72,7 +72,7 @@ class Fingerprints:
     codes : ndarray of uint64, shape (p, variants, 4)
         Signs of frequencies, lowest first; one variant, or one each of `VARIANTS`.
     plain : tuple of bool, length p
-        Whether the picture shows so little (a blank page, a plain gradient) that its code means nothing.
+        Whether the picture shows too little for its code, such as a blank page or a plain gradient.
     """
 
     pixels: tuple[str, ...]
@@ -197,11 +197,10 @@ class LeakEvidence:
 
 def thumbnail(data: bytes) -> bytes:
     """Return a small JPEG of a photo file."""
-    small = pictures_of(data)[0]
+    small, stream = pictures_of(data)[0], io.BytesIO()
     small.thumbnail((_THUMBNAIL, _THUMBNAIL))
-    made = io.BytesIO()
-    small.save(made, "JPEG", quality=80)
-    return made.getvalue()
+    small.save(stream, "JPEG", quality=80)
+    return stream.getvalue()
 
 
 class _Row(NamedTuple):
@@ -273,8 +272,8 @@ class FindLeaks(Step):
         rows = [_Row("read", value=table.num_rows)]
         photos = photo_data(table)
         with quiet():
-            while some := list(islice(photos, _AT_ONCE)):
-                rows += self._rows_of(some)
+            while batch := list(islice(photos, _AT_ONCE)):
+                rows += self._rows_of(batch)
         text, number = pyarrow.string(), pyarrow.float64()
         types = (text, text, text, text, number, number, pyarrow.binary())
         schema = pyarrow.schema(list(zip(_Row._fields, types, strict=True)))
@@ -309,7 +308,7 @@ class FindLeaks(Step):
             picture, variant = divmod(code, len(VARIANTS))
             kind = KINDS.index("mirrored" if variant >= N_WINDOWS else "perceptual")
             pair = positions[number], int(self.code_owners[picture])
-            # The nearest variant describes the change of the photo; of equally near ones the first, unmirrored ones.
+            # The nearest variant describes the change of the photo; of equally near variants, the first one counts.
             if pair not in best or (bits, variant) < best[pair][1:]:
                 best[pair] = kind, bits, variant
         for index, photo in enumerate(photos):

@@ -136,8 +136,8 @@ def test_the_option_that_is_needed_decides(rule: str, without: str, words: str, 
 @pytest.mark.parametrize(
     ("names", "roles", "why"),
     [
-        (("a", "b"), {"a": "train", "b": "test"}, "--role LIST=train, =val, =test says them"),
-        (("a_train", "b_test"), {"a_train": "train", "b_test": "test"}, "--role LIST=ROLE joins them"),
+        (("a", "b"), {"a": "train", "b": "test"}, "--role LIST=train, =val, =test sets them"),
+        (("a_train", "b_test"), {"a_train": "train", "b_test": "test"}, "--role LIST=ROLE sets the roles of both"),
     ],
 )
 def test_roles_make_lists_comparable(names: tuple[str, str], roles: dict[str, str], why: str, tmp_path: Path) -> None:

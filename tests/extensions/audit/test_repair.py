@@ -184,7 +184,7 @@ def test_the_command_states_what_it_did_and_takes_the_status_of_the_repaired_lis
         assert main(["audit", folder, "--repair", place]) == 2
         assert "try: choose another name\n" in capsys.readouterr().err
     assert main(["audit", folder, "--repair", f"{folder}/out"]) == 2
-    assert "would be among those that are audited" in capsys.readouterr().err
+    assert "is inside the audited folder" in capsys.readouterr().err
     assert main(["audit", "owod/reowod@1.0.0", "--repair", str(tmp_path / "manifest")]) == 2
     assert "A manifest is never edited" in capsys.readouterr().err
 

@@ -35,7 +35,8 @@ def ds3(world: World) -> Report:
 
 
 def examples(audit: Report) -> tuple[str, ...]:
-    return next(one.outcome.examples for one in audit.results if one.rule.name == "DS3")
+    [outcome] = [one.outcome for one in audit.results if one.rule.name == "DS3"]
+    return tuple(text for one in outcome.findings if one.verdict == outcome.verdict for text in one.examples)
 
 
 def test_different_photos_pass(world: World) -> None:

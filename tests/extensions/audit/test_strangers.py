@@ -404,6 +404,16 @@ def test_numbers_from_zero_or_one_to_the_last_may_be_counted_anew(
     assert ("each list may count the images of its own folder" in said["text"]) == (gravity == "undecidable")
 
 
+def test_numbers_that_may_be_counters_are_undecidable_with_their_counts(tmp_path: Path) -> None:
+    """Lists of three roles that count from 1, each with its share of equal numbers: every pair states its count."""
+    lists = {"train.txt": range(1, 101), "val.txt": range(1, 44), "test.txt": range(1, 27)}
+    report = curation.audit(write({name: [*map(str, rows)] for name, rows in lists.items()}, tmp_path)).data()
+    said = {one["rule"]: one for one in report["statements"] if one["rule"] in ("DS2", "DS4")}
+    assert {one["gravity"] for one in said.values()} == {"undecidable"}
+    assert (said["DS4"]["count"], said["DS2"]["count"]) == (43, 26 + 26)
+    assert "their names are numbers (2: test and train (26), test and val (26))" in said["DS2"]["text"]
+
+
 @pytest.mark.parametrize(("more", "said"), [(9, True), (-9, False)])
 def test_a_test_list_of_a_whole_domain_is_told_with_its_way_out(more: int, said: bool, tmp_path: Path) -> None:
     """PACS trains on ``train_kfold`` and tests on the whole of another domain, ``test_kfold``."""

@@ -1,4 +1,4 @@
-"""PL, published lists: labels and columns beside images, COCO JSON beside lists, files that name classes."""
+"""PL, published lists: labels and columns of images, COCO JSON files with lists, files that name classes."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from curation.sources.source import Int32s, Int64s
 
 _MATCHED = 0.95
 _BY_DESIGN = 0.2
-"""Share of images with several labels from which on these are the form of a list, a line a label."""
+"""Share of images with several labels above which a list has one line per label."""
 _FEW = 10
 _LEAST_CLASSES = 3
 _TABLES = {"csv", "json lines", "parquet"}
 _LABEL = "of labels"
-"""Name of the column whose values are the labels of images."""
+"""Name of the column of labels in messages."""
 
 
 def labels_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
@@ -89,18 +89,18 @@ def _two_labels(lists: ListSet, listed: AuditedList) -> Iterator[Finding]:
 
 
 def are_versions(first: str, second: str) -> bool:
-    """Return whether the names of two lists say versions or folds, which may number and name classes otherwise."""
+    """Return whether two lists are versions or folds by their names; such lists may label images otherwise."""
     a, b = read_role(first), read_role(second)
     return a.folder != b.folder or bool(a.family and b.family and a.family != b.family)
 
 
 def _between(lists: ListSet, first: AuditedList, second: AuditedList) -> Iterator[Finding]:
-    """Yield whether two lists label the images that they share alike, where both use numbers or both names."""
+    """Yield whether two lists, both with numbers or both with names, give shared images the same labels."""
     if (first.read.labels is None) != (second.read.labels is None) or not lists.shared(first, second):
         return
     shared, rows = lists.images.in_both(lists.index[first.name], lists.index[second.name])
     left, right = (_labels(side, index) for side, index in zip((first, second), rows, strict=True))
-    # A label that is the same on all lines describes the purpose of a list, not its images.
+    # A label that is equal on all lines describes the list, not its images.
     if (left == left[0]).all() or (right == right[0]).all():
         return
     labelled = np.ones(len(left), np.bool_) if first.read.labels is None else (left >= 0) & (right >= 0)
@@ -118,7 +118,7 @@ def _between(lists: ListSet, first: AuditedList, second: AuditedList) -> Iterato
 def _differing(
     lists: ListSet, pair: tuple[AuditedList, AuditedList], text: str, odd: Int64s, values: tuple[npt.NDArray[Any], ...]
 ) -> Finding:
-    """Return the finding that two lists say other things of some of the images that both name."""
+    """Return the finding that two lists have different values for some shared images."""
     names = (pair[0].name, pair[1].name)
     shared, rows = lists.images.in_both(lists.index[names[0]], lists.index[names[1]])
     cited = [
@@ -131,7 +131,7 @@ def _differing(
 
 
 def _shifted(a: AuditedList, b: AuditedList) -> Iterator[Finding]:
-    """Yield whether the classes of two lists are numbered from 0 in one and from 1 in the other."""
+    """Yield the finding that one list numbers the classes from 0 and the other from 1."""
     if a.read.labels is None or b.read.labels is None:
         return
     first, second = (np.unique(labels[labels != NO_LABEL]) for labels in (a.read.labels, b.read.labels))
@@ -167,7 +167,7 @@ def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
 
 
 def _columns_of_both(lists: ListSet, first: AuditedList, second: AuditedList) -> list[str]:
-    """Return the columns that can be compared; that of labels where PL9 does not, in tables of another kind."""
+    """Return the columns that can be compared, including labels of tables whose labels PL9 does not compare."""
     both = first.read.columns.keys() & second.read.columns.keys()
     columns = sorted(name for name in both if _is_fact(first, name) and _is_fact(second, name))
     apart = are_versions(first.name, second.name)
@@ -179,7 +179,7 @@ def _columns_of_both(lists: ListSet, first: AuditedList, second: AuditedList) ->
 
 
 def _is_fact(listed: AuditedList, column: str) -> bool:
-    """Return whether a column has one value per image and is not a row number, such as an exported index."""
+    """Return whether a column has one value per image and is not a row number."""
     values, codes = listed.read.columns[column].values, listed.read.columns[column].of
     if len(values) >= _MATCHED * len(listed) and all(text.isdecimal() for text in values):
         return False
@@ -187,7 +187,7 @@ def _is_fact(listed: AuditedList, column: str) -> bool:
 
 
 def _cells(listed: AuditedList, column: str, rows: Int32s) -> npt.NDArray[Any]:
-    """Return the values of a column in some entries, empty where there is none."""
+    """Return the values of a column in some entries, empty for missing values."""
     if column == _LABEL:
         return _labels(listed, rows)
     return np.array([*listed.read.columns[column].values, ""])[listed.read.columns[column].of[rows]]
@@ -217,24 +217,24 @@ def lists_fit_their_json(target: AuditTarget) -> Iterator[Finding]:
 
 
 def _compared(listed: AuditedList, file: PublishedFile, facts: CocoFacts, about: str) -> Finding:
-    mine, theirs = (set(names.split(b"\n")[:-1]) for names in (listed.read.stems, file.lists[0].stems))
+    in_list, in_json = (set(names.split(b"\n")[:-1]) for names in (listed.read.stems, file.lists[0].stems))
     numbers = set(_ZEROS.sub(b"", listed.read.stems).split(b"\n")[:-1])
     ids = {str(number).encode() for number in facts.images}
-    if not mine & theirs and numbers & ids:
-        # The numbers of the annotation file, as lists may name images.
-        mine, theirs = numbers, ids
-    shared = len(mine & theirs)
-    text = f"they share {shared:,} of {len(mine):,} names of the list and {len(theirs):,} of the JSON"
-    sources = [{_SOURCE_NAME.sub(b"", stem) for stem in side} for side in (mine, theirs)]
-    if sources[0] != mine:
+    if not in_list & in_json and numbers & ids:
+        # Lists may name images by their numbers in the annotation file.
+        in_list, in_json = numbers, ids
+    shared = len(in_list & in_json)
+    text = f"they share {shared:,} of {len(in_list):,} names of the list and {len(in_json):,} of the JSON"
+    sources = [{_SOURCE_NAME.sub(b"", stem) for stem in side} for side in (in_list, in_json)]
+    if sources[0] != in_list:
         both = len(sources[0] & sources[1])
         text += f"; by the name before .rf. {both:,} of {len(sources[0]):,} and {len(sources[1]):,}"
-    if mine == theirs:
+    if in_list == in_json:
         return Finding("pass", about, text=text, lists=(listed.name,))
-    missing = sorted(theirs - mine) if shared else sorted(mine)
+    missing = sorted(in_json - in_list) if shared else sorted(in_list)
     examples = tuple(stem.decode() for stem in missing[:SHOWN_EXAMPLES])
     verdict: Verdict = "warn" if shared else "fail"
-    return Finding(verdict, about, len(mine ^ theirs), text, examples, of=len(theirs), lists=(listed.name,))
+    return Finding(verdict, about, len(in_list ^ in_json), text, examples, of=len(in_json), lists=(listed.name,))
 
 
 def json_ids_are_unique(target: AuditTarget) -> Iterator[Finding]:
@@ -318,7 +318,7 @@ def _broken(name: str, facts: CocoFacts) -> Iterator[Finding]:
 
 
 def _numbered_otherwise(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
-    """Return the classes that two files both name and number differently, and the numbers of two classes."""
+    """Return the classes with different numbers in two files; without any, the numbers with different classes."""
     moved = [f"{name!r} is {a[name]} and {b[name]}" for name in a if name in b and a[name] != b[name]]
     if moved or not a.keys() & b.keys():
         return moved
@@ -343,7 +343,7 @@ def _folder(name: str) -> str:
 
 
 def _class_roles(files: Mapping[str, PublishedFile]) -> Iterator[tuple[str, str, str, tuple[str, ...], bool]]:
-    """Yield each list of classes with a role: scope, role, location, names, and whether the role is a guess."""
+    """Yield each list of classes with a role: scope, role, location, names, and whether it only holds guesses."""
     truths = {_folder(name) for name in files if _TRUTH.search(PurePosixPath(name).stem) and _UNKNOWN_FILE.search(name)}
     for name, file in files.items():
         stem = PurePosixPath(name).stem
@@ -352,7 +352,7 @@ def _class_roles(files: Mapping[str, PublishedFile]) -> Iterator[tuple[str, str,
                 if match := _ROLE_KEY.match(role):
                     yield f"{name}: {match[1]}" if match[1] else name, match[2], f"{name}: {role}", names, False
         elif file.form == "class names" and CLASS_FILE.search(stem):
-            # A list of guesses or prompts next to the true list has no role.
+            # A list of guesses or prompts next to the ground truth has no role.
             guess = _folder(name) in truths and not _TRUTH.search(stem)
             if _UNKNOWN_FILE.search(stem):
                 yield _folder(name), "unknown", name, file.classes[""], guess
@@ -438,24 +438,16 @@ def roles_name_classes_of_the_data(target: AuditTarget) -> Iterator[Finding]:
             yield Finding("info", scope if scope != "." else "classes", len(rest), text)
 
 
-def _class_files(lists: ListSet, folder: str) -> list[str]:
-    """Return the files of a folder that name classes, without a role."""
-    return [
-        name
-        for name, file in lists.files.items()
-        for stem in [PurePosixPath(name).stem]
-        if _folder(name) == folder and file.form == "class names" and CLASS_FILE.search(stem)
-        if not (_UNKNOWN_FILE.search(stem) or _KNOWN_FILE.search(stem))
-    ]
-
-
 def _classes_of(target: AuditTarget, scope: str, names: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """Return the classes of the data: of a list without a role, of a JSON, or COCO's where nearly all names are its."""
-    lists = published_of(target)
-    for name in _class_files(lists, scope):
-        return lists.files[name].classes[""], name
-    for name in lists.files:
-        facts = coco_facts(target).get(name) if _folder(name) == scope else None
+    """Return the classes of the data and where they stand: a list, a JSON, or COCO if nearly all names are COCO's."""
+    files = {name: file for name, file in published_of(target).files.items() if _folder(name) == scope}
+    for name, file in files.items():
+        stem = PurePosixPath(name).stem
+        has_role = _UNKNOWN_FILE.search(stem) or _KNOWN_FILE.search(stem)
+        if file.form == "class names" and CLASS_FILE.search(stem) and not has_role:
+            return file.classes[""], name
+    for name in files:
+        facts = coco_facts(target).get(name)
         if facts and facts.categories:
             return tuple(facts.categories.values()), name
     coco = tuple(name for _, name, *_ in COCO_CATEGORIES)

@@ -156,7 +156,11 @@ def raw_tests_are_sound(target: AuditTarget) -> Iterator[Finding]:
     """
     tests = target.with_role("test")
     for test in _distinct(tests):
-        yield from _presence(target, test)
+        findings = unlocated(target, test)
+        if test.available and len(absent := target.absent(test)):
+            text = f"{counted(len(absent), 'image')} missing from the raw file"
+            findings.append(Finding("warn", test.name, len(absent), text, target.examples(absent, [test])))
+        yield from findings or [Finding("pass", test.name, text="every image is in a raw file")]
     listed = target.mask(tests)
     for number, source in enumerate(target.sources):
         rows = target.positions[number][listed & (target.home == number)]
@@ -170,16 +174,6 @@ def raw_tests_are_sound(target: AuditTarget) -> Iterator[Finding]:
             yield from _boxes(source, is_test)
         elif target.expects_boxes:
             yield undecidable(source.name, BOXES, "a table does not state boxes")
-
-
-def _presence(target: AuditTarget, part: AuditedList) -> list[Finding]:
-    if not part.available:
-        return missing_lists([part])
-    absent, findings = target.absent(part), unlocated(target, part)
-    if len(absent):
-        text = f"{counted(len(absent), 'image')} missing from the raw file"
-        findings.append(Finding("warn", part.name, len(absent), text, target.examples(absent, [part])))
-    return findings or [Finding("pass", part.name, text="every image is in a raw file")]
 
 
 def _foreign(target: AuditTarget, source: AuditedSource, is_test: Bools) -> Finding:

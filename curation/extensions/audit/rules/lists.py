@@ -1,6 +1,6 @@
 """PL, published lists: names and sizes of lists, and relations between the lists of a folder.
 
-A finding on names is never one on pixels. Each rule states what it does not show (`Rule.not_shown`).
+These rules compare names and open no photo. Each rule states what it does not show (`Rule.not_shown`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, pairwise, product
+from itertools import chain, combinations, pairwise, product
 from operator import itemgetter
 
 import numpy as np
@@ -44,7 +44,7 @@ _NUMBER = re.compile(r"(?<![0-9A-Za-z])[1-9][0-9]{0,8}(?![0-9A-Za-z])")
 
 def published_of(target: AuditTarget) -> ListSet:
     """Return the lists of a folder as they were read."""
-    assert target.published is not None  # noqa: S101 - rules of this principle are asked of folders alone
+    assert target.published is not None  # noqa: S101 - these rules apply only to folders
     return target.published
 
 
@@ -65,19 +65,16 @@ def names_agree_with_counts(target: AuditTarget) -> Iterator[Finding]:
             if number in counts.values():
                 agreed += 1
                 continue
-            alternatives = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
-            short = number - max(count for count in counts.values() if count <= number) if len(listed) else number
-            near = f"; {short:,} are missing" if short > 0 and max(counts.values()) < number else ""
-            text = f"the name does not match the list: {number:,} is none of {alternatives}{near}"
-            by_dataset = {kind: count for kind, count in counts.items() if kind not in ("lines", "ids")}
-            empty = _COCO.search(_base(listed.name)) and "coco ids" not in counts
-            empty = empty and sum(by_dataset.values()) == counts["ids"]
-            if empty:
+            alternatives, largest = ", ".join(f"{n:,} {kind}" for kind, n in counts.items()), max(counts.values())
+            missing = f"; {number - largest:,} are missing" if largest < number else ""
+            text = f"the name does not match the list: {number:,} is none of {alternatives}{missing}"
+            by_dataset = [count for kind, count in counts.items() if kind not in ("lines", "ids")]
+            lacks_coco = _COCO.search(_base(listed.name)) and "coco ids" not in counts
+            if lacks_coco := lacks_coco and sum(by_dataset) == counts["ids"]:
                 text += "; it names coco, but no id is from there"
             # A number far from every count is not a count: 640 is a size.
             is_near = any(number <= 2 * count <= 4 * number for count in counts.values())
-            verdict: Verdict = "fail" if empty else "warn" if is_near else "info"
-            yield list_finding(verdict, listed, 1, text)
+            yield list_finding("fail" if lacks_coco else "warn" if is_near else "info", listed, 1, text)
     if agreed:
         yield Finding("pass", "names", text=f"{counted(agreed, 'count')} in names, each that of its list", asked=agreed)
 
@@ -90,42 +87,39 @@ def _counts(lists: ListSet, listed: AuditedList) -> dict[str, int]:
 def growing_lists_are_nested(target: AuditTarget) -> Iterator[Finding]:
     """PL2: Of lists whose names differ in one number and that grow with it, each is contained in the next."""
     lists = published_of(target)
-    for rising in _series(lists):
-        for small, two in pairwise(rising):
-            shared = lists.shared(small, two)
-            if shared == len(small.unique):
-                yield Finding(
-                    "pass", f"{small.name} in {two.name}", text=f"the larger list holds all {counted(shared, 'id')}"
-                )
-                continue
-            missing = np.setdiff1d(small.unique, two.unique)[:SHOWN_EXAMPLES]
-            datasets = _by_dataset(lists, small, two)
-            text = (
-                f"the lists are not nested: the larger one holds {shared:,} of {len(small.unique):,} ids{datasets}; "
-                f"{len(small.unique) - shared:,} are missing"
-            )
-            examples = tuple(lists.images.ids(missing))
-            yield Finding("warn", f"{small.name} and {two.name}", len(small.unique) - shared, text, examples)
+    for small, large in chain.from_iterable(map(pairwise, _series(lists))):
+        shared, size = lists.shared(small, large), len(small.unique)
+        if shared == size:
+            text = f"the larger list holds all {counted(shared, 'id')}"
+            yield Finding("pass", f"{small.name} in {large.name}", text=text)
+            continue
+        datasets = _by_dataset(lists, small, large)
+        text = (
+            f"the lists are not nested: the larger one holds {shared:,} of {size:,} ids{datasets}; "
+            f"{size - shared:,} are missing"
+        )
+        examples = lists.images.ids(np.setdiff1d(small.unique, large.unique)[:SHOWN_EXAMPLES])
+        yield Finding("warn", f"{small.name} and {large.name}", size - shared, text, tuple(examples))
 
 
 def _series(lists: ListSet) -> Iterator[list[AuditedList]]:
-    """Yield lists that grow with the one number in which their names differ."""
+    """Yield the lists whose names differ in one number and whose sizes grow with it, in this order."""
     series: defaultdict[tuple[str, str], list[tuple[int, AuditedList]]] = defaultdict(list)
     for listed in lists.lists:
         folder, _, base = listed.name.rpartition("/")
         numbers = [int(text) for text in _NUMBER.findall(base)]
-        # Smaller numbers are folds and versions, which promise nothing.
+        # Smaller numbers are folds and versions, which need not be nested.
         if len(listed) and len(numbers) == 1 and LEAST_COUNT <= numbers[0] not in _YEARS:
             series[folder, _NUMBER.sub("N", base)].append((numbers[0], listed))
     for members in series.values():
-        # PL1 reports a list that contradicts its name; leave it out of the series.
+        # PL1 reports a list that is shorter than its name says.
         rising = [listed for number, listed in sorted(members, key=itemgetter(0)) if len(listed.unique) >= number]
-        if len(rising) > 1 and all(len(small.unique) < len(two.unique) for small, two in pairwise(rising)):
+        if len(rising) > 1 and all(len(small.unique) < len(large.unique) for small, large in pairwise(rising)):
             yield rising
 
 
 def _by_dataset(lists: ListSet, first: AuditedList, second: AuditedList) -> str:
-    """Return how many ids of each dataset two lists share, where there are several."""
+    """Return how many ids of each dataset two lists share, if they share ids of several datasets."""
     shared, _ = lists.images.in_both(lists.index[first.name], lists.index[second.name])
     datasets = lists.images.datasets(shared)
     shares = ", ".join(f"{name or 'no dataset'} {count:,}" for name, count in datasets.items())
@@ -137,7 +131,7 @@ def sizes_are_stated(target: AuditTarget) -> Iterator[Finding]:
     lists = published_of(target)
     inside, outside = target.with_role("id"), target.with_role("ood")
     if inside and outside:
-        total = len(target.mask(inside).nonzero()[0])
+        total = int(target.mask(inside).sum())
         for ood in outside:
             ratio = total / max(len(ood.unique), 1)
             text = f"ID : OOD {ratio:.2f} ({total:,} and {len(ood.unique):,} images)"
@@ -155,14 +149,14 @@ def sizes_are_stated(target: AuditTarget) -> Iterator[Finding]:
 
 
 def _column_summary(listed: AuditedList) -> str:
-    """Return a summary of the further columns of a list: number of labels, and of values of each column."""
+    """Return the number of labels of the images of a list, and the number of values of each further column."""
     texts, counts = list[str](), listed.read.label_counts
     if counts is not None:
         labels = np.bincount(listed.members, counts)[listed.unique]
         several, none = int((labels > 1).sum()), int((labels == 0).sum())
         texts.append(f"of {counted(len(labels), 'image')}, {several:,} with two or more labels and {none:,} with none")
     for name, column in listed.read.columns.items():
-        # The values of a table that is split are those of all its parts.
+        # `column.values` has the values of all parts of a table that is split.
         values, lacking = np.unique(column.of[column.of >= 0]), int((column.of < 0).sum())
         blank = int(np.isin(column.of, [row for row in values.tolist() if " " in column.values[row]]).sum())
         more = f", missing on {counted(lacking, 'line')}" if lacking else ""
@@ -240,7 +234,7 @@ def groups_are_on_one_side(target: AuditTarget) -> Outcome:
         return not_applicable("no source states the file names of the images")
     compared = [pair for pair in target.pairs if min(pair.places) >= 0]
     parts = [pair for pair in target.compared or () if pair.kind == "parts"]
-    # Made first: patterns of the user are refused though there is nothing to compare.
+    # Invalid patterns of the user are refused even if there is nothing to compare.
     groups = Groups(images, target.patterns, target.column)
     if not compared and not parts:
         return not_applicable("there are no lists of two roles, between which groups would be looked for")
@@ -274,16 +268,17 @@ def _group_finding(pair: ComparedPair, result: GroupResult) -> Finding:
             result.why or "none mentions a patient, drive, video or the like",
         )
         tried = f"; tried: {joined(result.tried)}" if result.tried else ""
-        need = "what a group of images is: --group REGEX, or --group column=NAME"
-        finding = undecidable(about, need, f"{like}: {why}{tried}")
-        brief, reason = pair.family.replace(" ", "_") or names[1], why.partition(":")[0]
-        return replace(finding, lists=names, pairs=(names,), like=like, brief=brief, reason=reason)
+        return pair_finding(
+            "undecidable", names, 0, f"{like}: {why}{tried}", about=about, like=like, reason=why.partition(":")[0],
+            brief=pair.family.replace(" ", "_") or names[1],
+            need="what a group of images is: --group REGEX, or --group column=NAME",
+        )  # fmt: skip
     several = f"{result.noun}s"
     left_out = f"; {counted(sum(result.without), 'line')} without" if sum(result.without) else ""
     left_out += f"; tried before: {joined(result.tried)}" * bool(result.tried)
     if result.verdict == "disjoint":
-        here, two = result.groups
-        text = f"by {result.pattern}: {here:,} and {counted(two, result.noun)}, none on both sides{left_out}"
+        first, second = result.groups
+        text = f"by {result.pattern}: {first:,} and {counted(second, result.noun)}, none on both sides{left_out}"
         return pair_finding("pass", names, 0, text, about=about)
     sides = " and ".join(
         f"{lines:,} of {n:,} lines of {name}" for lines, n, name in zip(result.lines, result.of, names, strict=True)
@@ -328,7 +323,7 @@ def relations_are_noted(target: AuditTarget) -> Iterator[Finding]:
 
 
 def _known_overlaps(lists: ListSet) -> Int64s:
-    """Return how many images two lists share, 0 where both are bare numbers of two folders: of two data sets."""
+    """Return how many images each two lists share; 0 for bare numbers of two folders, which are of two datasets."""
     overlap = lists.images.overlaps.copy()
     bare = np.array([listed.read.are_stems for listed in lists.lists], np.bool_)
     unknown = np.array(["" in lists.images.datasets(listed.unique) for listed in lists.lists], np.bool_)
@@ -349,7 +344,7 @@ _Noted = tuple[Finding, set[frozenset[int]]]
 
 
 def _equal(lists: ListSet, overlap: Int64s, judged: set[frozenset[int]]) -> Iterator[_Noted]:
-    """Yield groups of lists with the same images, but for those that rules on roles judge."""
+    """Yield groups of lists with the same images, except pairs that rules on roles compare."""
     filled = (at for at, listed in enumerate(lists.lists) if len(listed))
     for positions in grouped(filled, lambda at: lists.lists[at].unique.tobytes()).values():
         pairs = {frozenset(pair) for pair in combinations(positions, 2)}
@@ -368,7 +363,7 @@ def _equal(lists: ListSet, overlap: Int64s, judged: set[frozenset[int]]) -> Iter
 
 
 def _inside(lists: ListSet, overlap: Int64s, noted: set[frozenset[int]]) -> Iterator[_Noted]:
-    """Yield for each list that lies in others those that hold it, the largest first."""
+    """Yield, for each list that other lists contain, these lists, the largest first."""
     sizes = np.diagonal(overlap)
     inside = (overlap == sizes[:, None]) & (sizes[:, None] < sizes[None, :]) & (sizes[:, None] > 0)
     for small in np.flatnonzero(inside.any(axis=1)).tolist():
@@ -383,7 +378,7 @@ def _inside(lists: ListSet, overlap: Int64s, noted: set[frozenset[int]]) -> Iter
 
 
 def _unions(lists: ListSet, overlap: Int64s) -> Iterator[_Noted]:
-    """Yield the lists that are others put together, and hold nothing else."""
+    """Yield the lists that are the disjoint union of other lists."""
     sizes = np.diagonal(overlap)
     for union in range(len(lists.lists)):
         parts = np.flatnonzero((overlap[union] == sizes) & (sizes < sizes[union]) & (sizes > 0))
@@ -399,7 +394,7 @@ def _unions(lists: ListSet, overlap: Int64s) -> Iterator[_Noted]:
 
 
 def _between(target: AuditTarget, overlap: Int64s, noted: set[frozenset[int]]) -> Iterator[Finding]:
-    """Yield notes on images shared by different families; notes only, as folds and versions share images by design."""
+    """Yield notes on images that lists of different families share, as folds and versions do by design."""
     lists = published_of(target)
     between = [pair for pair in target.compared or () if pair.kind == "between" and frozenset(pair.places) not in noted]
     roles: dict[str, str] = {listed.name: listed.role for listed in target.lists}
@@ -439,7 +434,7 @@ def _shares(target: AuditTarget, overlap: Int64s, pair: ComparedPair, roles: Map
 
 
 def _in_sources(target: AuditTarget) -> Iterator[Finding]:
-    """Yield how many test images each training part of a given dataset holds."""
+    """Yield the number of test images in each source that is a training part of its dataset."""
     tests: Bools = target.mask(target.with_role("test"))
     for source, held in zip(target.sources, target.positions >= 0, strict=True):
         count = int((tests & held).sum())

@@ -71,7 +71,7 @@ def _photos(target: AuditTarget, images: Int64s) -> dict[int, Path]:
 
 
 def _file_names(target: AuditTarget, name: str, images: Int64s) -> list[tuple[int, tuple[str, ...]]]:
-    """Return the images whose photos a source has, each with the names under which its photo may lie."""
+    """Return the images of a source, each with the file names that its photo may have."""
     numbers = [number for number, source in enumerate(target.sources) if source.name == name]
     if not numbers:
         spaces = {entry.namespace for entry in target.entries if entry.name == name}
@@ -103,11 +103,11 @@ _RELATIONS: Mapping[str, tuple[Verdict, str]] = {
     "judged": ("fail", "that a person judged the same"),
     "nearly_same": ("warn", "that are nearly the same"),
 }
-"""What two photos may be, its verdict, and the words for it."""
+"""The verdict and the words for each relation of two photos."""
 
 
 def _alike(target: AuditTarget, hashes: PhotoHashes, photos: Mapping[int, Path], roles: Bools) -> list[Finding]:
-    """Return the findings on alike photos in lists of different roles; a person's judgement goes before pixels."""
+    """Return the findings on alike photos in lists of different roles; a person's decision overrules pixels."""
     alike = alike_photos(hashes)
     images = np.array([int(name) for name in hashes.names], np.int64)
     first, second = images[alike.first], images[alike.second]
@@ -133,13 +133,14 @@ def _alike(target: AuditTarget, hashes: PhotoHashes, photos: Mapping[int, Path],
                     for part in target.with_role(*_ROLES_OF[a])
                     if verdict == "fail" and part.available
                 }
-                found = sorted(rows[relation], key=lambda pair: (pair.value, *sorted((pair.left, pair.right))))
-                texts = (" and ".join(sorted((pair.left, pair.right))) for pair in found[:SHOWN_EXAMPLES])
                 bits = "" if relation == "same_pixels" else " (pHash differs in {} of 64 bits)"
-                examples = tuple(text + bits.format(pair.value) for text, pair in zip(texts, found, strict=False))
-                text = f"{counted(len(found), 'pair')} of photos under different ids {words}"
+                ranked = sorted((pair.value, *sorted((pair.left, pair.right))) for pair in rows[relation])
+                examples = tuple(
+                    f"{left} and {right}{bits.format(value)}" for value, left, right in ranked[:SHOWN_EXAMPLES]
+                )
+                text = f"{counted(len(ranked), 'pair')} of photos under different ids {words}"
                 about = f"{_GROUPS[b]} against {_GROUPS[a]}"
-                findings.append(Finding(verdict, about, len(found), text, examples, drops=drops))
+                findings.append(Finding(verdict, about, len(ranked), text, examples, drops=drops))
     target.cache["photo pairs", ""] = sorted(pairs, key=lambda pair: (pair.value, pair.left, pair.right))
     if not findings:
         text = f"{counted(len(hashes), 'photo')}, no two alike in lists of different roles"
@@ -151,7 +152,7 @@ def _photo_pair(
     target: AuditTarget, photos: Mapping[int, Path], images: tuple[int, int], roles: tuple[str, str],
     alike: AlikePhotos, row: int,
 ) -> PhotoPair | None:  # fmt: skip
-    """Return a pair for a person to judge; None if the pixels differ and no decision exists."""
+    """Return a pair for a person to judge; None for different pixels without a decision."""
     left, right = (str(target.ids[image]) for image in images)
     paths, decision = [photos[image] for image in images], target.judged.get(frozenset((left, right)), "")
     same = bool(alike.same_pixels[row])

@@ -1,7 +1,7 @@
-"""CO, TI, AS: the unknown stays open, each task adds classes to those before it, each purpose has its labels.
+"""CO, TI, AS: unknown classes stay unlabelled, each task adds classes, and each role has its labels.
 
-No label tells of a class before the task that introduces it. Train: the task's classes; finetune, val: the known; test:
-all.
+No label is of a class before the task that introduces it. Train lists label the classes of their task, finetune and val
+lists the known classes, test lists all classes.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def tests_show_known_and_unknown(case: ListInTask) -> list[Finding]:
     unknown, known = int(is_unknown.sum()), int((~is_unknown).sum())
     text = f"{least}{known:,} known and {least}{unknown:,} unknown {labels.unit} in {labels.origin}"
     if not target.tasks[case.task].unknown:
-        # A declared view of known classes alone gives no unknown box, whatever the images show.
+        # A declared view of only known classes has no unknown box, whatever the images show.
         return [case.of("fail", distinct(labels.image[is_unknown]), text, unknown)] if unknown else case.passed(text)
     if known and unknown:
         return case.passed(text)
@@ -104,7 +104,7 @@ def classes_have_boxes(target: AuditTarget) -> Iterator[Finding]:
 def _boxes_of(
     target: AuditTarget, lists: list[AuditedList], labels: list[Labels], classes: Bools, subject: str, *, silent: bool
 ) -> list[Finding]:
-    """Return whether each class has a box: one that is seen proves it, silence only where every image is known."""
+    """Return whether each class has a box; a class without one is proven to lack it only if all images are known."""
     about = joined([part.name for part in lists])
     counts = np.zeros(len(target.classes) + 2, np.int64)
     for table in labels:
@@ -130,7 +130,7 @@ def hidden_unknown_objects(case: ListInTask) -> list[Finding]:
     later = target.introduced_in > case.task
     rows = np.flatnonzero(np.append(later, [True, False])[raw.label])
     images = distinct(raw.image[rows])
-    # Where no class is left for later, none can be hidden.
+    # If no class is left for later tasks, none can be hidden.
     least = "at least " if later.any() and target.unannotated(part.unique, later).any() else ""
     text = (
         f"{least}{len(rows):,} {unit_of(target, part)} of classes still unknown, on {least}{len(images):,} of "
@@ -146,23 +146,19 @@ def tasks_increase(target: AuditTarget) -> list[Finding]:
     """TI1: Every task introduces classes that no other task does; known grows and unknown shrinks by exactly these,
     until only classes declared to stay unknown remain.
 
-    What is left in U_T are classes that the benchmark says stay unknown for ever.
+    Classes that are unknown after the last task are those that the benchmark declares to stay unknown.
     """
     violations = [*_introductions(target), *_growth(target)]
-    for_ever = {entry.name for entry in target.classes if entry.role != "known"}
-    left = target.tasks[-1].unknown
-    if forgotten := [name for name in left if name not in for_ever]:
-        text = f"classes still unknown after the last task: {joined(forgotten)}"
-        violations.append((target.tasks[-1].name, text))
-    if not violations:
-        sizes = ", ".join(str(len(task.introduced)) for task in target.tasks)
-        never = f"; {len(left)} stay unknown" if left else ""
-        return [Finding("pass", "tasks", text=f"{sizes} classes introduced{never}")]
-    return _violated(violations)
+    last, stay_unknown = target.tasks[-1], {entry.name for entry in target.classes if entry.role != "known"}
+    if undeclared := [name for name in last.unknown if name not in stay_unknown]:
+        violations.append((last.name, f"classes still unknown after the last task: {joined(undeclared)}"))
+    sizes = ", ".join(str(len(task.introduced)) for task in target.tasks)
+    rest = f"; {len(last.unknown)} stay unknown" if last.unknown else ""
+    return _violated(violations) or [Finding("pass", "tasks", text=f"{sizes} classes introduced{rest}")]
 
 
 def _violated(violations: Iterable[tuple[str, str]]) -> list[Finding]:
-    """Return a failing finding for each violation, a pair of subject and text."""
+    """Return an error for each violation, a pair of subject and text."""
     return [Finding("fail", about, 1, text, (f"{about}: {text}",)) for about, text in violations]
 
 
@@ -179,13 +175,13 @@ def _introductions(target: AuditTarget) -> dict[tuple[str, str], None]:
 
 
 def _growth(target: AuditTarget) -> Iterator[tuple[str, str]]:
-    """Compare stated classes of adjoining tasks; `_introductions` reports repeated introductions."""
+    """Yield how the stated classes of consecutive tasks violate the rule; `_introductions` has repeated ones."""
     for before, task in pairwise(target.tasks):
         gained, introduced = set(task.known) - set(before.known), set(task.introduced)
         if lost := sorted(set(before.known) - set(task.known)):
             yield task.name, f"classes known before are no longer known: {joined(lost)}"
-        if other := sorted(gained - introduced):
-            yield task.name, f"classes became known without being introduced: {joined(other)}"
+        if unexplained := sorted(gained - introduced):
+            yield task.name, f"classes became known without being introduced: {joined(unexplained)}"
         expected = set(before.unknown) - introduced
         if set(task.unknown) != expected:
             names = sorted(set(task.unknown) ^ expected)
@@ -206,11 +202,9 @@ def class_indices_are_stable(target: AuditTarget) -> list[Finding]:
         if entry.role == "known" and entry.index >= unknown:
             text = f"index {entry.index} of {entry.name!r} is not below {unknown}, the index of unknown"
             violations.append(("classes", text))
-    if not violations:
-        known = sum(entry.role == "known" for entry in target.classes)
-        text = f"indices 0 to {known - 1} in task order, unknown after all classes"
-        return [Finding("pass", "tasks", text=text)]
-    return _violated(violations)
+    known = sum(entry.role == "known" for entry in target.classes)
+    text = f"indices 0 to {known - 1} in task order, unknown after all classes"
+    return _violated(violations) or [Finding("pass", "tasks", text=text)]
 
 
 def train_images_show_their_task(case: ListInTask) -> list[Finding]:
@@ -272,7 +266,7 @@ def _left_out(target: AuditTarget, task: int, trains: list[AuditedList]) -> list
 
 
 def _sources_of(target: AuditTarget, lists: list[AuditedList]) -> list[int]:
-    """Return the available sources that some lists draw from: those they name, else those that hold their images."""
+    """Return the available sources of some lists: those that they name, else those that contain their images."""
     names = {name for part in lists for name in part.sources}
     if names:
         return [number for number, source in enumerate(target.sources) if source.name in names]
@@ -313,7 +307,7 @@ def _exemplars(case: ListInTask, earlier: list[AuditedList], lacking: list[str])
     offered, most_offered = _images_of_classes(target, earlier)
     if lacking or not all(other.available for other in earlier):
         most_offered = np.full_like(most_offered, target.exemplars)
-    # "At least n" proves enough, never too few: that takes the most that there can be.
+    # "At least n" proves enough images; too few are proven by the largest possible number.
     few = known & (most < np.minimum(np.maximum(offered, held), target.exemplars))
     enough = held >= np.minimum(most_offered, target.exemplars)
     findings = []
@@ -338,7 +332,7 @@ def _exemplars(case: ListInTask, earlier: list[AuditedList], lacking: list[str])
 
 
 def _exemplar_counts(target: AuditTarget, chosen: Bools, held: Int64s, most: Int64s) -> tuple[str, ...]:
-    """Return the classes with the fewest images, each with how many it has at least."""
+    """Return the classes with the fewest images, each with the number, or its lower bound."""
     rows = np.flatnonzero(chosen)
     ranked = rows[np.argsort(held[rows], kind="stable")][:_SHOWN_CLASSES]
     return tuple(
@@ -348,7 +342,7 @@ def _exemplar_counts(target: AuditTarget, chosen: Bools, held: Int64s, most: Int
 
 
 def _images_of_classes(target: AuditTarget, lists: list[AuditedList]) -> tuple[Int64s, Int64s]:
-    """Return how many distinct images of some lists show each class, at least and at most, each shape (classes,).
+    """Return the least and the largest possible number of images of some lists with each class, shape (classes,) each.
 
     An image in no source, or in a table that may miss classes, may show any class.
     """
@@ -393,7 +387,7 @@ def _test_view(case: ListInTask) -> list[Finding]:
 
 
 def _lost_boxes(case: ListInTask) -> int:
-    """Return how many raw boxes a view drops, or gives another label than the principle."""
+    """Return the number of raw boxes that a view drops or labels otherwise than the principle."""
     target, raw = case.target, case.raw
     known = np.append(target.introduced_in <= case.task, [False, False])
     expected = np.where(known[raw.label], raw.label, target.unknown_label)
@@ -402,7 +396,7 @@ def _lost_boxes(case: ListInTask) -> int:
 
 
 def _lossy(case: ListInTask) -> str:
-    """Return how a declared view breaks the principle whatever the boxes, ``""`` where it does not."""
+    """Return how a declared view violates the principle whatever the boxes; empty if it does not."""
     view = case.part.view
     assert view is not None  # noqa: S101
     labels = case.emitted()
@@ -419,7 +413,7 @@ def _lossy(case: ListInTask) -> str:
 def validation_knows_no_unknown(case: ListInTask) -> list[Finding]:
     """AS2: No label of a validation view is unknown: a method tuned on it would have seen what it must not know.
 
-    ORE fitted its energy model on labels of unknown objects.
+    ORE fitted its energy model to labels of unknown objects.
     """
     return forbidden_labels(case, np.append(np.zeros(len(case.target.classes), np.bool_), [True, False]))
 
