@@ -1,21 +1,32 @@
-"""A page for each verb, made from its parser: what the site shows below commands/. Nothing of it is committed."""
+"""Pages of the commands, generated from their parsers for the folder commands/ of the site."""
 
 import argparse
 import html
+import json
 import re
 from collections.abc import Iterator
 
 from curation.cli import whole_parser
 
 _MOST_ON_A_PAGE = 10
-_FOUND_LATE = "---\nsearch:\n  boost: 0.2\n---\n\n"
-"""A page of options is found after the page that explains the measure."""
-_MARK = re.compile(r"([*\[\]_`])")
+_RANKED_LOW = "search:\n  boost: 0.2\n"
+"""In a search, a page of options comes after the page that explains the measure."""
+_MARK = re.compile(r"([*\[\]_])")
 
 
 def _plain(text: str) -> str:
-    """Return a text of the help as Markdown."""
-    return _MARK.sub(r"\\\1", html.escape(text, quote=False))
+    """Return a text of the help as Markdown; code between backticks stays code."""
+    parts = text.split("`")
+    return "`".join(
+        code if k % 2 else _MARK.sub(r"\\\1", html.escape(code, quote=False)) for k, code in enumerate(parts)
+    )
+
+
+def _page(parser: argparse.ArgumentParser, settings: str = "", apart: bool = False) -> str:
+    """Return the page of a command; its title in the browser names the task."""
+    summary = (parser.description or "").splitlines()[0].rstrip(".")
+    title = f"title: {json.dumps(f'{parser.prog}: {summary}')}\n"
+    return f"---\n{title}{settings}---\n\n" + "\n".join(_sections(parser, 1, apart))
 
 
 def _below(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
@@ -24,7 +35,7 @@ def _below(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser
 
 
 def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
-    """Yield a line for each argument and option."""
+    """Yield one line for each argument and option."""
     formatter = parser._get_formatter()
     for action in parser._actions:
         if action.help == argparse.SUPPRESS or isinstance(action, argparse._HelpAction | argparse._SubParsersAction):
@@ -35,7 +46,7 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
 
 
 def _sections(parser: argparse.ArgumentParser, level: int, apart: bool = False) -> Iterator[str]:
-    """Yield the lines of a command, then of those below it, or links to their own pages where these are `apart`."""
+    """Yield the lines of a command, then those of its subcommands, or links to their pages if `apart` is set."""
     below = _below(parser)
     yield from (f"{'#' * level} {parser.prog}", "", _plain(parser.description or ""), "")
     if not below:
@@ -60,11 +71,11 @@ def _wrapped(usage: str, width: int = 75) -> Iterator[str]:
 
 
 def pages() -> dict[str, str]:
-    """Return the page of each verb, by verb; each benchmark that is evaluated has one of its own."""
+    """Return the page of each command by its name; each benchmark of ``evaluate`` has its own page."""
     made = {}
     for verb, parser in _below(whole_parser()).items():
         below = _below(parser)
         apart = len(below) > _MOST_ON_A_PAGE
-        made[verb] = "\n".join(_sections(parser, 1, apart))
-        made |= {f"{verb}-{name}": _FOUND_LATE + "\n".join(_sections(one, 1)) for name, one in below.items() if apart}
+        made[verb] = _page(parser, apart=apart)
+        made |= {f"{verb}-{name}": _page(one, _RANKED_LOW) for name, one in below.items() if apart}
     return made

@@ -1,8 +1,7 @@
-"""What the documentation site shows beyond docs/: README, changelog, notebooks, commands, the Python reference.
+"""Pages of the documentation site beyond docs/: README, changelog, notebooks, commands, the Python reference.
 
-MkDocs calls these functions (``hooks`` of mkdocs.yml). Nothing is written twice: pages are made of the files that the
-repository holds, and links between those files become links between pages. What is no page (code, manifests) is named
-by its path in the repository.
+MkDocs calls these functions (``hooks`` of mkdocs.yml). Pages are made from files of the repository, and links between
+these files become links between pages. A link to another file (code, a manifest) becomes the path of this file.
 """
 
 import base64
@@ -33,7 +32,7 @@ _FENCE = re.compile(r"^(`{3,}).*?^\1`*\s*$", re.MULTILINE | re.DOTALL)
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the pages that stand elsewhere in the repository."""
+    """Add the pages whose sources are outside docs/."""
     for name, page in PAGES.items():
         files.append(File.generated(config, page, content=(ROOT / name).read_text(encoding="utf-8")))
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
@@ -47,12 +46,14 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Lead links between files of the repository to the pages of these files."""
+    """Replace links between files of the repository by links between their pages; set the title of the first page."""
+    if page.is_homepage:
+        page.meta["title"] = config["site_description"]
     origin = {page: name for name, page in PAGES.items()}.get(page.file.src_uri, f"docs/{page.file.src_uri}")
     if origin.startswith("docs/notebooks/"):
         origin = origin.removeprefix("docs/")
 
-    def led(found: re.Match[str]) -> str:
+    def page_link(found: re.Match[str]) -> str:
         text, target = found.groups()
         path, mark, anchor = target.partition("#")
         if not path or "://" in path or path.startswith("mailto:") or found.start() in fenced:
@@ -64,11 +65,16 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         return f"[{text}]({posixpath.relpath(home, posixpath.dirname(page.file.src_uri) or '.')}{mark}{anchor})"
 
     fenced = {place for block in _FENCE.finditer(markdown) for place in range(*block.span())}
-    return _LINK.sub(led, markdown)
+    return _LINK.sub(page_link, markdown)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Mark short code within a line, which the style sheet keeps on one line."""
+    return re.sub(r"<code>(?=[^<\n]{1,30}</code>)", '<code class="short">', html)
 
 
 def _notebook(files: Files, config: Any, path: Path) -> Iterator[str]:
-    """Yield the Markdown of a notebook: its texts, its code, and what it printed and drew."""
+    """Yield the Markdown of a notebook: its texts, its code and its outputs."""
     content = json.loads(path.read_text(encoding="utf-8"))
     for number, cell in enumerate(content["cells"]):
         source = "".join(cell["source"])
@@ -82,13 +88,14 @@ def _notebook(files: Files, config: Any, path: Path) -> Iterator[str]:
             if kind:
                 name = f"notebooks/{path.stem}-{number}-{place}.{kind.removeprefix('image/')}"
                 files.append(File.generated(config, name, content=base64.b64decode(data[kind])))
-                yield f"![What the cell above draws]({Path(name).name})\n"
+                yield f"![Output of the cell above]({Path(name).name})\n"
             elif "text/html" in data:
-                # A blank line would end the HTML amid the table.
+                # A blank line would end the HTML within the table.
                 lines = filter(str.strip, "".join(data["text/html"]).splitlines())
                 yield "\n".join(['<div class="output">', *lines, "</div>", ""])
             elif "text/markdown" in data:
-                yield "".join(data["text/markdown"]) + "\n"
+                # A quotation, since its headings are not those of the page.
+                yield "".join(f"> {line}\n" for line in "".join(data["text/markdown"]).splitlines())
             elif text := "".join(data.get("text/plain", output.get("text", ""))).rstrip():
                 yield f"````text\n{text}\n````\n"
 
@@ -112,6 +119,10 @@ def _reference() -> str:
     """Return the reference of the public interface, from its docstrings."""
     import curation
 
-    title = ("# Reference\n", "What is listed here is promised; every other module can be imported, and may change.\n")
+    name = "Python reference: build, audit and score open-set benchmarks"
+    title = (
+        f'---\ntitle: "{name}"\n---\n\n# {name}\n',
+        "These names keep their meaning within a major version. Other modules may change in any version.\n",
+    )
     homes = map(".".join, map(curation._HOMES.__getitem__, curation.__all__))
     return "\n".join([*title, *(f"::: {home}\n    options:\n      heading_level: 2\n" for home in homes)])

@@ -1,4 +1,4 @@
-"""The documentation site builds strictly, holds every page, and a stranger finds in it what he asks for."""
+"""The documentation site builds strictly, contains every page, fits a phone, and its search finds the right pages."""
 
 import os
 import re
@@ -18,7 +18,7 @@ import yaml
 from tests.docs.pages import ROOT
 from tests.shell import VERBS
 
-ASKED = {
+QUERIES = {
     "WI": "metrics.html",
     "owdetr": "owod_metrics.html",
     "t2_ft": "identify.html",
@@ -26,7 +26,7 @@ ASKED = {
     "wilderness": "elephant.html",
     "unknown recall": "howto.html",
 }
-"""What a stranger types, and a page that must be among what is found first."""
+"""Search terms, and the page that must be among the first results."""
 
 
 class _Lines(yaml.SafeLoader):
@@ -74,18 +74,32 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.mark.slow
 @pytest.mark.browser
-def test_a_stranger_finds_by_search(site: str, browser_page: Any) -> None:
+def test_search_finds_pages(site: str, browser_page: Any) -> None:
     browser_page.goto(f"{site}/index.html")
     browser_page.keyboard.press("/")
-    for asked, page in ASKED.items():
+    for query, page in QUERIES.items():
         box = browser_page.locator("input.md-search__input")
         box.fill("")
-        box.type(asked)
+        box.type(query)
         found = browser_page.locator(f'.md-search-result__link[href*="{page}"]')
         found.first.wait_for()
         if folder := os.environ.get("CURATION_SCREENSHOTS"):
             browser_page.wait_for_timeout(500)
-            browser_page.screenshot(path=str(Path(folder) / f"search-{asked}.png"))
+            browser_page.screenshot(path=str(Path(folder) / f"search-{query}.png"))
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [390, 1280])
+def test_pages_fit_the_screen_and_code_is_not_cut_beside_the_table_of_contents(
+    site: str, browser_page: Any, width: int
+) -> None:
+    browser_page.set_viewport_size({"width": width, "height": 900})
+    cut = "[...document.querySelectorAll('pre > code')].filter(e => e.scrollWidth > e.clientWidth + 1).length"
+    for name in ("index", "metrics", "osod3", "commands/evaluate-owod", "notebooks/owod", "audits/m-owodb-published"):
+        browser_page.goto(f"{site}/{name}.html")
+        assert browser_page.evaluate("document.scrollingElement.scrollWidth") <= width, name
+        assert width == 390 or not browser_page.evaluate(cut), name
 
 
 @pytest.mark.slow
@@ -97,6 +111,8 @@ def test_notebooks_show_tables_and_photos_and_models_find_the_pages(site: str) -
     notebooks = [text(f"notebooks/{path.stem}.html") for path in (ROOT / "notebooks").glob("*.ipynb")]
     assert not [page for page in notebooks if "IPython.core.display" in page]
     assert any('<div class="output">' in page for page in notebooks)
+    assert "<title>curation audit: Check lists" in text("commands/audit.html")
+    assert "<title>Open-set evaluation data you can trust: train/test splits" in text("index.html")
     listed = re.findall(r"\((\w+\.html)\)", text("llms.txt"))
     assert {"own_benchmark.html", "review.html"} <= {*listed}
     assert all(text(name).lstrip().startswith("<!doctype html>") for name in listed)

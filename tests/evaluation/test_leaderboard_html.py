@@ -63,3 +63,8 @@ def test_hostile_texts_are_texts_and_nothing_else(tmp_path: Path) -> None:
 def test_nothing_comes_from_elsewhere(tmp_path: Path) -> None:
     page_text = Leaderboard("f", "d", "", tuple(ranked_groups(numbered(tmp_path, row_data("a"))))).html()
     assert not any(word in page_text for word in ("src=", "href=", "url(", "@import", "http", "fetch", "import("))
+
+
+def test_long_names_break_at_underscores(tmp_path: Path) -> None:
+    page_text = Leaderboard("f", "d", "", tuple(ranked_groups(numbered(tmp_path, row_data("r_50<b"))))).html()
+    assert "r_<wbr>50&lt;b</td>" in page_text

@@ -8,7 +8,7 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import nbformat
@@ -21,8 +21,8 @@ LARGEST = 600_000
 """Characters of a saved notebook, its pictures included."""
 GIVEN = "data_given"
 """Of a notebook's metadata: the data that its saved outputs are of, by their names in the cell."""
-NOT_SAVED = "not-saved"
-"""Tag of a cell that shows photos of others, which are not redistributed."""
+PHOTOS_OF = "photos-of-"
+"""Tag of a cell that shows photos of the data named after it: its outputs are not saved where these data are given."""
 
 
 def execute(path: Path, changes: Mapping[str, str] = {}, data: Mapping[str, str] = {}) -> nbformat.NotebookNode:
@@ -57,9 +57,15 @@ def settle(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
-            kept = NOT_SAVED not in cell.metadata.get("tags", ())
-            cell.outputs = settled_streams(cell.outputs) if kept else []
+            cell.outputs = (
+                [] if shows_photos_of(cell, notebook.metadata.get(GIVEN, ())) else settled_streams(cell.outputs)
+            )
     return notebook
+
+
+def shows_photos_of(cell: nbformat.NotebookNode, names: Iterable[str]) -> bool:
+    """Return whether a cell is tagged as one that shows photos of any of these data."""
+    return any(f"{PHOTOS_OF}{name}" in cell.metadata.get("tags", ()) for name in names)
 
 
 def settled_streams(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
@@ -87,6 +93,16 @@ def settled_streams(outputs: list[nbformat.NotebookNode]) -> list[nbformat.Noteb
     return settled
 
 
+def cells_with_photos_of_others(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    """Return the cells with photos, unless no data are given or the cell's tag names data that are not given."""
+    if not notebook.metadata.get(GIVEN):
+        return []
+    photos = (
+        cell for cell in notebook.cells if any("image/jpeg" in out.get("data", {}) for out in cell.get("outputs", ()))
+    )
+    return [cell for cell in photos if not any(tag.startswith(PHOTOS_OF) for tag in cell.metadata.get("tags", ()))]
+
+
 def save(path: Path, notebook: nbformat.NotebookNode) -> str:
     """Write the notebook back, and return what became of it in a few words."""
     before = set(nbformat.read(path, as_version=4).metadata.get(GIVEN, ()))
@@ -94,8 +110,8 @@ def save(path: Path, notebook: nbformat.NotebookNode) -> str:
         words = " ".join(f"--data {name}=PATH" for name in sorted(lacking))
         return f"ran; not saved, since its outputs are of data that this run lacks ({words})"
     text = nbformat.writes(settle(notebook)) + "\n"
-    if notebook.metadata.get(GIVEN) and "image/jpeg" in text:
-        raise ValueError(f"{path.name} would hold photos of others: tag their cell {NOT_SAVED}")
+    if cells_with_photos_of_others(notebook):
+        raise ValueError(f"{path.name} would contain photos of others: tag their cell {PHOTOS_OF}NAME")
     if len(text) > LARGEST:
         raise ValueError(f"{path.name} would have {len(text):,} characters, more than {LARGEST:,}: show less")
     path.write_text(text, encoding="utf-8")

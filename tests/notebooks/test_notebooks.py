@@ -8,7 +8,17 @@ import nbformat
 import pytest
 
 import curation
-from tests.notebooks.execution import FOLDER, GIVEN, LARGEST, NOT_SAVED, execute, save, settle
+from tests.notebooks.execution import (
+    FOLDER,
+    GIVEN,
+    LARGEST,
+    PHOTOS_OF,
+    cells_with_photos_of_others,
+    execute,
+    save,
+    settle,
+    shows_photos_of,
+)
 
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 SMALLER = {
@@ -87,8 +97,11 @@ def test_saved_outputs_are_small_and_of_no_machine(path: Path) -> None:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_no_photo_of_others_is_saved(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert not json.loads(text)["metadata"].get(GIVEN) or "image/jpeg" not in text
+    notebook = nbformat.read(path, as_version=4)
+    assert not cells_with_photos_of_others(notebook)
+    assert not [
+        cell for cell in notebook.cells if shows_photos_of(cell, notebook.metadata.get(GIVEN, ())) and cell.outputs
+    ]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -145,9 +158,18 @@ def test_photos_of_others_stop_the_saving_until_their_cell_is_tagged(saved: Path
     photo = of_pieces(("stdout", "words"), ("", "picture"))
     photo.metadata[GIVEN] = ["coco"]
     photo.cells[0].outputs[1].data = {"image/jpeg": "AAAA"}
-    with pytest.raises(ValueError, match="would hold photos of others"):
+    with pytest.raises(ValueError, match="would contain photos of others"):
         save(saved, photo)
     assert saved.read_text() == before
-    photo.cells[0].metadata.tags = [NOT_SAVED]
+    photo.cells[0].metadata.tags = [f"{PHOTOS_OF}coco"]
     save(saved, photo)
     assert nbformat.read(saved, as_version=4).cells[0].outputs == []
+
+
+def test_drawn_photos_are_saved_where_the_data_of_their_tag_are_not_given(saved: Path) -> None:
+    drawn = of_pieces(("", "picture"))
+    drawn.metadata[GIVEN] = ["detic"]
+    drawn.cells[0].outputs[0].data = {"image/jpeg": "AAAA"}
+    drawn.cells[0].metadata.tags = [f"{PHOTOS_OF}coco"]
+    save(saved, drawn)
+    assert nbformat.read(saved, as_version=4).cells[0].outputs[0].data == {"image/jpeg": "AAAA"}
