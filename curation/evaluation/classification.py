@@ -1,4 +1,4 @@
-"""Every measure of open-set classifiers: OSCR by variant, confidence, AUROC, open-set accuracy, classes."""
+"""All measures of open-set classifiers: OSCR by variant, confidence, AUROC, open-set accuracy, classes."""
 
 from __future__ import annotations
 
@@ -179,13 +179,13 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         val : Path, or mapping of str to Path
             validation scores of the same classifier
         labels : Path, or mapping of str to Path
-            labels of --scores, where apart
+            labels of --scores, if they are in a separate file
         val_labels : Path, or mapping of str to Path
-            labels of --scores val=…, where apart
+            labels of --scores val=…, if they are in a separate file
         manifest : str or Manifest, optional
-            an ImageNet protocol: its classes, so that labels may be wnids
+            an ImageNet protocol with the classes; labels may then be wnids
         part : str, optional
-            of the manifest: its images exactly, by name or else in its order
+            part of the manifest with exactly the scored images, which are found by name or are in its order
         val_part : str, optional
             the same for --scores val=…
         truth : Path, optional
@@ -194,10 +194,10 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
             logits: softmax is applied; probabilities; real: any scores as they are, without confidence (default auto:
             by the name of the array, else probabilities where rows sum to 1)
         background : sequence of str
-            last (also without a word): the last column is the background class; removed: it was taken away after
-            softmax; none; of all classifiers, or of the one named
+            last (also without a word): the last column is the background class; removed: it was removed after softmax;
+            none; for all classifiers, or for the named one
         score_key : str, optional
-            array, or prefix of numbered columns
+            array of scores, or prefix of numbered columns
         label_key : str, optional
             array or column of labels
         image_key : str, optional
@@ -205,14 +205,14 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         stray : {"error", "drop"}
             rows of images that the part lacks: refuse, or leave out and report
         variant : {"exact", "paper", "comparison", "table2", "all"}, or tuple of them
-            which thresholds count: all scores (exact), or as one of the two official codes
+            which thresholds count: all scores (exact), or those of one of the two official codes
         queries : str
             false positive rates at which CCR is read
 
         Raises
         ------
         UsageError, MissingFileError, EvaluationError, PredictionError
-            Options do not fit together; a file is not there, or does not hold what it should.
+            Options do not fit together; or a file is missing or invalid.
 
         Examples
         --------
@@ -316,7 +316,7 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
 
 
 def declared(protocol: str, facts: Mapping[str, Any]) -> tuple[Callable[..., Result], Report]:
-    """Return the evaluation of open-set classifiers for a benchmark, which declares nothing more, and its report."""
+    """Return the evaluation of open-set classifiers for a benchmark, and its report."""
     report = report_as(protocol)
     return evaluation_as(report), report
 
@@ -326,12 +326,12 @@ def _samples(manifest: Manifest | None, part: str | None, truth: Path | None) ->
 
 
 def _chosen(texts: Sequence[str], option: str, choices: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
-    """Return a choice by classifier from ``[NAME=]CHOICE`` texts; the first choice by default.
+    """Return a choice for each classifier from ``[NAME=]CHOICE`` texts; the first choice by default.
 
-    An empty text is the second choice: ``--background`` alone says ``last``.
+    An empty text is the second choice: ``--background`` alone means ``last``.
     """
     choices_by_name = dict.fromkeys(names, choices[0])
-    # The choice for one classifier goes before that for all, whatever the order.
+    # The choice for one classifier overrides that for all, in any order.
     for text in sorted((value or choices[1] for value in texts), key=lambda value: "=" in value):
         name, equals, choice = text.rpartition("=")
         if choice not in choices or (equals and name not in names):
@@ -365,7 +365,8 @@ def evaluate_classifiers(
     Raises
     ------
     UsageError
-        No classifier, an unknown variant, a query that is not a rate or given twice, a validation of no classifier.
+        There is no classifier; a variant is unknown; a query is not a rate or is given twice; or validation scores
+        belong to no classifier.
     """
     validations = validations or {}
     if not classifiers or not queries:
@@ -506,7 +507,7 @@ TABLES = (
     )),
     Tidy("class_rates", (Column("class"), Column("group"), Column("fpr"), Column("CCR", "share"))),
 )  # fmt: skip
-"""What a result has beside its measures, a row a group, a false positive rate, a class."""
+"""Tables of a result besides its measures: a row for each group, false positive rate or class."""
 
 
 def _drawings(result: Result) -> Iterator[Figure]:
@@ -524,7 +525,7 @@ def _drawings(result: Result) -> Iterator[Figure]:
 
 
 def report_as(protocol: str) -> Report:
-    """Return how the results of open-set classification show themselves, under the name of a benchmark."""
+    """Return the report of open-set classification under the name of a benchmark."""
     return Report(
         protocol,
         MEASURES,

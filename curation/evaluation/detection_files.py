@@ -36,13 +36,13 @@ FORM = (
     'a JSON list (or one a line) of {"image_id": integer or text (or "file_name"), "category_id": integer or '
     '"category": name, "bbox": [x, y, w, h], "score": number}; JSON knows no NaN or Infinity'
 )
-"""What a file of COCO results holds."""
+"""Content of a file of COCO results."""
 _NAMES_IMAGE = "image_id, file_name, or both"
 _OPENING = re.compile(rb'[ \t\r\n]*\[\s*(?=\{\s*("[a-z_]{1,40}"))')
 _CLOSING = re.compile(rb"\][ \t\r\n]*\Z")
 _TAIL = 1 << 16
 STRANGE, DISAGREEING = -2, -3
-"""Labels of a class that no table has, and of a name and an id that differ."""
+"""Label of a class that is in no table, and label of a name and an id that disagree."""
 _IMAGES = ("image_id", "image", "file_name")
 _BOX = ("x", "y", "w", "h")
 _SIDES = ("x", "y", "width", "height")
@@ -66,7 +66,7 @@ _CALLED = {
     _PREDICTIONS: ("predictionstring",),
     **{name: (name,) for names in _CORNERS for name in names},
 }
-"""What other tools call a column, in lower case."""
+"""Names of columns in other tools, in lower case."""
 _OPEN_IMAGES = {"ImageID", "LabelName", "XMin", "YMin", "XMax", "YMax"}
 """Columns of Open Images, whose corners are shares of the image."""
 _HEADER = (
@@ -81,23 +81,23 @@ _Line = tuple[InputFile, int, Sequence[float]]
 _VOC_FILE = re.compile(r"comp[0-9]+_det_[^_]+_(?P<name>.+)\.txt\Z")
 _VOC_LINE = "image score x1 y1 x2 y2"
 _LONGEST = (255, 64)
-"""Characters of an image name, and of a number: one endless token would cost its length in every row."""
+"""Most characters of an image name and of a number, because arrays of texts are as wide as the longest one."""
 
 
 Form = Literal["records", "table", "yolo", "voc", "nested"]
-"""COCO results, a table, YOLO's label files, VOC results, or JSON with a record an image."""
+"""COCO results, a table, YOLO's label files, VOC results, or JSON with a record for each image."""
 
 
 class DetectionFiles(NamedTuple):
-    """Detections in memory.
+    """Opened files of detections.
 
     Attributes
     ----------
     path : Path
-        The file, or the folder that holds the files.
+        The file, or the folder with the files.
     form : Form
     files : dict of str to InputFile
-        The file, or the files of a folder, by what tells them apart: a class in VOC results, else their names.
+        The file, or the files of the folder: by class in VOC results, else by name.
     """
 
     path: Path
@@ -121,20 +121,21 @@ def open_detections(path: Path) -> DetectionFiles:
     path : Path
         A ``.csv`` or ``.tsv`` file (compressed by gzip or not) with a header: ``image_id``, ``image`` or ``file_name``;
         ``category_id``, a number, or ``category`` or ``class``, a name; ``x``, ``y``, ``w``, ``h``, or ``bbox``, in
-        pixels from the top left corner, or ``x1``, ``y1``, ``x2``, ``y2``; ``score``; or what supervision, Open Images
-        and Kaggle call these (see `_COLUMNS`, and ``PredictionString``); ``.parquet`` alike. Or a folder that has a
-        ``data.yaml`` with the names of the classes, or is called or has ``labels``: a file an image, called as the
-        photo is, of lines ``class cx cy w h confidence`` in shares of the image. Any other folder holds VOC results, a
-        file a class (``comp4_det_test_CLASS.txt``, which may be given alone) of lines ``image score x1 y1 x2 y2`` with
-        1-based inclusive corners: the box is ``x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1``; or JSON files, one an image.
-        Any other file holds COCO results, or JSON of another tool (see `curation.evaluation.nested_detections`).
+        pixels from the top left corner, or ``x1``, ``y1``, ``x2``, ``y2``; ``score``; or the names of these columns in
+        supervision, Open Images and Kaggle (``PredictionString`` too); ``.parquet`` alike. Or a folder that has a
+        ``data.yaml`` with the names of the classes, or is called or contains ``labels``: a file for each image, named
+        after the photo, with lines ``class cx cy w h confidence`` in shares of the image. Any other folder has VOC
+        results, a file for each class (``comp4_det_test_CLASS.txt``, which may be given alone) with lines ``image score
+        x1 y1 x2 y2`` and 1-based inclusive corners: the box is ``x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1``; or a JSON
+        file for each image. Any other file has COCO results, or JSON of another tool (see
+        `curation.evaluation.nested_detections`).
 
     Raises
     ------
     MissingFileError
-        A file is not there, or a folder holds no file of detections.
+        A file is missing, or a folder has no file of detections.
     PredictionError
-        Two files of VOC results name one class.
+        Two files of VOC results are for the same class.
     """
     form, paths = _form_of(path)
     files = {name: InputFile(file, kind="detections file") for name, file in paths.items()}
@@ -155,11 +156,11 @@ def _form_of(path: Path) -> tuple[Form, dict[str, Path]]:
         return ("nested", nested) if (nested := nested_files(path)) else ("voc", _voc_files(path))
     names_file = names_file or yolo_file(folder.absolute().parent)
     if names_file is None:
-        text, hint = "Nothing names the classes of YOLO's label files", "copy the data.yaml of the detector's training"
+        text, hint = "YOLO's label files have no names of classes", "copy the data.yaml of the detector's training"
         raise MissingFileError(text, where=str(path), expected=f"data.yaml in {folder} or beside it", hint=hint)
     labels = sorted(file for file in folder.glob("*.txt") if file.name != CLASS_NAMES)
     if not labels:
-        expected = "STEM.txt, one an image with detections"
+        expected = "STEM.txt for each image with detections"
         raise MissingFileError("No YOLO label files found", where=str(folder), expected=expected)
     return "yolo", {file.name: file for file in (names_file, *labels)}
 
@@ -170,7 +171,7 @@ def _voc_files(folder: Path) -> dict[str, Path]:
         match = _VOC_FILE.match(file.name)
         if match and (other := files.setdefault(match["name"], file)) != file:
             raise PredictionError(
-                "Two results files name one class",
+                "Two results files are for the same class",
                 where=str(file),
                 expected="files of the same competition and image set",
                 found=f"{other.name} and {file.name}",
@@ -179,8 +180,8 @@ def _voc_files(folder: Path) -> dict[str, Path]:
         raise MissingFileError(
             "No VOC results files found",
             where=str(folder),
-            expected="comp4_det_test_CLASS.txt, one a class; or labels/STEM.txt and data.yaml, as YOLO has them",
-            hint=f"label files of YOLO: copy the data.yaml of the detector's training into {folder}"
+            expected="comp4_det_test_CLASS.txt for each class; or YOLO's labels/STEM.txt and data.yaml",
+            hint=f"for label files of YOLO, copy the data.yaml of the detector's training into {folder}"
             if any(folder.glob("*.txt"))
             else None,
         )
@@ -188,7 +189,7 @@ def _voc_files(folder: Path) -> dict[str, Path]:
 
 
 def read_files(path: Path, truth: GroundTruth) -> tuple[DetectionFiles, Records, Callable[[int], str]]:
-    """Return the files of detections, their columns, and how to name a row in a message.
+    """Return the files of detections, their columns, and a function that names a row in a message.
 
     See `open_detections` and `read_columns` for the forms and the errors.
     """
@@ -197,12 +198,12 @@ def read_files(path: Path, truth: GroundTruth) -> tuple[DetectionFiles, Records,
 
 
 def read_columns(opened: DetectionFiles, truth: GroundTruth) -> tuple[Records, Callable[[int], str]]:
-    """Return the columns of detections, and how to name a row in a message; a missing score is NaN.
+    """Return the columns of detections, and a function that names a row in a message; a missing score is NaN.
 
     Parameters
     ----------
     truth : GroundTruth
-        Names the images, and has the sizes that shares are of.
+        Its images resolve names, and their sizes convert shares to pixels.
 
     Raises
     ------
@@ -220,7 +221,7 @@ def read_columns(opened: DetectionFiles, truth: GroundTruth) -> tuple[Records, C
 
 
 class Row(msgspec.Struct, gc=False):
-    """One record of a COCO results file; fields that are not declared are passed over."""
+    """A record of a COCO results file; other fields are ignored."""
 
     bbox: tuple[float, float, float, float]
     image_id: Int64 | str | None = None
@@ -232,7 +233,7 @@ class Row(msgspec.Struct, gc=False):
 
 
 class _NumbersRow(msgspec.Struct, gc=False):
-    """A record of numbers only, the usual case: decoding its columns takes a quarter less time than those of `Row`."""
+    """A record with only numbers, the usual case: decoding takes a quarter less time than that of `Row`."""
 
     image_id: Int64
     category_id: Int64
@@ -250,16 +251,16 @@ class Records:
     Attributes
     ----------
     image_ids : ndarray of int64, list of int, str or None, or None
-        None where no record states an ``image_id``.
+        None if no record has an ``image_id``.
     category_ids : ndarray of int64, or list of int or None
     categories : list of str or None
-        Empty where no record names its class.
+        Empty if no record names its class.
     boxes : ndarray of float64, shape (n, 4)
     scores : ndarray of float64, shape (n,)
-        NaN where a record has none.
+        NaN if a record has none.
     background : ndarray of float64, shape (n,), or None
     file_names : list of str or None, or None
-        None where no record states a ``file_name``.
+        None if no record has a ``file_name``.
     """
 
     image_ids: Int64s | list[int | str | None] | None
@@ -292,7 +293,7 @@ class Records:
 
     @property
     def references(self) -> Any:
-        """What names the image of each row: its file name, where it has one, else its image id."""
+        """The reference to the image of each row: its file name if it has one, else its image id."""
         ids: Any = self.image_ids.tolist() if isinstance(self.image_ids, np.ndarray) else self.image_ids
         if ids is None or self.file_names is None:
             return self.file_names if ids is None else ids
@@ -306,7 +307,7 @@ class Records:
         return ", ".join(texts) or "neither category nor category_id"
 
     def by_name(self) -> Records:
-        """Return records without the category ids of those that state a name."""
+        """Return the records, without category ids where they have a class name."""
         if not self.categories:
             return self
         pairs = zip(self.categories, self.category_ids, strict=True)
@@ -319,9 +320,9 @@ class Records:
         return set(np.unique(ids).tolist() if isinstance(ids, np.ndarray) else (n for n in ids if n is not None))
 
     def labels(self, table: Mapping[int | str | None, int]) -> Int32s:
-        """Return the label that each row's category, category id, or both name, shape (n,), by a table of both.
+        """Return the label of each row's category, category id, or both, shape (n,), from a table of both.
 
-        What the table lacks is `STRANGE`; a category and an id of different classes are `DISAGREEING`.
+        A class that the table lacks is `STRANGE`; a category and an id of different classes are `DISAGREEING`.
         """
         ids = self.category_ids
         if isinstance(ids, np.ndarray):
@@ -410,26 +411,24 @@ def first_without_image(rows: Sequence[Row | _NumbersRow]) -> int | None:
 
 @contextmanager
 def decoding(file: InputFile, form: str, subject: str = "The detections") -> Iterator[None]:
-    """Raise `PredictionError` if decoding fails: the records of the file do not have the form."""
+    """Turn errors of decoding into a `PredictionError`: the records of the file do not have the form."""
     try:
         yield
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         is_truth, hint = file.data.lstrip()[:1] == b"{" and b'"annotations"' in file.data, None
         is_number = any(f"`{name}" in str(error) or f"].{name}" in str(error) for name in ("bbox", "score"))
         if form == FORM and (is_number or b"NaN" in file.data or b"Infinity" in file.data):
-            hint = "curation inspect TRUTH --detections FILE names such records, and mends or leaves them out"
+            hint = "curation inspect TRUTH --detections FILE lists such records, and corrects them or leaves them out"
         if file.path.suffix.lower() in (".pt", ".pth", ".pkl", ".npy", ".npz", ".onnx"):
             hint = "this is a file of weights or arrays: write the boxes of the detector as JSON or CSV"
         if is_truth:
             hint = "give annotation files to --truth and results files to --detections"
         elif "length 4" in str(error) or any(key in file.data[:4096] for key in (b'"rbox"', b'"poly"')):
-            hint = (
-                "five numbers, rbox and poly are oriented boxes (OBB): measures here are of upright boxes, x, y, w, h"
-            )
+            hint = "five numbers, rbox and poly are oriented boxes (OBB); only upright boxes, x, y, w, h, can be scored"
         elif "`bbox`" in str(error) and b'"segmentation"' in file.data:
-            hint = "these are masks: pycocotools.mask.toBbox(record['segmentation']) is the bbox of each record"
+            hint = "these are masks: pycocotools.mask.toBbox(record['segmentation']) returns the bbox of a record"
         elif "`str` - at" in str(error) and "category_id" in str(error):
-            hint = "names of classes belong in category; curation inspect TRUTH --detections FILE mends such texts"
+            hint = "class names belong in category; curation inspect TRUTH --detections FILE corrects such records"
         raise PredictionError(
             "This is not a list of detections, it is a ground-truth file" if is_truth else f"{subject} cannot be read",
             where=str(file.path),
@@ -453,7 +452,7 @@ def _yolo(opened: DetectionFiles, truth: GroundTruth) -> tuple[Records, Callable
 
     n_polygons, lines = _around(lines, keypoint_values(names_file.data, str(names_file.path), PredictionError), where)
     if n_polygons:
-        message = f"{opened.path}: {n_polygons:,} detections are polygons, and count as the boxes around them"
+        message = f"{opened.path}: {n_polygons:,} detections are polygons, and are scored as the boxes around them"
         warnings.warn(message, CurationWarning, stacklevel=2)
     for row, (*_, line) in enumerate(lines):
         if len(line) not in _FIELDS or not 0 <= line[0] < len(classes):
@@ -471,13 +470,13 @@ def _yolo(opened: DetectionFiles, truth: GroundTruth) -> tuple[Records, Callable
 
 
 def _around(lines: list[_Line], n_keypoint_values: int, where: Callable[[int], str]) -> tuple[int, list[_Line]]:
-    """Return how many lines hold polygons, and lines with the boxes around these, and without keypoints."""
+    """Return the number of polygons, and the lines with boxes instead of polygons and without keypoints."""
     lengths = {len(line) for *_, line in lines}
     if not n_keypoint_values and lengths and lengths <= {_ORIENTED, _ORIENTED + 1}:
         raise PredictionError(
             "The label files hold oriented boxes (OBB)", where=where(0), expected=_LINE,
             found=f"class, four corners and a confidence in all {len(lines):,} lines",
-            hint="measures here are of upright boxes: predict with a model of the task detect",
+            hint="only upright boxes can be scored: predict with a model of the task detect",
         )  # fmt: skip
     n_polygons, read = 0, list[_Line]()
     for file, number, line in lines:
@@ -538,7 +537,7 @@ def _in_pixels(shares: Floats, position: Int32s, truth: GroundTruth, where: Call
     if beyond.any():
         row = int(np.argmax(beyond))
         raise PredictionError(
-            "A box of a label file is not in shares of the image",
+            "A box in a label file is not in shares of the image",
             where=where(row),
             expected=f"{_LINE}: the centre and size of the box, 0 to 1",
             found=str(shares[row].tolist()),
@@ -547,7 +546,7 @@ def _in_pixels(shares: Floats, position: Int32s, truth: GroundTruth, where: Call
     if not (sizes > 0).all():
         row = int(np.argmin((sizes > 0).all(axis=1)))
         raise PredictionError(
-            "Boxes are shares of the image size, and the truth does not state the size of an image",
+            "Boxes are in shares of the image, and the truth lacks the size of an image",
             where=where(row),
             expected="width and height of every image in the truth",
             found=f"none of {truth.image_index.describe(truth.file_positions[position[row : row + 1]])}",
@@ -579,12 +578,12 @@ def _nested(opened: DetectionFiles, truth: GroundTruth) -> tuple[Records, Callab
 def _counted_classes(
     numbers: Sequence[int | None], truth: GroundTruth, where: str, *, always: bool = False
 ) -> tuple[list[int | None], list[str | None]]:
-    """Return the ids, or else names, of classes that a detector numbers: by the truth's ids, else counted from 0.
+    """Return the ids, else the names, of numbered classes: numbers are ids of the truth, else counted from 0.
 
     Parameters
     ----------
     always : bool
-        Whether the numbers surely count the classes, as MMDetection's do.
+        Whether the numbers are always counted from 0, as in MMDetection.
     """
     used = {number for number in numbers if number is not None and number != UNKNOWN_NUMBER}
     known = truth.class_numbers
@@ -599,10 +598,10 @@ def _counted_classes(
             where=where,
             expected=f"0 to {len(classes) - 1}, or {', '.join(map(str, known))}"[:300],
             found=", ".join(map(str, strange))[:100],
-            hint="write names of classes: a column class_name, or labels as texts",
+            hint="write class names: a column class_name, or labels as texts",
         )
     first = ", ".join(f"{number} as {classes[number]}" for number in sorted(used)[:3])
-    message = f"{where}: numbers of classes count the truth's classes from 0: {first}"
+    message = f"{where}: class numbers are read as the truth's classes counted from 0: {first}"
     warnings.warn(message, CurationWarning, stacklevel=2)
     names = [None if number is None or number < 0 else classes[number] for number in numbers]
     return [number if name is None else None for number, name in zip(numbers, names, strict=True)], names
@@ -636,11 +635,11 @@ def _table(file: InputFile, truth: GroundTruth) -> tuple[Records, Callable[[int]
         table, is_counted = table.rename(columns={"category": "class_id"}), True
     elif not numbers and are_numbers:
         raise PredictionError(
-            f"Column {names[0]} holds numbers, which may be ids or count the classes from 0",
+            f"Column {names[0]} has numbers, which may be ids or classes counted from 0",
             where=header,
             expected="names of classes, or category_id with the ids of the truth",
             found=", ".join(sorted(map(str, strangers)))[:100],
-            hint="call the column category_id if the truth numbers its classes so, class_id if it counts from 0",
+            hint="name the column category_id if it has ids of the truth, class_id if it counts from 0",
         )
     if is_counted and not numbers:
         ids, categories = _counted_classes(_whole_numbers(table["class_id"], where, "class_id"), truth, str(file.path))
@@ -655,7 +654,7 @@ def _table(file: InputFile, truth: GroundTruth) -> tuple[Records, Callable[[int]
 
 
 def _renamed(table: pd.DataFrame, header: str) -> pd.DataFrame:
-    """Return a table with other tools' column names replaced by those of this package; unknown columns stay."""
+    """Return a table with other tools' column names replaced by those of this package; unknown columns are kept."""
     columns = {str(column).lower(): column for column in reversed(table.columns)}
     names: dict[str, str] = {}
     for name, calls in _CALLED.items():
@@ -671,7 +670,7 @@ def _renamed(table: pd.DataFrame, header: str) -> pd.DataFrame:
 
 
 def _unfolded(table: pd.DataFrame, where: Callable[[int], str]) -> tuple[pd.DataFrame, list[int]]:
-    """Unfold rows that hold all detections of an image: return a row for each detection, and its source row."""
+    """Split rows with all detections of an image: return a row for each detection, and its original row."""
     images = next((name for name in _IMAGES if name in table), None)
     cells: list[list[str]] = []
     rows: list[int] = []
@@ -680,7 +679,7 @@ def _unfolded(table: pd.DataFrame, where: Callable[[int], str]) -> tuple[pd.Data
         if images is None or len(words) % _WORDS:
             raise PredictionError(
                 "A prediction string cannot be read", where=where(row),
-                expected=f"an image, and {_WORDS} words a box: label score xmin ymin xmax ymax",
+                expected=f"an image, and {_WORDS} words for each box: label score xmin ymin xmax ymax",
                 found="no column of images" if images is None else f"{len(words)} words: {text[:80]!a}",
             )  # fmt: skip
         for start in range(0, len(words), _WORDS):
@@ -708,14 +707,14 @@ def _lacks(table: pd.DataFrame, header: str) -> PredictionError:
     return PredictionError(
         "The table of detections lacks a column", where=header, expected=_HEADER,
         found=", ".join(map(str, table.columns))[:200],
-        hint="the first line holds values: write a line with the names of the columns before it" if is_row else None,
+        hint="the first line has values: insert a line with the names of the columns before it" if is_row else None,
     )  # fmt: skip
 
 
 def _boxes(table: pd.DataFrame, header: str, where: Callable[[int], str]) -> Floats:
-    """Return ``x, y, w, h`` from the columns that describe boxes; the table must have exactly one such set."""
+    """Return ``x, y, w, h`` from the columns of boxes; the table must have exactly one set of them."""
     matches = [names for names in (*_BOXES, ("bbox",)) if all(name in table for name in names)]
-    # A width beside w is that of the image.
+    # If there is a column w, width is that of the image.
     matches = [names for names in matches if names != _SIDES or _BOX not in matches]
     if not matches:
         raise _lacks(table, header)
@@ -762,7 +761,7 @@ def _no_number(column: str, expected: str, text: str, where: str) -> PredictionE
 
 
 def positions_in(numbers: Int64s, known: Int64s) -> tuple[Int32s, Bools]:
-    """Return the position of each number in ascending numbers, and whether they contain it."""
+    """Return the position of each number in an ascending array, and whether the array contains it."""
     if not len(known):
         return np.zeros(len(numbers), np.int32), np.zeros(len(numbers), bool)
     position = np.minimum(np.searchsorted(known, numbers), len(known) - 1)

@@ -1,8 +1,8 @@
-"""What a measure is: a number declared once, with its formula, unit, direction and source.
+"""Declaration of measures: each number with its formula, unit, direction and source.
 
-The measures of a protocol are a tuple of `Measure`, the one that its leaderboards rank by first. Definitions in
-results, the tables of docs/measures.md, units, and the direction and order of leaderboard rows come from it. A measure
-that takes a parameter has it in its key, ``AWI@{recall}``.
+The measures of a benchmark are a tuple of `Measure`; leaderboards rank by the first. Definitions in results, the tables
+of docs/measures.md, units, and the direction and order of leaderboard rows follow from it. The key of a measure
+contains its parameters, ``AWI@{recall}``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ UNITS: dict[Unit, str] = {
 }
 Number = int | float
 RANGES: dict[str, tuple[float, float]] = {"share": (0, 1), "%": (0, 100), "ratio": (-1, inf), "count": (0, inf)}
-"""Where the numbers of a unit lie, ends included; a ratio may be a quotient less 1, and any other unit knows no end."""
+"""Range of the numbers of a unit, ends included; a ratio may be a quotient minus 1, and other units have no limits."""
 Data = Mapping[str, Any]
 """A result, or a section of it, as in its JSON."""
 _PARAMETER = re.compile(r"\{([a-z_]+)\}")
@@ -39,22 +39,22 @@ class Measure:
     Attributes
     ----------
     key : str
-        Its name in results, with each parameter in braces: ``UR``, ``AWI@{recall}``.
+        Name in results, with parameters in braces: ``UR``, ``AWI@{recall}``.
     name : str
-        In words.
+        Name in words.
     formula : str
-        How it is computed.
+        Computation in words.
     unit : {"share", "%", "ratio", "count", "score"}
         See `UNITS`.
     better : {"higher", "lower"} or None
     source : str
-        Paper with section, equation or table; or the code that it follows.
+        Paper with section, equation or table; or code.
     undefined : str
         When the number is undefined.
     ranked : bool
         Whether leaderboards show it.
     bounds : tuple of float, optional
-        Where its numbers lie, if not where those of its unit do (`RANGES`).
+        Range of its numbers, if it is not that of its unit (`RANGES`).
     """
 
     key: str
@@ -78,22 +78,22 @@ class Measure:
         return tuple(_PARAMETER.findall(self.key))
 
     def matches(self, key: str) -> bool:
-        """Return whether a key, ``AWI@0.3``, is one of this measure."""
+        """Return whether a key such as ``AWI@0.3`` belongs to this measure."""
         pattern = _PARAMETER.sub("\0", self.key)
         return re.fullmatch(re.escape(pattern).replace("\0", ".+"), key, re.DOTALL) is not None
 
     def key_of(self, parameters: Mapping[str, str]) -> str:
-        """Return the key with its parameters put in."""
+        """Return the key with values of its parameters."""
         return _PARAMETER.sub(lambda match: parameters[match[1]], self.key)
 
 
 def range_of(unit: str, measure: Measure | None = None) -> tuple[float, float]:
-    """Return the ends between which the numbers of a measure, or of a unit, lie."""
+    """Return the range of the numbers of a measure, else of a unit."""
     return measure.bounds if measure and measure.bounds else RANGES.get(unit, (-inf, inf))
 
 
 class Value(NamedTuple):
-    """A number that an evaluation measured: one row of its result.
+    """A measured number: a row of a result.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class Value(NamedTuple):
     value : int or float or None
     parameters : mapping of str to str
     n : int, optional
-        How many things it rests on.
+        Number of samples behind the value.
     undefined : str
         Why the value is missing; by default the reason in the declaration.
     """
@@ -115,13 +115,13 @@ class Value(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What one variant measured on one part.
+    """Values and tables of one variant on one part.
 
     Attributes
     ----------
     values : sequence of Value
     tables : mapping of str to mapping
-        Further tables by name, each of equally long columns by name.
+        Further tables by name, each with equally long columns by name.
     notes : sequence of str
         Sentences for the reader of the numbers.
     """
@@ -136,12 +136,12 @@ class Measured(NamedTuple):
 
 
 def percent(value: Number | None) -> Number | None:
-    """Return a fraction in percent, None for None."""
+    """Return a fraction in percent, or None for None."""
     return None if value is None else 100 * value
 
 
 def sum_in_order(values: Sequence[float]) -> float:
-    """Return numbers added one after the other: from Python 3.12 on `sum` compensates, and last digits would differ."""
+    """Return the sum of numbers added one by one: `sum` compensates from Python 3.12 on and gives other last digits."""
     return reduce(add, values, 0.0)
 
 
@@ -173,7 +173,7 @@ def definitions(measures: Iterable[Measure], **rules: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """Numbers of a method on a part under a variant, and the facts that decide whether other numbers are comparable.
+    """Numbers of a method on a part under a variant, with the facts that make other numbers comparable.
 
     Attributes
     ----------
@@ -183,23 +183,23 @@ class Scored:
     method : str
         Its name, by default that of the file of its predictions.
     score : str
-        Which of the method's scores, ``""`` where there is but one.
+        Which of the scores of the method; ``""`` if there is only one.
     part, task, split, case : str
         Names of the scored part, task, split and case; ``""`` if the protocol has no such level.
     truth : mapping
         Identity of the ground truth: digests, and the numbers of records left out.
     predictions : mapping of str to mapping
-        Records of the files that hold the predictions: ``sha256`` and ``reported``.
+        Records of the files of predictions: ``sha256`` and ``reported``.
     settings : dict of str to str
-        Choices that change the numbers: rows that differ here are not comparable.
+        Choices that change the numbers: rows with different settings are not comparable.
     operating_point : dict of str to str
-        Settings of the method, or where it was read; rows may differ here.
+        Settings of the method, or the point at which it was measured; rows may differ in them.
     pinned : bool
-        Whether manifest and part say which images were scored.
+        Whether manifest and part identify the scored images.
     manifest : mapping or None
-        Name, version and digest, where a result has one for each case; else the result's own.
+        Name, version and digest, if each case of a result has its own manifest; None for that of the result.
     of_several : bool
-        Whether a result may hold several methods, which then tell its numbers apart.
+        Whether a result may have several methods, whose names are then part of the labels.
     """
 
     variant: str

@@ -1,7 +1,7 @@
-"""Detections that other tools nest in JSON: a record an image, the annotations of COCO, results of single images.
+"""Detections in nested JSON of other tools: a record for each image, COCO annotations, results of single images.
 
-These are what torchmetrics takes (``boxes``, ``scores``, ``labels``), what MMDetection writes (``bboxes``, a file an
-image), Ultralytics' results (``box`` of corners) and a COCO dictionary whose annotations have scores.
+These are inputs of torchmetrics (``boxes``, ``scores``, ``labels``), files of MMDetection (``bboxes``, one for each
+image), results of Ultralytics (``box`` with corners), and a COCO dictionary whose annotations have scores.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Numbering = Literal["ids", "labels", "positions"]
 
 
 class NestedBox(NamedTuple):
-    """A detection, as a file nests it.
+    """A detection in nested JSON.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class NestedBox(NamedTuple):
     where : str
         File and record, for messages.
     numbering : {"ids", "labels", "positions"}
-        Whether a number is an id of the truth, surely counts the classes from 0, or may do either.
+        Whether a number is an id of the truth, is an id or counts from 0, or counts the classes from 0.
     """
 
     image: int | str
@@ -67,7 +67,7 @@ def is_nested(data: bytes) -> bool:
 
 
 def nested_boxes(files: Mapping[str, InputFile], truth: GroundTruth) -> list[NestedBox]:
-    """Return the detections of a file, or of a folder with a file an image.
+    """Return the detections in a file, or in a folder with a file for each image.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def nested_boxes(files: Mapping[str, InputFile], truth: GroundTruth) -> list[Nes
 
 
 def nested_files(folder: Path) -> dict[str, Path]:
-    """Return the files of a folder with a JSON file an image, as MMDetection writes them (``preds``); else nothing."""
+    """Return the JSON files of a folder, one for each image, as MMDetection writes them (in ``preds``)."""
     below = folder / "preds" if (folder / "preds").is_dir() else folder
     return {path.name: path for path in sorted(below.glob("*.json"))}
 
@@ -123,7 +123,7 @@ def _boxes(content: Any, where: str, image: str, truth: GroundTruth) -> Iterator
             raise PredictionError(
                 "A prediction names no image", where=record_at, expected=f"one of {', '.join(_IMAGES)}",
                 found=", ".join(record)[:200],
-                hint="write the name of its photo into each record, or give a folder of STEM.json, one an image",
+                hint="write the name of the photo into each record, or use a folder with STEM.json for each image",
             )  # fmt: skip
         yield from _of_image(record, record_at, image_name)
 
@@ -155,7 +155,7 @@ def _of_image(record: Mapping[str, Any], record_at: str, image: int | str) -> It
 
 
 def _of_coco(content: Mapping[str, Any], where: str, truth: GroundTruth) -> Iterator[NestedBox]:
-    """Yield annotations with scores; the file's own tables say which photo and class a number is."""
+    """Yield annotations with scores; the tables of the file translate numbers to photos and classes."""
     photos, names = _table(content, "images", "file_name", where), _table(content, "categories", "name", where)
     annotations = content["annotations"]
     if not isinstance(annotations, list) or not all(isinstance(record, dict) for record in annotations):
@@ -166,7 +166,8 @@ def _of_coco(content: Mapping[str, Any], where: str, truth: GroundTruth) -> Iter
             found="annotations without a score",
             hint="give annotation files to --truth and results files to --detections",
         )  # fmt: skip
-    is_named = {names.get(number) for number in _used(annotations)} <= {*truth.classes}
+    numbers = {record["category_id"] for record in annotations if isinstance(record.get("category_id"), int | str)}
+    is_named = {names.get(number) for number in numbers} <= {*truth.classes}
     for number, record in enumerate(annotations):
         record_at = f"{where}: annotations[{number}]"
         image, label = _label(record.get("image_id"), record_at), _label(record.get("category_id"), record_at)
@@ -180,10 +181,6 @@ def _of_coco(content: Mapping[str, Any], where: str, truth: GroundTruth) -> Iter
         )
 
 
-def _used(annotations: Sequence[Mapping[str, Any]]) -> set[Any]:
-    return {number for record in annotations if isinstance(number := record.get("category_id"), int | str)}
-
-
 def _table(content: Mapping[str, Any], section: str, field: str, where: str) -> dict[int | str, str]:
     records = content.get(section) or []
     if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
@@ -193,7 +190,7 @@ def _table(content: Mapping[str, Any], section: str, field: str, where: str) -> 
         for record in records
         if isinstance(record.get("id"), int | str) and isinstance(record.get(field), str)
     }
-    # Repeated names identify nothing.
+    # Repeated names do not identify a record.
     return name_of if len({*name_of.values()}) == len(name_of) == len(records) else {}
 
 
@@ -221,5 +218,5 @@ def _numbers(box: Any, where: str) -> list[float]:
 def _refused(where: str, expected: str, value: Any) -> PredictionError:
     return PredictionError(
         "A prediction cannot be read", where=where, expected=expected, found=ascii(value)[:120],
-        hint="COCO results are one list: docs/detection_metrics.md, Files of detections",
+        hint="docs/detection_metrics.md, Files of detections, has the supported forms",
     )  # fmt: skip

@@ -1,8 +1,8 @@
-"""Counts of open-set detection: unknown objects found, taken for known classes or missed, and wilderness impact.
+"""Counts of open-set detection: unknown objects found, detected as known classes or missed, and wilderness impact.
 
-Wilderness impact has several readings: at fixed thresholds over levels of wilderness, at the index of nearest
-recall with or without the open-set errors in its denominator, and at confidence thresholds. ``elephant.toml``,
-``owod.toml`` and ``osod3.toml`` declare which of them are measures of a benchmark.
+Wilderness impact has several readings: at fixed thresholds over levels of wilderness; at the index of nearest recall,
+with or without the open-set errors in its denominator; and at confidence thresholds. ``elephant.toml``, ``owod.toml``
+and ``osod3.toml`` declare which of them a benchmark measures.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LEVEL_COUNTS: dict[str, str] = {
     "levels would have one image more (N = 40, level 0.7: 27 here, 28 there)",
 }
 OFFICIAL_LEVELS = 50
-"""The official code asks for ``arange(0, 5, 0.1)`` and stops earlier where the images run out."""
+"""The official code has the levels ``arange(0, 5, 0.1)`` and stops earlier if there are no more images."""
 
 
 READINGS: dict[str, str] = {
@@ -54,14 +54,14 @@ Values = list[float | None]
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """The wilderness levels that the available images allow.
+    """The wilderness levels for which there are enough images.
 
     Attributes
     ----------
     names : tuple of str, length L
         Wilderness ratios as decimal texts: ``0.0``, ``0.1``, …
     images : ndarray of int64, shape (L,)
-        How many wilderness images belong to each; never falling.
+        Number of wilderness images of each level, never falling.
     counts : {"integer", "float32"}
     """
 
@@ -73,7 +73,7 @@ class Levels:
         return len(self.names)
 
     def first_level(self, position: Int32s | Int64s) -> Int64s:
-        """Return the first level that holds the image at each position of the wilderness; L where none does."""
+        """Return the first level with the image at each position of the wilderness; L if there is none."""
         return np.searchsorted(self.images, position, side="right")
 
 
@@ -94,7 +94,7 @@ def wilderness_levels(
     Raises
     ------
     UsageError
-        No such rule for counts.
+        The rule for counts is unknown.
     EvaluationError
         The closed part has no images.
     """
@@ -125,13 +125,13 @@ class TaskOutcomes:
     outcome : ndarray of int8, shape (d,)
         1 true positive, 0 false positive, -1 ignored.
     n_positive : ndarray of int64, shape (K + 1,)
-        Objects of each class that count, once for each line of the image list.
+        Number of objects of each class that count, once for each line of the image list.
     target : ndarray of bool, shape (m,)
         Unknown objects that count.
     taken : ndarray of int32, shape (d,)
-        The object that each true positive found; of no meaning elsewhere.
+        The object that each true positive found; meaningless for other detections.
     pairs : OverlappingPairs
-        Detections of known classes with unknown objects that their IoU reaches.
+        Detections of known classes with the unknown objects that they overlap enough.
     """
 
     label: Int32s
@@ -144,14 +144,14 @@ class TaskOutcomes:
 
     @cached_property
     def ranked(self) -> list[tuple[int, Int64s]]:
-        """Each class with its detections by falling score, ties in input order."""
+        """The detections of each class by falling score, ties in input order."""
         order = np.argsort(-self.scores, kind="stable")
         by_class = rows_by_class(self.label[order], len(self.n_positive))
         return [(number, order[rows]) for number, rows in by_class]
 
     @cached_property
     def on_unknown(self) -> Bools:
-        """Which detections are of a known class and lie on an unknown object, shape (d,)."""
+        """Which detections of known classes lie on an unknown object, shape (d,)."""
         hits = np.zeros(len(self.label), bool)
         hits[self.pairs.row] = True
         return hits
@@ -161,7 +161,7 @@ class TaskOutcomes:
 class RecallPoints:
     """Operating points of a known class: the first detection at each recall, by falling score.
 
-    Wilderness impact is read at the first index of nearest recall, which is always one of these.
+    Wilderness impact is read at the first index of nearest recall, which is always one of these points.
 
     Attributes
     ----------
@@ -169,13 +169,13 @@ class RecallPoints:
         Position of the detection in the class's order, from 0.
     score, recall : ndarray of float64, shape (p,)
     retained : ndarray of int64, shape (p,)
-        True and false positives up to and with it: the code's denominator.
+        True and false positives up to and including the point: the code's denominator.
     kept_closed : ndarray of int64, shape (p,)
         The same without false positives on unknown objects: the closed-set denominator.
     on_unknown : ndarray of int64, shape (p,)
-        Detections up to and with it that lie on an unknown object.
+        Detections up to and including the point that lie on an unknown object.
     tp, n_positive : int
-        True positives at the end, and objects that count; of a class without any, `recall` is NaN.
+        True positives at the end, and objects that count; `recall` is NaN for a class without objects.
     """
 
     rank: Int64s
@@ -199,12 +199,12 @@ class RecallPoints:
 def recall_points(
     outcomes: TaskOutcomes, n_known: int, *, without_objects: bool = False, added: float = 0.0
 ) -> dict[int, RecallPoints]:
-    """Return the operating points of each known class that has both objects and detections, by label.
+    """Return the operating points of each known class with objects and detections, by label.
 
     Parameters
     ----------
     without_objects : bool
-        Include classes without objects: their point is the first detection.
+        Whether to include classes without objects; their point is the first detection.
     added : float
         Number that recalls add to the objects in their denominator.
     """
@@ -234,8 +234,8 @@ def recall_points(
 def impact_at_recalls(by_class: dict[int, RecallPoints], classes: Sequence[str]) -> dict[str, Any]:
     """Return wilderness impact at recalls 0.01 to 1.00, over the classes that have operating points.
 
-    Each class is read at the first index whose recall is nearest (RE-OWOD's code); one that never reaches a recall is
-    read at its highest, and one without objects, which reaches none, at its first detection.
+    Each class is read at the first index whose recall is nearest (RE-OWOD's code): a class that does not reach a recall
+    is read at its highest recall, and a class without objects at its first detection.
 
     Returns
     -------
@@ -269,19 +269,19 @@ def impact_at_recalls(by_class: dict[int, RecallPoints], classes: Sequence[str])
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """The N unknown objects that count, one entry each.
+    """The N unknown objects that count.
 
     Attributes
     ----------
     position : ndarray of int64, shape (N,)
-        In the ground truth.
+        Position in the ground truth.
     copies : ndarray of int64, shape (N,)
         Lines of the image list that name its image.
     detected_at : ndarray of float64, shape (N,)
-        Score of the unknown detection that found it, -inf where none did.
+        Score of the detection of class unknown that found the object, -inf without one.
     called_at, called_wrongly_at : ndarray of float64, shape (N,)
-        Highest score of a detection of a known class on it, of any and of those that are not true positives; -inf
-        without one.
+        Highest score of a detection of a known class on the object, among all of them and among those that are not true
+        positives; -inf without one.
     added : float
         Number that recalls add to the objects in their denominator.
     """
@@ -299,7 +299,7 @@ class Targets:
 
 
 def targets(truth: TaskTruth, outcomes: TaskOutcomes, *, added: float = 0.0) -> Targets:
-    """Return the unknown objects that count, with the scores at which each is found and called known."""
+    """Return the unknown objects that count, with the scores at which each is found and detected as known."""
     size = len(outcomes.target)
     detected_at, called_at, wrongly_at = (np.full(size, -np.inf) for _ in range(3))
     right = np.flatnonzero((outcomes.outcome == 1) & (outcomes.label == truth.unknown))
@@ -314,12 +314,11 @@ def targets(truth: TaskTruth, outcomes: TaskOutcomes, *, added: float = 0.0) -> 
 
 
 def unknown_counts(unknowns: Targets, rows: Bools | slice = slice(None)) -> dict[str, Any]:
-    """Return how many unknown objects are found, called known and missed, and the rates that follow, in percent.
+    """Return how many unknown objects are found, detected as known and missed, and the resulting rates, in percent.
 
-    An object counts once for each line that names its image, and is found once: its further copies are in FN_u.
-    ``FN_u_star``: the copies of objects that were not found and have a detection of a known class on them; those of an
-    object that was found are not among them. ``UR = UDR * UDP`` whenever all three are defined (Revisiting Open World
-    Object Detection, section 5.1).
+    An object counts once for each line that names its image, and is found once: its other copies are in FN_u.
+    ``FN_u_star``: the copies of objects that were not found and have a detection of a known class on them.
+    ``UR = UDR * UDP`` if all three are defined (Revisiting Open World Object Detection, section 5.1).
     """
     copies = unknowns.copies[rows]
     detected = np.isfinite(unknowns.detected_at[rows])
@@ -345,8 +344,8 @@ def unknown_counts(unknowns: Targets, rows: Bools | slice = slice(None)) -> dict
 def unknown_by_class(truth: TaskTruth, outcomes: TaskOutcomes, unknowns: Targets) -> dict[str, dict[str, Any]] | None:
     """Return `unknown_counts` and ``AOSE`` of each original class of unknown objects, by name.
 
-    A detection counts for the class of the first object of highest IoU that it lies on. None where the ground truth
-    does not say what its unknown objects are.
+    A detection counts for the class of the first object of highest IoU that it lies on. None if the ground truth does
+    not state the classes of its unknown objects.
     """
     originals = truth.truth.original
     if originals is None or not all(originals[row] for row in unknowns.position.tolist()):
@@ -364,8 +363,8 @@ def unknown_by_class(truth: TaskTruth, outcomes: TaskOutcomes, unknowns: Targets
 def operating_curve(unknowns: Targets, outcomes: TaskOutcomes, unknown: int) -> dict[str, list[Any]]:
     """Return the measures of the detections with score >= s, for falling s.
 
-    Scores are those at which an unknown object is found or first called known, and the lowest of all detections (the
-    operating point).
+    The scores are those at which an unknown object is found or first detected as known, and the lowest of all
+    detections (the operating point).
 
     Returns
     -------
@@ -398,14 +397,14 @@ def operating_curve(unknowns: Targets, outcomes: TaskOutcomes, unknown: int) -> 
 
 
 def _at_least(scores: Floats, weights: Int64s, limits: Floats) -> Int64s:
-    """Return the summed weight of the entries with score >= each limit, which fall."""
+    """Return the sum of the weights of the entries with score >= each limit; limits fall."""
     order = np.argsort(scores)
     total = np.append(0, np.cumsum(weights[order]))
     return np.asarray(total[-1] - total[np.searchsorted(scores[order], limits[::-1])[::-1]])
 
 
 def _kinds_hit(outcomes: TaskOutcomes, kind: Int64s, n_kinds: int) -> Int64s:
-    """Return how many detections of known classes lie on each kind of object, by the best object of each."""
+    """Return how many detections of known classes lie on each kind of object, by their best object."""
     pairs = outcomes.pairs
     best = np.lexsort((pairs.position, -pairs.iou, pairs.row))
     _, first = np.unique(pairs.row[best], return_index=True)
@@ -424,7 +423,7 @@ def lies_on(truth: GroundTruth, detections: Detections, mask: Bools, rules: Rule
 
 
 def pairs_on(truth: GroundTruth, detections: Detections, mask: Bools, rules: Rules, rows: Int64s) -> OverlappingPairs:
-    """Return the pairs of some detections, ascending, and an object under `mask` that overlap enough for a match."""
+    """Return the pairs of a detection in `rows`, ascending, and an object under `mask` that overlap enough to match."""
     pairs = overlapping_pairs(
         truth, detections.take(rows), same_class=False, mask=mask, iou_threshold=IOU, strict=rules.strict
     )
@@ -436,19 +435,19 @@ def counts_at_thresholds(
 ) -> list[dict[str, Any]]:
     """Return the counts of detections with score >= theta, and wilderness impact in its readings, for each theta.
 
-    Matching goes from the highest score down, so that a threshold never changes what a kept detection is.
+    Matching goes from the highest score down, so a threshold does not change the outcome of the detections above it.
 
     Parameters
     ----------
     scores, outcome, is_open : ndarray, shape (d,)
-        Columns of the detections of known classes; `is_open`: whether it lies on an unknown object.
+        Columns of the detections of known classes; `is_open`: whether a detection lies on an unknown object.
 
     Returns
     -------
     list of dict
         ``theta``; ``TP``, ``FP``, ``AOSE``, ``FP_open`` (those of AOSE that are false positives); ``WI`` =
         FP_open / (TP + FP - FP_open), ``WI_all_fp`` = AOSE / (TP + FP), and the precisions ``P_K`` and ``P_KU``
-        without and with FP_open. None where nothing is kept.
+        without and with FP_open. None if the denominator is 0.
     """
     order = np.argsort(scores, kind="stable")
     scores, outcome, is_open = scores[order], outcome[order], is_open[order]
@@ -473,16 +472,16 @@ def wilderness_impact(
 ) -> dict[str, list[dict[str, Any]]]:
     """Return wilderness impact ``FP_o / (TP_c + FP_c)`` per recall and level (Elephant paper, Fig. 5, Table 2).
 
-    FP_o counts all detections of the class with score >= its threshold on the wilderness images of the level; the
-    threshold is that of the closed set at every level. A class that never reaches the recall, or has no ground truth,
-    is left out of the averages and listed.
+    FP_o counts all detections of the class with score >= its threshold on the wilderness images of the level; every
+    level has the threshold of the closed set. A class that never reaches the recall, or has no ground truth, is listed
+    and left out of the averages.
 
     Returns
     -------
     dict
-        Rows of tables: ``operating_points``, threshold, TP, FP and recall of each class, None with a reason where it is
-        left out; ``wilderness_impact``, FP_o and WI of each other class at each level; ``impact``, the three `READINGS`
-        at each level, None if no class is left; ``average_impact``, see `average_impact`.
+        Rows of tables. ``operating_points``: threshold, TP, FP and recall of each class, None with a reason if it is
+        left out; ``wilderness_impact``: FP_o and WI of each other class at each level; ``impact``: the three `READINGS`
+        at each level, None if all classes are left out; ``average_impact``: see `average_impact`.
     """
     opened = _open_false_positives(points, wilderness, levels, len(classes))
     names = ("operating_points", "wilderness_impact", "impact", "average_impact")
@@ -518,7 +517,7 @@ def wilderness_impact(
 
 
 def average_impact(values: Values) -> dict[str, float | None]:
-    """Return the mean of wilderness impact over levels, without and with level 0; None where any level is undefined."""
+    """Return the mean of wilderness impact over levels, without and with level 0; None if a level is undefined."""
     if any(value is None for value in values):
         return {"excl_level0": None, "incl_level0": None}
     numbers = np.array(values, np.float64)

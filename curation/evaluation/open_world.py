@@ -81,7 +81,7 @@ TEXT = Rules(
     nothing="zero",
     impact_without_objects=True,
 )
-"""What the codes share that write detections as VOC's text files: benchmarks make their variants of it."""
+"""Rules of codes that write detections as VOC's text files; benchmarks derive their variants from it."""
 SCORE_FREE = replace(
     CLEAN,
     name="score-free",
@@ -170,7 +170,7 @@ def end_measures(source: str, keys: Mapping[str, str]) -> tuple[Measure, ...]:
     ----------
     source : str
     keys : mapping of str to str
-        How `source` calls each of `GROUPS`.
+        Name of each of `GROUPS` in `source`.
     """
     return tuple(
         Measure(
@@ -206,7 +206,7 @@ TABLES = (
         "score", "TP_u", "unknown_detections", "UR", "P_unknown", "FN_u_star", "UDR", "UDP",
     ))), json=False),
 )  # fmt: skip
-"""What a result has beside its measures, a row a class, an original class, a recall, a threshold."""
+"""Tables of a result besides its measures: a row for each class, original class, recall or threshold."""
 
 
 @dataclass(frozen=True)
@@ -236,11 +236,11 @@ class TaskScene:
 
     @cached_property
     def compared(self) -> tuple[GroundTruth, Detections]:
-        """Truth and detections with the boxes that are compared: unchanged, or as the official evaluator reads them.
+        """Truth and detections with the compared boxes: unchanged, or as the official evaluator reads them.
 
-        That one reads tenths of a pixel: whole numbers here, so that IoU is exact. Ground truth:
-        ``int(x + 1), int(y + 1), int(x + w + 1), int(y + h + 1)``, inclusive; as `int` truncates. Boxes that were such
-        corners in the annotation file stay as they are. Left and upper edges of detections may be moved besides.
+        It reads tenths of a pixel, which are whole numbers here, so that IoU is exact. Corners of the ground truth are
+        ``int(x + 1), int(y + 1), int(x + w + 1), int(y + h + 1)``, inclusive, truncated by `int`. Boxes that were such
+        corners in the annotation file are not changed. Left and upper edges of detections may be moved in addition.
         """
         objects, shift, detections = self.truth.truth, self.rules.box_offset, self.detections
         if not self.rules.text:
@@ -263,7 +263,7 @@ class TaskScene:
         positive = positives(objects, rules)
         unknown = objects.label == unknown_label
         known_rows = np.flatnonzero(detections.label < unknown_label)
-        # The official A-OSE and WI count an overlap with a difficult unknown object too.
+        # The official A-OSE and WI also count overlaps with difficult unknown objects.
         pairs = pairs_on(objects, detections, unknown if rules.text else unknown & positive, rules, known_rows)
         lines = self.truth.lines[objects.image[positive]]
         return TaskOutcomes(
@@ -307,7 +307,7 @@ def evaluate_task(
     scenes: dict[Rules, TaskScene] = {}
     measured = {}
     for rules in variants:
-        # Variants that differ in AP alone share the rest.
+        # Variants that differ only in AP share everything else.
         same = replace(rules, name="", meaning="", average_precision="area")
         scene = scenes.setdefault(same, TaskScene(truth, detections, rules))
         measured[rules.name] = _measured(scene, rules)
@@ -330,11 +330,11 @@ def _measured(scene: TaskScene, rules: Rules) -> Measured:
         else "no objects"
         for number, n in enumerate(classes["n"])
     ]
-    # What the official code prints where there is nothing to divide by; also for no detections at all.
+    # The official code prints this for a denominator of 0, and if there are no detections.
     nothing = 0.0 if rules.nothing == "zero" or not len(outcomes.label) else None
     impact = impact_at_recalls(points, names)
     for name in ("WI", "WI_closed_set_denominator"):
-        # The code prints 0 where no class has detections; where the first of all are ignored it has 0 / 0.
+        # The code prints 0 if no class has detections; it has 0 / 0 if the first detections of all are ignored.
         read = impact[name] if points else [nothing] * len(impact[name])
         impact[name] = read if outcomes.target.any() else [None] * len(read)
     counts = _counts(truth, outcomes)
@@ -511,7 +511,7 @@ def _drawings(result: Result) -> Iterator[Figure]:
 
 
 def report_as(benchmark: str, *, more: tuple[Measure, ...] = (), algorithm: int = 1) -> Report:
-    """Return how results show themselves under the name of a benchmark, with `more` measures that it reports."""
+    """Return the report of open-world results under the name of a benchmark, with `more` measures."""
     return Report(
         benchmark,
         (*MEASURES, *more),
@@ -564,8 +564,8 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         manifest : Manifest or str, optional
             take tasks, class ids and the images of part TASK-test from it
         category_ids : {"manifest", "truth"}, optional
-            of the detections: those of the manifest's classes or those of the ground truth; to be chosen where the two
-            differ
+            category ids of the detections: those of the manifest's classes or those of the ground truth (default: those
+            of the truth, if it has any)
         task : sequence of str
             score this task (default: all that have detections; repeatable)
         part : str, optional
@@ -591,7 +591,7 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         Raises
         ------
         UsageError, MissingFileError, EvaluationError, PredictionError
-            Options do not fit together; a file is not there, or does not hold what it should.
+            Options do not fit together; or a file is missing or invalid.
 
         Examples
         --------
@@ -665,7 +665,7 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
 def _check(manifest: object, classes: object, images: object, part: str | None, task: Sequence[str]) -> None:
     if manifest and (classes or images):
         raise UsageError(
-            "--manifest names tasks and images already",
+            "--manifest already defines tasks and images",
             expected="--manifest alone, or --classes and --lists without it",
         )
     if part and not (manifest and len(task) == 1):
@@ -699,7 +699,7 @@ def _tasks(
 
 
 def _lines(manifest: Manifest | None, part: str, images: Path | None) -> tuple[str, ...] | None:
-    """Return the ids of the images to score, an entry a line of their list; None for all of a source."""
+    """Return the ids of the images to score, an entry for each line of their list; None for all of a source."""
     if manifest is not None:
         return manifest.ids(part)
     return None if images is None else read_image_list(images)

@@ -178,12 +178,6 @@ def point_at_fpr(curve: OscrCurve, query: str) -> int | None:
     return None if away >= 10 else point
 
 
-def ccr_at_fpr(curve: OscrCurve, query: str) -> float | None:
-    """Return CCR at a false positive rate (see `point_at_fpr`)."""
-    point = point_at_fpr(curve, query)
-    return None if point is None else float(curve.correct[point] / curve.n_known)
-
-
 def read_query(text: str) -> Fraction:
     """Return a false positive rate exactly; anything but a decimal number from 0 to 1 is a `UsageError`."""
     usable = len(text) <= _LONGEST_QUERY and _DECIMAL.fullmatch(text) is not None

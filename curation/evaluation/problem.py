@@ -348,11 +348,6 @@ def class_file(path: Path) -> ClassFile:
     return listed
 
 
-def class_names(path: Path) -> Names:
-    """Return the known classes of a `class_file`."""
-    return class_file(path).known
-
-
 def classes_of_source(source: Source) -> KnownClasses:
     """Return the categories of a closed truth without ``unknown`` (id -1 or that name)."""
     pairs = zip(source.categories.names, source.categories.category_ids, strict=True)
@@ -397,7 +392,7 @@ def classes_of_file(path: Path, source: Source) -> KnownClasses:
     EvaluationError
         It is not such a file, lists a class twice, or the closed truth has no category of a known class.
     """
-    names = class_names(path)
+    names = class_file(path).known
     numbers = _own_numbers(source, names, {}, f"does {path.name} spell the classes as the truth does?")
     unknown = () if UNKNOWN in names else _unknown_numbers(source)
     return KnownClasses(names, numbers, path.name, unknown_numbers=unknown)
@@ -694,8 +689,8 @@ def _did_you_mean(name: str, names: Sequence[str]) -> str | None:
     return f"did you mean --task {near[0]}?" if near else None
 
 
-def files_of(source: Source) -> str:
-    """Return the names of the files that a source was read from, for messages."""
+def files_of(source: Any) -> str:
+    """Return the names of the files of a source or part, for messages."""
     return ", ".join(record.name for record in source.files)[:_SHOWN]
 
 

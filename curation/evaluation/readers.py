@@ -397,10 +397,9 @@ def stray_error(columns: RawColumns, listed: Bools, image: str, truth: GroundTru
     )
 
 
-def report(*, stray: int, negative: int, outside: int = 0, unknown: int = 0, disagreeing: int = 0) -> dict[str, int]:
+def report(*, stray: int, negative: int, outside: int = 0, disagreeing: int = 0) -> dict[str, int]:
     """Return the counts above zero by their descriptions."""
     counts = {
-        CALLED_UNKNOWN: unknown,
         "left out: detections on images or of classes that are not in the ground truth": stray,
         "left out: detections on other images of the ground truth's file than those that are scored": outside,
         "taken as empty: boxes of negative size": negative,

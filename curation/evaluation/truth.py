@@ -254,7 +254,7 @@ def check_closed(part: Part) -> None:
     if not (part.truth.label >= 0).any():
         raise EvaluationError(
             "The closed part shows no object of a known class",
-            where=_files(part),
+            where=files_of(part),
             expected="objects of: " + ", ".join(part.truth.classes)[:300],
             found=f"{len(part.truth.label)} objects, none of them known",
             hint="are --truth closed=FILE and --truth wilderness=FILE swapped? Else name the classes with --classes",
@@ -270,15 +270,11 @@ def check_wilderness(part: Part) -> None:
     first = int(known[0])
     raise EvaluationError(
         "The wilderness part shows objects of known classes",
-        where=f"{_files(part)}: image {part.truth.image_ids[part.truth.image[first]]}",
+        where=f"{files_of(part)}: image {part.truth.image_ids[part.truth.image[first]]}",
         expected="images without any known class",
         found=f"{len(known)} objects of {', '.join(names)}"[:300],
         hint="are the closed and the wilderness file swapped? --manifest DIR takes only the images of its list",
     )
-
-
-def _files(part: Part) -> str:
-    return ", ".join(record.name for record in part.files)
 
 
 def _named_by_texts(source: Source) -> bool:

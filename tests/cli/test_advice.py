@@ -45,7 +45,7 @@ OWOD = "evaluate owod --truth truth.json --detections detections.json --classes 
         (f"{COCO.replace('coco', 'COCO')} detections.json", "did you mean coco?"),
         ("init wilderness --source train truth.json", "did you mean --source train=truth.json?"),
         (f"{COCO} best.pt", "a file of weights or arrays"),
-        (f"{COCO} rows.csv", "write a line with the names of the columns before it"),
+        (f"{COCO} rows.csv", "insert a line with the names of the columns before it"),
         (f"{COCO} preds", "copy the data.yaml of the detector's training into preds"),
         ("show elephant@1.0.0 --composition --out x.svg", "the same command with x.csv"),
         ("leaderboard rows.jsonl --out x.pdf", "the same command with x.html"),

@@ -173,7 +173,7 @@ OTHER_TABLES = {
 
 
 @pytest.mark.parametrize("form", OTHER_TABLES)
-@pytest.mark.filterwarnings("ignore:.*count the truth's classes from 0")
+@pytest.mark.filterwarnings("ignore:.*are read as the truth's classes counted from 0")
 def test_tables_of_other_tools_say_what_coco_results_say(form: str, tmp_path: Path) -> None:
     path = tmp_path / "found.csv"
     path.write_text("\n".join(OTHER_TABLES[form]) + "\n")
@@ -236,7 +236,7 @@ def write_nested(folder: Path, files: dict[str, Any]) -> Path:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.filterwarnings("ignore:.*count the truth's classes from 0")
+@pytest.mark.filterwarnings("ignore:.*are read as the truth's classes counted from 0")
 def test_nested_detections_say_what_coco_results_say(form: str, tmp_path: Path) -> None:
     same_as_coco_results(write_nested(tmp_path, nested(form)), tmp_path)
 
@@ -278,7 +278,7 @@ WRONG_STRINGS = [
 
 
 @pytest.mark.parametrize("text", WRONG_STRINGS)
-@pytest.mark.filterwarnings("ignore:.*count the truth's classes from 0")
+@pytest.mark.filterwarnings("ignore:.*are read as the truth's classes counted from 0")
 def test_a_wrong_prediction_string_is_one_error(text: str, tmp_path: Path) -> None:
     (tmp_path / "found.csv").write_text(f"ImageId,PredictionString\ntest_0201,{text}\n")
     with pytest.raises(CurationError):

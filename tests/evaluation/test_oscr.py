@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from curation.evaluation.class_scores import ClassScores, class_scores
 from curation.evaluation.oscr import (
+    OscrCurve,
     auroc_of,
-    ccr_at_fpr,
     class_rates,
     margins_of,
     oscr,
@@ -23,6 +23,11 @@ from tests.evaluation.oscr_cases import BACKGROUND, LABELS, SOFTMAX, table
 VARIANTS = ("exact", "paper", "comparison")
 GROUPS = {"negative": -1, "unknown": -2}
 FPR = ("0", ".1", ".25", ".5", ".75", "1")
+
+
+def ccr_at_fpr(curve: OscrCurve, query: str) -> float | None:
+    point = point_at_fpr(curve, query)
+    return None if point is None else float(curve.ccr[point])
 
 
 def example(*, background: bool = False) -> ClassScores:

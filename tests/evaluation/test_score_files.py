@@ -111,8 +111,8 @@ def test_a_part_orders_rows_and_tells_labels(tmp_path: Path) -> None:
     ("arrays", "message"),
     [
         ({"gt": np.array(TEST_LABELS)}, "has no scores"),
-        ({"scores": SCORES, "gt": np.array(TEST_LABELS)[:5]}, "as many labels"),
-        ({"scores": SCORES, "gt": np.array(TEST_LABELS)[:, None]}, "as many labels"),
+        ({"scores": SCORES, "gt": np.array(TEST_LABELS)[:5]}, "numbers of labels"),
+        ({"scores": SCORES, "gt": np.array(TEST_LABELS)[:, None]}, "numbers of labels"),
         ({"scores": SCORES[:, 0], "gt": np.array(TEST_LABELS)}, "must be a table"),
         ({"scores": SCORES[:0], "gt": np.array(TEST_LABELS)[:0]}, "must be a table"),
         ({"scores": SCORES[:, :0], "gt": np.array(TEST_LABELS)}, "must be a table"),

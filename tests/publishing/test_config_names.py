@@ -28,7 +28,7 @@ def test_versions_of_one_manifest_stand_side_by_side() -> None:
 
 @pytest.mark.parametrize("names", [[("a/b", "1.0.0"), ("a/b", "1.0.0")], [("a/b", "1.0.0"), ("a-b", "1.0.0")]])
 def test_two_manifests_never_share_a_config(names: list[tuple[str, str]]) -> None:
-    with pytest.raises(PublishError, match="share a config"):
+    with pytest.raises(PublishError, match="have the same config"):
         configs(*names)
 
 

@@ -56,7 +56,7 @@ def test_decisions_that_a_protocol_replayed_are_found_by_their_recorded_form() -
 
 def test_other_decisions_are_refused() -> None:
     reviewed = changed(MANIFEST, decisions=decisions_digest(ROWS[1:]))
-    with pytest.raises(PublishError, match="not those behind") as refused:
+    with pytest.raises(PublishError, match="not those of") as refused:
         decisions_behind(reviewed, ROWS[2:])
     assert refused.value.expected == reviewed.header.decisions
     with pytest.raises(PublishError, match="not reviewed"):

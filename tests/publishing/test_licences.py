@@ -30,7 +30,7 @@ def entry(dataset: str, namespace: str = "", digest: str = "") -> SourceEntry:
 @pytest.mark.parametrize("dataset", ["mtsd", "bdd100k", "ore_lists"])
 def test_annotations_that_may_not_be_passed_on_are_refused(dataset: str) -> None:
     one = entry(dataset)
-    with pytest.raises(PublishError, match="no boxes and no labels") as refused:
+    with pytest.raises(PublishError, match="boxes and labels cannot be published") as refused:
         require_labels(one, terms_of(one))
     assert terms_of(one).annotations in (refused.value.found or "")
     assert "leave out --source given" in (refused.value.hint or "")

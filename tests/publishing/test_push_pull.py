@@ -192,7 +192,7 @@ def test_a_repository_of_something_else_is_left_alone(hub: FakeHub, written: tup
     hub_repository = HubRepository(REPOSITORY)
     hub_repository.api.create_repo(REPOSITORY, repo_type="dataset", private=True)
     hub.repositories[REPOSITORY].commits[-1][1]["weights.bin"] = b"precious"
-    with pytest.raises(PublishError, match="something other") as refused:
+    with pytest.raises(PublishError, match="other files than a publication") as refused:
         push(hub_repository, *written)
     assert refused.value.found == "weights.bin"
     assert hub.commits(REPOSITORY) == 1
@@ -213,7 +213,7 @@ def test_what_is_not_there_cannot_be_pulled(
 
 @pytest.mark.parametrize("version", ["@main", "@../../x", "@1.0", "@1.0.0\x1b[2J", "@", ""])
 def test_a_version_is_a_tag_or_a_commit(hub: FakeHub, tmp_path: Path, version: str) -> None:
-    with pytest.raises(UsageError, match="Invalid version" if version else "Which version") as refused:
+    with pytest.raises(UsageError, match="Invalid version" if version else "The version to pull is missing") as refused:
         pull(f"{REPOSITORY}{version}", tmp_path / "out")
     assert "\x1b" not in str(refused.value)
     assert hub.requests == []
@@ -394,6 +394,6 @@ def test_somebody_who_pushed_in_between_is_not_overwritten(
         return found
 
     monkeypatch.setattr(hub_repository, "tags", meanwhile)
-    with pytest.raises(PublishError, match="pushed at the same moment"):
+    with pytest.raises(PublishError, match="Another push changed the repository"):
         push(hub_repository, *written)
     assert hub.repositories[REPOSITORY].head == "f" * 40

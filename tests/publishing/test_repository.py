@@ -224,7 +224,7 @@ def test_a_source_for_nothing_is_refused() -> None:
     manifest, sources = tiny()
     lists = {"closed": manifest.lists["closed"]}
     declared = Manifest(changed(manifest, origin="declared").header, lists)
-    with pytest.raises(PublishError, match="labels to no part"):
+    with pytest.raises(PublishError, match="No published list uses"):
         check_request(request_of(declared, sources=sources))
 
 
@@ -232,7 +232,7 @@ def test_annotations_that_may_not_be_passed_on_reach_no_file(tmp_path: Path) -> 
     manifest, sources = tiny()
     mtsd = msgspec.structs.replace(manifest.header.sources[0], dataset="mtsd", namespace="mtsd")
     gated = changed(manifest, sources=(mtsd, *manifest.header.sources[1:]))
-    with pytest.raises(PublishError, match="no boxes and no labels"):
+    with pytest.raises(PublishError, match="boxes and labels cannot be published"):
         write(tmp_path / "out", request_of(gated, sources=sources))
     assert files_below(tmp_path / "out") == {}
     write(tmp_path / "ids", request_of(gated))

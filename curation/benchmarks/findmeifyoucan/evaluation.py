@@ -75,7 +75,7 @@ from curation.evaluation.inputs import (
 from curation.evaluation.matching import assign
 from curation.evaluation.measures import Measure, Measured, Value, definitions
 from curation.evaluation.open_world import CLEAN
-from curation.evaluation.problem import Floats, GroundTruth, KnownClasses, class_names
+from curation.evaluation.problem import Floats, GroundTruth, KnownClasses, class_file
 from curation.evaluation.resample import GENERATOR
 from curation.evaluation.result import Column, Figure, Report, Result, Scored, Tidy, stem_of, truth_digests
 from curation.evaluation.score_files import unlike_precision
@@ -545,7 +545,7 @@ def _t_star(text: str) -> float | None:
 
 def _classes(classes: Path | None, k: int | None, *, official_compat: bool) -> ClassReading:
     if classes is not None:
-        listed = len(class_names(classes))
+        listed = len(class_file(classes).known)
         if k not in (None, listed):
             raise UsageError("--set id_classes and --classes disagree", expected=f"{listed} classes", found=str(k))
         k = listed

@@ -103,7 +103,7 @@ def evaluate(
     Raises
     ------
     MissingFileError, EvaluationError, PredictionError
-        A file is not there, or does not hold what it should.
+        A file is missing or invalid.
     UsageError
         Options do not fit together.
 

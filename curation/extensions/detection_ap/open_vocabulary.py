@@ -107,7 +107,7 @@ def declared(protocol: str, facts: Mapping[str, Any]) -> tuple[Callable[..., Res
         Raises
         ------
         MissingFileError, EvaluationError, PredictionError
-            A file is not there, or does not hold what it should.
+            A file is missing or invalid.
 
         Examples
         --------

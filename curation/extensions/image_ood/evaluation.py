@@ -25,7 +25,6 @@ from curation.extensions.image_ood.images import (
     SUFFIXES,
     UNJUDGED,
     LeftOut,
-    ListedSet,
     ScoredSet,
     listed_set,
     read_image_scores,
@@ -137,7 +136,7 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
             a folder with one file a set, SET.csv, .npz or .npy; of several training runs one each, and then mean and
             population standard deviation are given too; higher is more ID
         manifest : str or Manifest, optional
-            its parts say which images each set has
+            its parts list the images of each set
         lists : Path, optional
             folder of imglists, test_SET.txt or SET.txt: images and labels, in the order of rows without names
         variant : str or tuple of str
@@ -146,14 +145,14 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
             the numbers once more without some images, under a name of your own: the OOD images of a list, those that
             decisions remove (.jsonl or .csv), or those that a cleaned manifest lacks
         score_key, label_key, image_key : str, optional
-            column or array, where it has another name than the usual ones
+            name of the column or array, if it is not a usual one
         stray : {"error", "drop"}
             scores of images that a set lacks: refuse, or leave out and report
 
         Raises
         ------
         UsageError, MissingFileError, EvaluationError, PredictionError
-            Options do not fit together; a file is not there, or does not hold what it should.
+            Options do not fit together; or a file is missing or invalid.
 
         Examples
         --------
@@ -281,9 +280,6 @@ class _Reader:
         oods = {name: sets[name] for name in (*order, *sorted(sets.keys() - set(order)))}
         return Run(ids, shifted, oods)
 
-    def _listed(self, name: str) -> ListedSet | None:
-        return listed_set(name, self.manifest, self.lists)
-
     def _of_folder(self, folder: Path) -> Iterator[tuple[str, ScoredSet]]:
         if (folder / "results.json").is_file():
             raise UsageError(
@@ -307,7 +303,8 @@ class _Reader:
                 )
             paths[name] = path
         for name, path in paths.items():
-            yield name, scored_set(name, read_image_scores(path, self.keys), self._listed(name), self.stray)
+            listed = listed_set(name, self.manifest, self.lists)
+            yield name, scored_set(name, read_image_scores(path, self.keys), listed, self.stray)
 
 
 RowKey = tuple[str, str, str]

@@ -100,7 +100,7 @@ CASES: list[tuple[str, str, Right]] = [
             ("obb_predictions", "oriented boxes (OBB)"),
             ("rotated_bbox5", "oriented boxes (OBB)"),
             ("segm_results_no_bbox", "pycocotools.mask.toBbox"),
-            ("ultralytics_to_json", "write the name of its photo into each record"),
+            ("ultralytics_to_json", "write the name of the photo into each record"),
         )
         for command in ("{COCO} truth.json --detections {name}.json", "inspect truth.json --detections {name}.json")
     ),
