@@ -100,6 +100,8 @@ def test_the_examples_of_a_class_and_of_its_methods_run(kind: type) -> None:
         if callable(member) and (name[0] != "_" or name == "__getitem__") and name != "to_fiftyone"
     }
     names: dict[str, Any] = {}
+    for package in ("torch", "datasets") if kind is curation.Manifest else ():
+        pytest.importorskip(package)
     for name, documented in {kind.__name__: kind, **methods}.items():
         (example,) = finder.find(documented, name, globs=names)
         assert example.examples, name

@@ -414,7 +414,7 @@ def pull(
     >>> curation.pull("mylab/elephant", "elephant")
     Traceback (most recent call last):
         ...
-    curation.core.errors.UsageError: Which version should be pulled?
+    curation.core.errors.UsageError: The version to pull is missing
       where: mylab/elephant
       expected: ORG/NAME@VERSION
     """

@@ -1,6 +1,5 @@
 """Parts as datasets: pictures of a list in its order, and targets as the label view leaves them."""
 
-import doctest
 import pickle
 import sys
 from collections.abc import Callable
@@ -36,11 +35,6 @@ def photos(tmp_path: Path) -> Path:
         (tmp_path / "deep").mkdir(exist_ok=True)
         image.new("L", (100, 80), int(name)).save(tmp_path / "deep" / f"{name}.png")
     return tmp_path
-
-
-def test_the_example_runs() -> None:
-    (found,) = doctest.DocTestFinder(recurse=False).find(Manifest.dataset, "dataset", globs={})
-    assert doctest.DocTestRunner().run(found) == (0, len(found.examples))
 
 
 def test_boxes_are_corners_and_labels_are_indices(manifest: Manifest, source: Source, photos: Path) -> None:
@@ -151,7 +145,7 @@ def test_what_is_missing_or_does_not_fit_is_named(
     # Boxes are of the photo as viewers show it: so is the picture.
     assert dataset[0][0].size == (100, 80)
     image.new("RGB", (80, 100)).save(first)
-    with pytest.raises(MissingFileError, match="another size") as wrong:
+    with pytest.raises(MissingFileError, match="The size of a photo differs") as wrong:
         dataset[0]
     assert (wrong.value.expected, wrong.value.found) == ("100 x 80", "80 x 100")
     first.write_bytes(b"no picture")
