@@ -337,7 +337,7 @@ def rewritten(folder: Path, form: str) -> Path:
 
 
 def test_label_files_of_segmentation_and_pose_say_what_coco_results_say(tmp_path: Path) -> None:
-    with pytest.warns(CurationWarning, match="3 detections are polygons, and count as the boxes around them"):
+    with pytest.warns(CurationWarning, match="3 detections are polygons, and are scored as the boxes around them"):
         same_as_coco_results(rewritten(write_yolo(tmp_path / "segments"), "polygons"), tmp_path)
     names = "names: [cat, potted plant]\nkpt_shape: [1, 3]\n"
     same_as_coco_results(rewritten(write_yolo(tmp_path / "pose", names), "keypoints"), tmp_path)
@@ -381,7 +381,7 @@ HEADER = "image_id,category_id,x,y,w,h,score\n"
         (HEADER + "202,3,1,2,3,4,0.5\n", "image_id 202"),
         (HEADER + "201,4,1,2,3,4,0.5\n", "category_id 4"),
         (HEADER + "201,3,1,2,3\n", "table cannot be read"),
-        (HEADER.replace("category_id", "class") + "201,1,1,2,3,4,0.5\n", "Column class holds numbers"),
+        (HEADER.replace("category_id", "class") + "201,1,1,2,3,4,0.5\n", "Column class has numbers"),
         (HEADER.replace("category_id", "class") + "201,lion,1,2,3,4,0.5\n", "category 'lion'"),
         ("image_id,category_id,bbox,score\n" + '201,3,"[1, 2, 3]",0.5\n', "four numbers"),
         (HEADER + "201,3,1,2,3,4,nan\n", "column score cannot be read"),
