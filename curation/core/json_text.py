@@ -1,6 +1,6 @@
 """JSON of users' files, whole or as JSON lines, decoded into types; a key that appears twice in one object is refused.
 
-A decoder keeps the last of two equal keys and drops the first without a word.
+Decoders silently keep only the last value of a duplicate key.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ def decode_json(
 
 
 def refuse_repeated_keys(data: bytes, where: str, error: type[CurationError], *, everywhere: bool = False) -> None:
-    """Raise an error where a JSON object names a key twice: at its top, and in files up to 1 MiB at any depth.
+    """Raise an error for a duplicate key of a JSON object: at the top level, and in files up to 1 MiB at any depth.
 
-    What is no JSON object, or malformed, is left to the decoder that reads it.
+    Other JSON values and malformed texts are left to the decoder that reads them.
 
     Parameters
     ----------
     everywhere : bool
-        Look at any depth in a file of any size: its keys are data, such as names of images.
+        Whether to check any depth in a file of any size, for files whose keys are data such as image names.
     """
     key = _anywhere(data) if everywhere else repeated_key(data)
     if key is not None:
@@ -126,7 +126,7 @@ def _each_once(pairs: Sequence[tuple[str, Any]]) -> None:
 
 
 def is_json_lines(data: bytes) -> bool:
-    """Return whether the first line of a text is the JSON object of an image: a record a line, without a list."""
+    """Return whether the first line of a text is a JSON object with ``image_id``: one record a line, without a list."""
     line = data.lstrip()[: 1 << 20].split(b"\n", 1)[0].strip()
     if not line.startswith(b"{"):
         return False
@@ -138,11 +138,11 @@ def is_json_lines(data: bytes) -> bool:
 
 
 def record_pieces(data: bytes, start: int, end: int, key: bytes, record: type[Row]) -> Iterator[list[Row]]:
-    """Yield the records between two places of a JSON text, some thousand at a time.
+    """Yield the records between two positions of a JSON text, a few thousand at a time.
 
-    Records of a piece stay in the processor's cache while they become columns, and their memory serves the next piece.
-    Where a piece may end is guessed, by the key with which each record begins, and proved: each piece is by itself a
-    list of records, so that all of them are one with commas between.
+    Records of a piece stay in the processor's cache while they become columns, and their memory is used again for the
+    next piece. The end of a piece is guessed from the key with which each record begins. Decoding proves the guess:
+    each piece must be a list of records by itself.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Names of options: one word an idea over all commands.
+"""Names of options, the same in all commands.
 
-A parameter of a function is an option with the same name. Those below have another name on the command line, or share
-an option with others as one of its keys: ``--on-error boxes=drop`` gives the parameter ``bad_boxes``. Python keeps the
-parameters as they are, and `in_python` says what a message calls by its option.
+A parameter of a function is an option with the same name. The parameters below have another name on the command line,
+or are a key of an option: ``--on-error boxes=drop`` sets the parameter ``bad_boxes``. `in_python` replaces the options
+in a message by parameters.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 
 
 class OptionName(NamedTuple):
-    """What a parameter is called on the command line.
+    """The name of a parameter on the command line.
 
     Attributes
     ----------
     option : str
         The option, without dashes.
     key : str
-        Where the option is KEY=VALUE: the key that gives this parameter. ``""``: all of the option that has no key.
+        For an option KEY=VALUE: the key of this parameter; ``""`` for the values without a key.
     words : tuple of str
         For a flag that is a key: the word for False, and that for True.
     """
@@ -59,7 +59,7 @@ NAMES: Mapping[str, OptionName | None] = {
     "OodOptions.threshold": OptionName("set", "threshold"),
     "evaluate.queries": OptionName("set", "queries"),
     "evaluate.id_classes": OptionName("set", "id_classes"),
-    # One word an idea.
+    # Parameters of several functions that share an option.
     "profile": OptionName("variant"),
     "grid": OptionName("variant"),
     "apply_from_files.variant": OptionName("cleaned"),
@@ -140,7 +140,7 @@ def option_names_of(signature: inspect.Signature, annotations: Mapping[str, Any]
 
 
 def in_python(text: str | None, forms: Mapping[tuple[str, str], str]) -> str | None:
-    """Return a message in which options of the command line are the arguments of a function; commands stay.
+    """Return a message with options replaced by arguments of a function; complete commands are not changed.
 
     Parameters
     ----------

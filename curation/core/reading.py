@@ -1,4 +1,4 @@
-"""What users' files hold, without gzip and byte order marks.
+"""Contents of users' files without gzip compression and byte order marks.
 
 Both are recognised by the content, not by the name: a file that is called ``.json`` may be compressed, and one that is
 called ``.gz`` may not. The digest of a file is always that of its bytes on disk, as ``sha256sum`` prints it.
@@ -26,7 +26,7 @@ from curation.core.json_text import decode_json
 GZIP = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
 MOST_TIMES = 100
-"""A compressed file may unpack to so many times its own size; annotation files unpack to 5 to 30 times theirs."""
+"""Maximum size of the content relative to the compressed file; annotation files have 5 to 30 times their size."""
 SMALL = 64 << 20
 """Bytes that any compressed file may unpack to, whatever its own size."""
 MOST_BYTES = 8 << 30
@@ -98,7 +98,7 @@ def plain_bytes(data: bytes, where: str) -> bytes:
     Raises
     ------
     SourceError
-        The gzip stream is cut short, damaged, or unpacks to more than is sound.
+        The gzip stream is cut short, damaged, or its content exceeds the limits of this module.
     """
     data = b"".join(unpacked(io.BytesIO(data), where, len(data))) if data.startswith(GZIP) else data
     return data.removeprefix(BOM)
@@ -115,7 +115,7 @@ def utf8_text(data: bytes, where: str, error: type[CurationError], message: str,
 def filled_lines(
     data: bytes, where: str, error: type[CurationError], message: str, *, encoding: str = "utf-8-sig"
 ) -> list[tuple[int, str]]:
-    """Return number and text of each line that is not blank, blanks around it taken off (see `utf8_text`)."""
+    """Return number and text of each line that is not blank, without outer blanks (see `utf8_text`)."""
     lines = utf8_text(data, where, error, message, encoding=encoding).split("\n")
     return [(number, text) for number, line in enumerate(lines, start=1) if (text := line.strip())]
 
@@ -147,7 +147,7 @@ def unpacked(stream: Readable, where: str, size: int) -> Iterator[bytes]:
                         expected=f"at most {MOST_TIMES} times its {size:,} bytes (or {SMALL:,} bytes), and at most "
                         f"{MOST_BYTES:,} bytes",
                         found=f"more than {limit:,} bytes",
-                        hint="if the file is sound, unpack it yourself: gunzip -k FILE",
+                        hint="if the file is sound, unpack it yourself: gzip -dc FILE > NEW_FILE",
                     )
                 yield piece
     except EOFError:
@@ -155,7 +155,7 @@ def unpacked(stream: Readable, where: str, size: int) -> Iterator[bytes]:
             "The compressed file is cut short",
             where=where,
             expected="a whole gzip file",
-            found=f"{size:,} bytes, which end within the data",
+            found=f"{size:,} bytes, without the end of the data",
             hint="copy or download it again; gzip -t FILE tests it",
         ) from None
     except (gzip.BadGzipFile, zlib.error) as error:

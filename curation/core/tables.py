@@ -1,10 +1,9 @@
-"""Tables: rows in groups, as CSV that no spreadsheet can run, as aligned lines, as LaTeX and as Markdown.
+"""Tables: grouped rows, CSV that is safe in spreadsheets, aligned lines, LaTeX and HTML.
 
 Names come from files of others. A spreadsheet takes a text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a
 carriage return for a formula (OWASP, "CSV Injection"), and a formula may start programs or send the table away. Such a
-text gets an apostrophe in front, and so does one that begins with an apostrophe: `cell_text` takes exactly one away.
-Numbers stay as they are, also where they are given as text. No character of a cell steers a terminal or means anything
-to LaTeX or Markdown.
+text gets an apostrophe in front, and so does one that begins with an apostrophe: `cell_text` removes exactly one.
+Numbers are not changed, also as texts. Control characters and LaTeX's special characters are replaced or escaped.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def grouped(values: Iterable[Value], key: Callable[[Value], Key]) -> dict[Key, list[Value]]:
-    """Return the values of each key, keys and values in the order in which they come."""
+    """Return the values of each key; keys and values are in their order of appearance."""
     groups: dict[Key, list[Value]] = {}
     for value in values:
         groups.setdefault(key(value), []).append(value)
@@ -55,7 +54,7 @@ def as_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     lines: list[str] = []
     for row in (header, *rows):
         writer.writerow([inert_cell(cell) for cell in row])
-        # A line without a character would not be a row.
+        # An empty line would not be a row.
         lines.append(stream.getvalue().removesuffix("\r\n") or '""')
         stream.seek(0)
         stream.truncate()
@@ -91,14 +90,14 @@ def csv_header(line: bytes, error: type[CurationError], *, where: str, delimiter
 
 
 def inert_cell(value: Any) -> Any:
-    """Return a cell so that a spreadsheet shows it and does not run it."""
+    """Return a cell that a spreadsheet shows as text instead of running it as a formula."""
     if isinstance(value, str) and value.startswith(_MARKED) and not _NUMBER.fullmatch(value):
         return f"{_MARK}{value}"
     return value
 
 
 def cell_text(cell: str) -> str:
-    """Return the text from which `inert_cell` made a cell; other cells are returned unchanged."""
+    """Return the text of a cell that `inert_cell` returned; other cells are returned unchanged."""
     if cell[:1] == _MARK and cell[1:].startswith(_MARKED):
         return cell[1:]
     return cell
@@ -106,7 +105,7 @@ def cell_text(cell: str) -> str:
 
 _PLAIN = 120
 _NOTEBOOK = 100
-"""Characters of a line in a notebook's output: longer ones are wrapped by the browser, and columns fall apart."""
+"""Characters of a line in a notebook's output: the browser wraps longer lines, which breaks the columns."""
 _WHOLE = (32, 24)
 """Lengths up to which a word is not cut in a narrow column: the second applies if the line has no room for the first.
 Names of manifests are copied from tables."""
@@ -138,12 +137,12 @@ class Table:
 
 
 def printable(text: str, instead: str = "\N{REPLACEMENT CHARACTER}") -> str:
-    """Return a text from a file with a sign instead of each control character, which could steer a terminal."""
+    """Return a text with control characters replaced, since they could control a terminal."""
     return "".join(character if character.isprintable() else instead for character in text)
 
 
 def tex(text: str) -> str:
-    """Return a text for LaTeX, in which no character of it means anything."""
+    """Return a text for LaTeX with special characters escaped."""
     return "".join(_TEX.get(character, character) for character in printable(text))
 
 
@@ -193,9 +192,9 @@ def table_lines(table: Table, *, width: int | None = None) -> list[str]:
 
 
 def number_lines(table: Table, signs: Sequence[str], *, leading: int, width: int | None = None) -> list[str]:
-    """Return the lines of a table of many numbers: below each other where they are too many for a line.
+    """Return the lines of a table of many numbers, split into blocks of columns that fit into a line.
 
-    Every piece repeats the leading columns, which say what a row is. The title is that of the first piece alone.
+    Every block repeats the leading columns, which identify the row. The title is above the first block.
 
     Parameters
     ----------
@@ -234,7 +233,7 @@ def number_lines(table: Table, signs: Sequence[str], *, leading: int, width: int
 
 
 def _line_width() -> int:
-    """Return how many characters a line holds where the output is read."""
+    """Return the number of characters in a line of the terminal, notebook or file that shows the output."""
     if type(sys.stdout).__module__.partition(".")[0] == "ipykernel":
         return _NOTEBOOK
     return shutil.get_terminal_size((_PLAIN, 24)).columns if sys.stdout.isatty() else _PLAIN
@@ -250,7 +249,7 @@ def _row_lines(row: Sequence[str], room: Sequence[int]) -> list[str]:
 
 
 def _shared_widths(widths: Sequence[int], rows: Sequence[Sequence[str]], available: int) -> list[int]:
-    """Return column widths that fit into a line: the widest shrink first, none below its longest word if that can be.
+    """Return column widths that fit into a line: the widest shrink first, if possible not below their longest word.
 
     Parameters
     ----------
@@ -267,9 +266,9 @@ def _shared_widths(widths: Sequence[int], rows: Sequence[Sequence[str]], availab
         least = [min(word, limit) for word in words]
         if sum(least) <= available:
             break
-    while sum(room) > available and (able := [column for column, width in enumerate(room) if width > least[column]]):
-        widest = max(able, key=room.__getitem__)
-        others = max((room[column] for column in able if column != widest), default=0)
+    while sum(room) > available and (wide := [column for column, width in enumerate(room) if width > least[column]]):
+        widest = max(wide, key=room.__getitem__)
+        others = max((room[column] for column in wide if column != widest), default=0)
         excess = sum(room) - available
         room[widest] = max(least[widest], room[widest] - excess, min(others, room[widest] - 1))
     return room

@@ -48,7 +48,7 @@ _LONGEST_TEXT = 60
 def short_repr(record: Any) -> str:
     """Return a one-line repr: short fields in full, long ones as their length.
 
-    Fields that hold nothing are left out, and those beyond a line's length. Serves as ``__repr__``.
+    Empty fields, and fields beyond the length of a line, are left out. Serves as ``__repr__``.
 
     >>> from curation.manifest.header import ClassEntry
     >>> ClassEntry(name="airplane", role="known", index=0, aliases=("aeroplane",))
@@ -64,7 +64,7 @@ def short_repr(record: Any) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """Return a text that is not longer than `limit`, an ellipsis at its end where it was."""
+    """Return a text of at most `limit` characters; a longer text ends in an ellipsis."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
@@ -98,7 +98,7 @@ _SHOWN = 3
 
 
 def near_names(names: Sequence[str], others: Sequence[str] = ()) -> list[tuple[str, ...]]:
-    """Return the groups of different names that are one without case, blanks and Unicode form, all in code point order.
+    """Return the groups of names that differ only in case, blanks or Unicode form, all in code point order.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def near_names(names: Sequence[str], others: Sequence[str] = ()) -> list[tuple[s
     import numpy as np
 
     n = len(names) + len(others)
-    # A million names take 32 MB so, and several times that as keys of a dictionary.
+    # A million names take 32 MB as hashes, and several times that as keys of a dictionary.
     key = np.fromiter((hash(plain_name(name)) for name in chain(names, others)), np.int64, n)
     written = np.fromiter(map(hash, chain(names, others)), np.int64, n)
     order = np.lexsort((written, key))
@@ -126,20 +126,20 @@ def near_names(names: Sequence[str], others: Sequence[str] = ()) -> list[tuple[s
 
 
 def plain_name(name: str) -> str:
-    """Return a name in lower case, without needless blanks, in one Unicode form."""
+    """Return a name in lower case, with single blanks, in one Unicode form."""
     if not name.isascii():
         name = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
     return " ".join(name.lower().split())
 
 
 def warn_of_near_names(where: str, names: Sequence[str], others: Sequence[str] = ()) -> None:
-    """Warn where names of classes differ in case, blanks or Unicode form alone, and show them with escapes."""
+    """Warn if names of classes differ only in case, blanks or Unicode form; the warning shows them with escapes."""
     near = near_names(names, others)
     if near:
         groups = (" and ".join(ascii(name)[:80] for name in group) for group in near[:_SHOWN])
         listing = "; ".join(groups) + ("; …" if len(near) > _SHOWN else "")
         warnings.warn(
-            f"{where}: names that differ in case, blanks or Unicode form alone are different classes: {listing}",
+            f"{where}: names that differ only in case, blanks or Unicode form are different classes: {listing}",
             CurationWarning,
             stacklevel=3,
         )
@@ -149,7 +149,7 @@ _ALIKE, _MOST_COMPARED, _RARE = 0.7, 400, 4
 
 
 def odd_names(counts: Mapping[str, int]) -> dict[str, str]:
-    """Return the names of classes that look like mistakes, and why, in the order of the names.
+    """Return the names of classes that look like mistakes, each with the reason, in the order of `counts`.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def odd_names(counts: Mapping[str, int]) -> dict[str, str]:
         first.setdefault(plain[name], name)
     likely_name = dict(first)
     for key, name in first.items() if len(counts) <= _MOST_COMPARED else ():
-        # A name that is a few letters from another is another class where it is as frequent: mouse and house.
+        # Similar names of similar frequency are different classes: mouse and house.
         others = [other for other, usual in first.items() if counts[usual] >= _RARE * max(counts[name], 1)]
         likely_name[key] = next((first[near] for near in difflib.get_close_matches(key, others, 1, _ALIKE)), name)
     doubts: dict[str, str] = {}

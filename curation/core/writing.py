@@ -1,7 +1,7 @@
-"""How this tool writes: a file or a folder is whole or absent, and nothing that exists is replaced without ``--force``.
+"""Writing of outputs: they are complete or absent, and replace existing files only with ``--force``.
 
-A file is written under a temporary name in the same folder, synced and renamed; a new folder likewise. An input of the
-command and a file of a manifest are never replaced, with ``--force`` or without.
+A file is written under a temporary name in the same folder, synced and renamed; a new folder likewise. Inputs of the
+command and files of a manifest are never replaced, even with ``--force``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HEADER = "manifest.json"
 LISTS = "ids"
 """Folder of a manifest's lists, beside its header."""
 PARTIAL = ".partial-"
-"""Part of every temporary name; the next command that writes there removes what a killed one left."""
+"""Part of every temporary name; the next command that writes there removes the files of a killed one."""
 
 _LARGEST_HEADER = 64 << 20
 _MANY_FILES = 64
@@ -36,7 +36,7 @@ _MANY_FILES = 64
 
 @dataclass(slots=True)
 class _Command:
-    """What the running command reads, as paths without links, and whether it may replace files."""
+    """Inputs of the running command, as paths without links, and whether it may replace files."""
 
     force: bool
     inputs: set[Path] = field(default_factory=set)
@@ -47,7 +47,7 @@ _running: _Command | None = None
 
 @contextmanager
 def command(*, inputs: Iterable[Path] = (), force: bool = False) -> Iterator[None]:
-    """While this lasts, no input is replaced; with `force`, other files are.
+    """Mark code as a command: no input is replaced, other files only with `force`.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def command(*, inputs: Iterable[Path] = (), force: bool = False) -> Iterator[Non
 
 
 def is_command() -> bool:
-    """Return whether a command runs, or a call from Python."""
+    """Return whether a command is running, rather than a call from Python."""
     return _running is not None
 
 
@@ -87,12 +87,12 @@ def _inputs() -> Collection[Path]:
 
 
 def check_output(path: Path) -> None:
-    """Raise where a file may not be written; asked before long work, and again when the file is written.
+    """Raise an error if a file may not be written; called before long work, and again when the file is written.
 
     Raises
     ------
     UsageError
-        The path is a folder, or the file would join a manifest.
+        The path is a folder, or a manifest's folder holds the file.
     OverwriteError
         The file exists and is an input of this command, or lies in a folder that it reads, or ``--force`` is not set;
         or the path is not a regular file.
@@ -118,24 +118,24 @@ def check_output(path: Path) -> None:
 
 
 def check_target(path: Path, *, guarded: bool = True) -> None:
-    """Raise where no file may be written, with ``--force`` or without: see `check_output`."""
+    """Raise an error if a file may not be written even with ``--force`` (see `check_output`)."""
     if not path.name or path.is_dir():
         raise UsageError("Expected a file, found a folder", where=str(path), expected="a file name")
-    # /dev/stdout may lead to a regular file, but the name itself is the system's.
+    # /dev/stdout may be a link to a regular file, but the name belongs to the system.
     of_the_system = path.absolute().is_relative_to("/proc") or str(path.absolute().parent) in ("/dev", "/dev/fd")
     if path.exists() and (of_the_system or not path.is_file()):
         raise OverwriteError(
             "Output is not a regular file",
             where=str(path),
             expected="a file name",
-            found="a name of the system" if path.is_file() else file_kind(path.stat().st_mode),
+            found="a path of the system" if path.is_file() else file_kind(path.stat().st_mode),
         )
     refuse_in_manifest(path, guarded=guarded)
     refuse_input(path)
 
 
 def refuse_input(path: Path) -> None:
-    """Raise `OverwriteError` where a file is an input of the running command, by any name or link."""
+    """Raise `OverwriteError` if a file is an input of the running command, by any name or link."""
     if path.is_file() and any(read.is_file() and path.samefile(read) for read in _inputs()):
         raise OverwriteError(
             "The output would replace an input of the same command",
@@ -146,13 +146,13 @@ def refuse_input(path: Path) -> None:
 
 
 def refuse_in_manifest(path: Path, *, guarded: bool = True) -> None:
-    """Raise `UsageError` for a file among the lists of a manifest or, where it is guarded, beside or as its header."""
+    """Raise `UsageError` for a file among a manifest's lists and, if `guarded`, in the folder of its header."""
     for folder in dict.fromkeys((path.parent.absolute(), Path(os.path.realpath(path.parent)))):
         lists = folder.parent / LISTS
         in_lists = lists.is_dir() and folder.is_dir() and folder.samefile(lists) and (folder.parent / HEADER).is_file()
         if in_lists or (guarded and _is_manifest(folder)):
             raise UsageError(
-                f"The folder holds {'the id lists of ' if in_lists else ''}a manifest, which no other file may join",
+                f"The folder holds {'the id lists of ' if in_lists else ''}a manifest: no other file may be added",
                 where=str(path),
                 expected="a folder elsewhere",
                 hint="choose another folder",
@@ -173,7 +173,7 @@ def _is_manifest(folder: Path) -> bool:
 
 
 def require_new_folder(folder: Path) -> None:
-    """Raise `UsageError` if the path of a folder that is to be published at once already exists."""
+    """Raise `UsageError` if the path of a new folder exists and is not an empty folder."""
     if folder.exists() and (not folder.is_dir() or any(PARTIAL not in path.name for path in folder.iterdir())):
         is_manifest = (folder / HEADER).is_file()
         raise UsageError(
@@ -203,13 +203,13 @@ def replacing(path: Path, *, guarded: bool = True) -> Iterator[Path]:
     """Yield a temporary path beside `path`; on success it is synced and renamed onto it, else removed.
 
     The yielded name ends in the same suffix, so that libraries which choose a format by suffix write the right one.
-    A file that holds the very bytes already is left alone.
+    A file that already has these bytes is not replaced.
 
     Parameters
     ----------
     guarded : bool
-        False for the files of a folder that is this tool's own altogether (a store of embeddings): they are
-        replaced without ``--force``.
+        False for the files of a folder that only this package writes (a store of embeddings): they are replaced
+        without ``--force``.
 
     Raises
     ------
@@ -240,12 +240,12 @@ def replacing(path: Path, *, guarded: bool = True) -> Iterator[Path]:
 def publishing_folder(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder; on success its files are synced and it is renamed into place.
 
-    The entries of an empty folder that exists already, which may be mounted or have a shell in it, are renamed into it.
+    If an empty folder exists, which may be mounted or a shell's working folder, the files are moved into it.
 
     Raises
     ------
     UsageError
-        `folder` exists already and is not empty: what is published is never edited.
+        `folder` exists and is not empty: a published folder is never edited.
     WriteError
         The disk is full, or refuses for another reason.
     """
@@ -258,14 +258,14 @@ def publishing_folder(folder: Path) -> Iterator[Path]:
 def publishing_files(folder: Path, stale: Iterable[str] = (), *, is_new: bool = False) -> Iterator[Path]:
     """Yield a temporary folder; on success its files are moved to `folder`, beside existing files.
 
-    A new folder appears whole. In one that exists, files are renamed one after the other once all of them are written,
-    and JSON last: a kill leaves each file old or new, and the same command with ``--force`` writes the rest. Where one
-    file may not be replaced, none is.
+    A new folder appears complete. In an existing folder, files are renamed one after the other after all are written,
+    JSON last: after a kill each file is old or new, and the same command with ``--force`` writes the rest. If one file
+    may not be replaced, none is.
 
     Parameters
     ----------
     stale : iterable of str
-        Names, relative to the folder, of what an earlier run wrote: removed where the new files do not replace it.
+        Names, relative to the folder, of an earlier run's files: removed if no new file replaces them.
     is_new : bool
         Whether the folder has to be new or empty, also when the files are moved.
 
@@ -289,7 +289,8 @@ def publishing_files(folder: Path, stale: Iterable[str] = (), *, is_new: bool = 
                 raise
         if partial.is_dir():  # The folder existed before, or another process has created it.
             _move_files(partial, folder, stale, is_new=is_new)
-        _sync_names(target)
+        sync(target)
+        sync(target.parent)
 
 
 def _move_files(partial: Path, folder: Path, stale: Iterable[str], *, is_new: bool) -> None:
@@ -305,14 +306,14 @@ def _move_files(partial: Path, folder: Path, stale: Iterable[str], *, is_new: bo
             make_folder((folder / name).parent)
         for name in removed:
             (folder / name).unlink()
-        # JSON last: until then the old one names the files that are to be removed.
+        # JSON last: until then the old JSON lists the files to be removed.
         for name in sorted(changed, key=lambda name: (name.suffix == ".json", name)):
             (partial / name).replace(folder / name)
 
 
 @contextmanager
 def _staged(folder: Path) -> Iterator[tuple[Path, Path]]:
-    """Yield a temporary folder, in `folder` where that exists and else beside it, and the path of `folder` itself."""
+    """Yield a temporary folder, in `folder` if it exists and else beside it, and the path of `folder` itself."""
     target = Path(os.path.realpath(folder))
     home = target if target.is_dir() else target.parent
     partial = home / f".{target.name}{_temporary_suffix()}"
@@ -323,7 +324,7 @@ def _staged(folder: Path) -> Iterator[tuple[Path, Path]]:
         try:
             yield partial, target
         except CurationError as error:
-            # A file of it was refused: it is known by the name that it would have got.
+            # The error names the final path of the file, not the temporary one.
             error.where = error.where and error.where.replace(str(partial), str(folder))
             raise
         finally:
@@ -345,10 +346,10 @@ def make_folder(folder: Path) -> None:
 
 
 def remove_abandoned(folder: Path, name: str | None = None) -> None:
-    """Remove files that ended processes left in a folder while they wrote `name` (whatever its suffix), or anything."""
+    """Remove temporary files that killed processes left in a folder: of `name` with any suffix, or of any name."""
     for leftover in folder.glob(f".{'*' if name is None else escape(name)}{PARTIAL}*"):
         host, _, rest = leftover.name.rpartition(PARTIAL)[2].partition("-")
-        # A process of another machine, which shares the folder, may live.
+        # A process of another machine that shares the folder may still run.
         if host != _host() or _is_alive(rest.partition("-")[0]):
             continue
         if leftover.is_dir() and not leftover.is_symlink():
@@ -377,7 +378,7 @@ def _is_alive(process: str) -> bool:
 
 @contextmanager
 def _new_parents(path: Path, partial: Path) -> Iterator[None]:
-    """Make the folder of an output; where the output fails, take the folders away that were made for it.
+    """Create the folders of an output; if the output fails, remove the folders that were created.
 
     An error of the system (no space, no permission) is reported with the name of the output.
     """
@@ -415,7 +416,7 @@ def _is_of_output(error: OSError, partial: Path) -> bool:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a folder, or of a lock file, so that commands which write at once do so one after the other."""
+    """Hold the lock of a folder, or of a lock file, so that simultaneous commands write one after the other."""
     handle = None
     with suppress(OSError):  # Folders on Windows and on some network disks have no locks.
         handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT, 0o644)
@@ -442,11 +443,6 @@ def _sync_tree(folder: Path) -> None:
         return
     for path in [*paths, folder]:
         sync(path)
-
-
-def _sync_names(folder: Path) -> None:
-    sync(folder)
-    sync(folder.parent)
 
 
 def sync(path: Path) -> None:

@@ -84,7 +84,7 @@ def test_a_bomb_is_refused_before_it_fills_the_memory() -> None:
         lengths.extend(map(len, reading.unpacked(io.BytesIO(packed), "bomb.gz", len(packed))))
     assert max(lengths) <= 1 << 20
     assert sum(lengths) <= max(100 * len(packed), 64 << 20)
-    assert "gunzip" in str(caught.value.hint)
+    assert "gzip -dc" in str(caught.value.hint)
 
 
 def test_json_lines_are_rows() -> None:

@@ -275,7 +275,7 @@ def test_the_lists_of_a_manifest_stay_alone(tmp_path: Path) -> None:
     with command(force=True), pytest.raises(UsageError, match="id lists of a manifest"):
         write_text(tmp_path / "ids/results.json", "{}")
     assert list((tmp_path / "ids").iterdir()) == []
-    with pytest.raises(UsageError, match="holds a manifest, which no other file may join"):
+    with pytest.raises(UsageError, match="holds a manifest: no other file may be added"):
         write_text(tmp_path / "results.json", "{}")
 
 

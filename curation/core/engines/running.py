@@ -1,4 +1,4 @@
-"""`run_step`: a step over blocks, by processes of this machine or by Ray; finished blocks are not run again."""
+"""`run_step`: run a step over blocks in processes of this machine or on Ray; finished blocks are not run again."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LACKS_MEMORY = "often for lack of memory: run the command again with fewer --wo
 
 
 class Failure(msgspec.Struct, frozen=True, tag=True):
-    """Why a block could not be finished, as data: it comes from another process, or another machine."""
+    """The reason why a block failed, as data from another process or machine."""
 
     block: str
     what: str
@@ -62,9 +62,9 @@ def run_step(
     workers: int | None = None,
     shard: str | None = None,
 ) -> Shards:
-    """Run a step over blocks into a folder of shards, going on where an earlier call was interrupted.
+    """Run a step over blocks into a folder of shards; continue an earlier call that was interrupted.
 
-    The digest of what comes out depends on the step and the blocks alone: not on the engine, the number of workers, the
+    The digest of the output depends only on the step and the blocks: not on the engine, the number of workers, the
     order in which blocks finish, how often the work was interrupted, or into how many calls it was split.
 
     Parameters
@@ -86,7 +86,7 @@ def run_step(
     Raises
     ------
     EngineError
-        A block fails: the first failure ends the work, and finished blocks are kept. Or the folder is of other work.
+        A block fails: the first failure ends the work, and finished blocks are kept. Or the folder holds other data.
     MissingExtraError
         Ray is not installed.
     """
@@ -102,7 +102,7 @@ def run_step(
         pending = _pending(islice(_listed(blocks, step), number - 1, None, total), out, index, entries)
         new: list[Entry] = []
         run = _on_ray if engine == "ray" else _in_processes
-        # Closed at once where a block fails, and not when the error is forgotten: processes and clusters hang on it.
+        # If a block fails, close at once: processes or a cluster would run until the error is garbage-collected.
         with closing(run(_Work(step, out), pending, workers)) as outcomes:
             for outcome in outcomes:
                 if isinstance(outcome, Failure):
@@ -173,7 +173,8 @@ class _Work:
 def _one_core(modules: int) -> Callable[[], AbstractContextManager[Any]]:
     """Keep libraries of linear algebra to one thread: a worker has one core, and threads may change last digits.
 
-    Libraries come with modules: as long as these are as many, none is looked for anew, which takes a fifth of a block.
+    Modules load these libraries. The search for them takes a fifth of a block's time, so it is repeated only after the
+    number of modules has changed.
     """
     try:
         from threadpoolctl import ThreadpoolController
@@ -194,7 +195,7 @@ _work: _Work | None = None
 
 def _start(work: _Work) -> None:
     global _work
-    # Ctrl-C is the driver's: it takes the workers down.
+    # The driver handles Ctrl-C and ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_driver, daemon=True).start()
     import pyarrow
@@ -205,7 +206,7 @@ def _start(work: _Work) -> None:
 
 
 def _end_with_driver() -> None:
-    """Wait for the end of the process that started this one, and end: a pool's workers would wait for work for ever."""
+    """End this process when the one that started it ends: a pool's workers would wait for work forever."""
     driver = multiprocessing.parent_process()
     assert driver is not None  # noqa: S101
     driver.join()
@@ -252,7 +253,7 @@ def _finished(running: set[Future[Outcome]]) -> Iterator[Outcome]:
 
 @contextmanager
 def _unguarded_main() -> Iterator[None]:
-    """Keep processes that are started from running the user's script again: it need not guard its main part."""
+    """Prevent new processes from running the user's script again, so that it needs no main guard."""
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
@@ -298,14 +299,14 @@ def _outcome_of(ray: Any, reference: Any, block: Block) -> Outcome:
         return Failure(block.name, _KILLED, hint=_LACKS_MEMORY)
     except ray.exceptions.RayError as error:
         text = " ".join(str(error).split())[-300:]
-        return Failure(block.name, "Ray failed", found=text, hint="run the command again: it goes on where it stopped")
+        return Failure(block.name, "Ray failed", found=text, hint="run the command again: finished blocks are kept")
     return outcome
 
 
 @contextmanager
 def _ray(workers: int | None) -> Iterator[Any]:
     """Yield a connected Ray; a Ray that is started here is stopped here."""
-    # Nothing about this machine is reported to anybody.
+    # No usage statistics are sent.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray

