@@ -328,6 +328,16 @@ def test_sources_that_do_not_fit(folder: Path) -> None:
     alone = {name: folder / f"{name}_alone.json" for name in ("train", "test")}
     with pytest.raises(CurationError, match=r"superclass in .parameters"):
         curation.build(folder / "mine.toml", sources=alone)
+    coco = json.loads((folder / "train.json").read_text())
+    halves = sorted(spelled)[::2], sorted(spelled)[1::2]
+    pairs = [(image["id"], number) for row, image in enumerate(coco["images"]) for number in halves[row % 2]]
+    box = {"bbox": [1, 1, 9, 9], "area": 81, "iscrowd": 0}
+    coco["annotations"] = [
+        {"id": row, "image_id": image, "category_id": number, **box} for row, (image, number) in enumerate(pairs, 1)
+    ]
+    (folder / "train_apart.json").write_text(json.dumps(coco))
+    with pytest.raises(CurationError, match='components = "giant" in'):
+        curation.build(folder / "mine.toml", sources=alone | {"train": folder / "train_apart.json"})
     coco = json.loads((folder / "test.json").read_text())
     numbers = {each["id"] for each in coco["categories"] if each["name"] in TOOLS}
     coco["annotations"] = [each for each in coco["annotations"] if each["category_id"] in numbers]

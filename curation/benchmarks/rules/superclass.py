@@ -335,7 +335,7 @@ def _clusters(
         error.where = "[parameters] cut"
         error.hint = (
             'components = "giant" in [parameters] cuts the largest one, "cut" cuts the complete graph'
-            if "falls apart" in error.what
+            if "not connected" in error.what
             else "a super-class in place of the cut: superclass in [parameters], a group in [classes.groups]"
         )
         raise
