@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -80,16 +80,12 @@ def read_plain(path: Path, *, kind: str = "file") -> bytes:
 def beginning(path: Path, count: int, *, kind: str = "file") -> bytes:
     """Return the first bytes of a file's content without reading the rest."""
     with open_file(path, kind=kind) as stream:
-        start = stream.peek(len(GZIP))[: len(GZIP)]
-        pieces = unpacked(stream, str(path), _size_of(stream)) if start == GZIP else iter([stream.read(count + _HEAD)])
+        start, size = stream.peek(len(GZIP))[: len(GZIP)], os.fstat(stream.fileno()).st_size
+        pieces = unpacked(stream, str(path), size) if start == GZIP else iter([stream.read(count + _HEAD)])
         content = b""
         while len(content) < count + len(BOM) and (piece := next(pieces, b"")):
             content += piece
     return content.removeprefix(BOM)[:count]
-
-
-def _size_of(stream: IO[bytes]) -> int:
-    return os.fstat(stream.fileno()).st_size
 
 
 def plain_bytes(data: bytes, where: str) -> bytes:

@@ -60,14 +60,14 @@ def is_frames(data: bytes) -> bool:
 
 
 def read_frames(content: InputFile, *, dataset: str, part: str, bad_boxes: BadBoxes = "error") -> Source:
-    """Return the source that a file of frames holds (see `frame_instances`); labels without a box are counted."""
+    """Return the source of a file of frames (see `frame_instances`); `Source.dropped` counts labels without a box."""
     records, left_out = frame_instances(content.data, content.name)
     source = source_of_records(content, records, [records.annotations], dataset, part, bad_boxes)
     return replace(source, dropped=source.dropped | {"labels without a box": left_out} if left_out else source.dropped)
 
 
 def frame_instances(data: bytes, name: str) -> tuple[Instances, int]:
-    """Return the frames of a file as records of COCO, and how many labels without a box were left out.
+    """Return the frames of a file as records of COCO, and the number of labels without a box, which are left out.
 
     Images and classes have the numbers of the dataset's own converter. If a class has another name, all classes are
     numbered from 1 in the order of their names. Corners are continuous: a width is ``x2 - x1``.

@@ -52,8 +52,8 @@ _OPENING = re.compile(rb'"annotations"\s*:\s*\[\s*(?=\{\s*("[a-z_]{1,40}"))')
 _MARK = b"8113420171017"
 _MOST_COPIED = 1 << 20
 _BYTE = re.compile(r"\(byte (\d+)\)")
-_LEAVE_OUT = "curation inspect FILE names the command that leaves such annotations out, or mends them"
-_RENUMBER = "curation inspect FILE --renumber NEW.json counts the annotations from 1"
+_LEAVE_OUT = "curation inspect FILE prints the command that leaves such annotations out or corrects them"
+_RENUMBER = "curation inspect FILE --renumber NEW.json numbers the annotations from 1"
 
 
 def read_coco(path: Path, *, dataset: str = "coco", part: str = "", bad_boxes: BadBoxes = "error") -> Source:
@@ -87,7 +87,7 @@ def read_coco(path: Path, *, dataset: str = "coco", part: str = "", bad_boxes: B
 
 def parse_coco(content: InputFile, *, dataset: str, part: str, bad_boxes: BadBoxes = "error") -> Source:
     """Return the source of a file whose content is in memory (see `read_coco`)."""
-    # A mistake and its position refer to all records of the file together.
+    # If a piece fails, the whole file is decoded: errors and their positions refer to all records.
     with suppress(CurationError, ValueError, LookupError, RecursionError):
         return source_of_records(content, *_in_pieces(content.data), dataset, part, bad_boxes)
     decoded = decode_instances(content.data, content.name)
@@ -204,11 +204,11 @@ class _Frame(Instances, gc=False):
 
 
 def _in_pieces(data: bytes) -> tuple[Instances, Iterator[list[_Numbered]]]:
-    """Return a large file without its annotations, and these in pieces of some thousand; `ValueError` for other files.
+    """Return a large file without its annotations, and these in pieces; raise `ValueError` for other files.
 
-    The position of the annotations is guessed from the bytes and then proved: with a mark in their place, the file is
-    JSON whose annotations are the mark. So nothing is parsed twice, and the records of a piece are still in the
-    processor's cache when they become columns: 436 MB take two thirds of the time and memory.
+    The position of the annotations is guessed from the bytes. Decoding the rest of the file with a mark in their place
+    proves the guess. So nothing is parsed twice, and the records of a piece are in the processor's cache when they
+    become columns: 436 MB take two thirds of the time and memory.
     """
     opening = _OPENING.search(data, data.index(b'"annotations"')) if len(data) > SMALL and data[:1] == b"{" else None
     if not opening:
@@ -216,7 +216,7 @@ def _in_pieces(data: bytes) -> tuple[Instances, Iterator[list[_Numbered]]]:
     start, before = opening.end(), data[: opening.end()]
     later = [data.rindex(key) for key in (b'"images"', b'"categories"') if key not in before]
     end = data.rindex(b"]", start, min(later, default=len(data)))
-    # What is left is copied.
+    # The rest is copied, so it must be small.
     if len(data) - (end - start) > max(_MOST_COPIED, len(data) // 2):
         raise ValueError
     rest = b"".join((before, _MARK, data[end:]))
@@ -234,7 +234,7 @@ def decode_instances(data: bytes, name: str) -> Instances:
     Raises
     ------
     AnnotationFormatError
-        The bytes are not JSON, end too early, name a key twice, or a record has a wrong type or lacks a field.
+        The bytes are not JSON, end too early or have a duplicate key, or a record has a wrong type or lacks a field.
     """
     _check_start(data, name)
     refuse_repeated_keys(data, name, AnnotationFormatError)
@@ -332,7 +332,7 @@ def _box_of_mask(mask: Any) -> list[float] | None:
 
 
 def _box_of_runs(height: int, width: int, counts: list[int] | str) -> list[float]:
-    """Return the box around a mask of runs down its columns; a `ValueError` for runs that do not fill the image."""
+    """Return the box around a mask of runs along its columns; raise `ValueError` if the runs exceed the image."""
     ends = np.cumsum(_runs(counts) if isinstance(counts, str) else np.array(counts, np.int64))
     starts, ends = ends[:-1:2], ends[1::2]
     starts, ends = starts[: len(ends)][ends > starts[: len(ends)]], ends[ends > starts[: len(ends)]]
@@ -419,14 +419,14 @@ def _refuse_syntax(data: bytes, name: str, message: str) -> NoReturn:
         where=f"{name}: byte {len(data)}",
         expected="a whole JSON object",
         found=f"{len(data):,} bytes that end in {data[-30:]!r}",
-        hint="compare its size and checksum with the publisher's, and fetch it again",
+        hint="compare its size and checksum with the publisher's, and download it again",
     )
 
 
 def record_place(name: str, section: str, row: int, identity: object = None) -> str:
-    """Return how errors name a record: ``instances.json: annotations[17] (id 42)``."""
-    known = "" if identity is None else f" (id {str(identity)[:80]})"
-    return f"{name}: {section}[{row}]{known}"
+    """Return the position of a record for errors: ``instances.json: annotations[17] (id 42)``."""
+    suffix = "" if identity is None else f" (id {str(identity)[:80]})"
+    return f"{name}: {section}[{row}]{suffix}"
 
 
 def _where(name: str, section: str, records: Sequence[Any]) -> Where:

@@ -53,7 +53,7 @@ def corpus_blocks(corpus: str | Path) -> Iterator[Block]:
     MissingFileError
         A file or folder does not exist or cannot be read.
     UsageError
-        The corpus has no photos, or is a table of their URLs.
+        The corpus has no photos, or is a table of URLs.
     """
     text = str(corpus)
     suffix = PurePosixPath(text).suffix.lower()
@@ -62,7 +62,7 @@ def corpus_blocks(corpus: str | Path) -> Iterator[Block]:
             "Tables of URLs are not read",
             where=text,
             expected="a folder of photos, or tar shards of WebDataset",
-            hint="img2dataset fetches the photos of such a table into tar shards",
+            hint="img2dataset downloads the photos of such a table into tar shards",
         )
     if suffix == ".tar":
         files = [(text, PurePosixPath(text).name, size_and_stamp(text)[1])]
@@ -127,17 +127,17 @@ class TarPhotos:
         ids: list[str] = []
         data: list[bytes | None] = []
         errors: list[str | None] = []
-        held = 0
+        size = 0
         with open_file(self.path, kind="tar shard") as stream:
             for name, content in self._members(stream):
                 ids.append(f"{self.name}/{name}")
                 is_broken = isinstance(content, str)
                 data.append(None if is_broken else content)
                 errors.append(content if is_broken else None)
-                held += 0 if is_broken else len(content)
-                if len(ids) >= TABLE or held >= _TABLE_BYTES:
+                size += 0 if is_broken else len(content)
+                if len(ids) >= TABLE or size >= _TABLE_BYTES:
                     yield _table(ids, data=data, errors=errors)
-                    ids, data, errors, held = [], [], [], 0
+                    ids, data, errors, size = [], [], [], 0
         yield _table(ids, data=data, errors=errors)
 
     def _members(self, stream: BinaryIO) -> Iterator[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""Reader of CUB-200-2011, whose five lists each state one property of every image: `read_cub200`."""
+"""Reader of CUB-200-2011, which has five lists: `read_cub200`."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def named_by_file(dataset: str) -> bool:
 def namespace_of(dataset: str) -> str:
     """Return the namespace of a dataset's image ids: COCO years share theirs, VOC years do not.
 
-    A set of images with another name than its dataset has the ids of the dataset: *textures* has those of DTD.
+    An image set with its own name shares the ids of its dataset: *textures* has the ids of DTD.
 
     Raises
     ------

@@ -30,7 +30,7 @@ NO_LABEL = -(1 << 31)
 MOST_CLASS_NAMES = 30_000
 """ImageNet-21K has 21,843 names; a text with more lines without digits is not a list of class names."""
 SHARE = 0.95
-"""Of the lines, or values, that a form needs."""
+"""Minimum share of the lines or values that have the form of a list."""
 SHOWN = 5
 
 CLASS_FILE = re.compile(r"class|known|names|categor|wnid|synset|seen|novel|(?<![a-z])base(?![a-z])", re.IGNORECASE)
@@ -42,7 +42,7 @@ _IMAGE_NAME = re.compile(r"\.(?:" + "|".join(re.escape(suffix) for suffix in IMA
 
 @dataclass(frozen=True, slots=True)
 class OddLine:
-    """A line that is not an entry, or an entry whose form differs from the others.
+    """A line that is not an entry, or whose form differs from the others.
 
     Attributes
     ----------

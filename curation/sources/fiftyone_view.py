@@ -16,6 +16,7 @@ import numpy as np
 from curation.core.errors import CurationWarning, SourceError, UsageError
 from curation.core.fiftyone_database import load_fiftyone
 from curation.core.ids import native_of
+from curation.core.wording import examples
 from curation.sources.source import Floats
 
 PREFIX = "fiftyone:"
@@ -64,12 +65,12 @@ def load_named(name: Path | str) -> Any:
     """
     fiftyone = load_fiftyone()
     dataset, hash_sign, view = str(name).removeprefix(PREFIX).partition("#")
-    there = fiftyone.list_datasets()
-    if dataset not in there:
+    names = fiftyone.list_datasets()
+    if dataset not in names:
         raise UsageError(
             "FiftyOne's database has no such dataset",
             where=str(name)[:200],
-            expected=", ".join(map(str, there))[:400] or "a dataset: the database is empty",
+            expected=", ".join(map(str, names))[:400] or "a dataset: the database is empty",
         )
     loaded = fiftyone.load_dataset(dataset)
     if not hash_sign:
@@ -115,7 +116,7 @@ def sample_ids(view: Any, id_field: str = "") -> list[Any]:
         )
     if not id_field and not usual:
         warnings.warn(
-            f"{shown_name(view)}: no field names the images (coco_id, image_id): the stems of their files are the ids",
+            f"{shown_name(view)}: the samples have no field coco_id or image_id: ids are the stems of their files",
             CurationWarning,
             stacklevel=4,
         )
@@ -170,8 +171,8 @@ def refuse_foreign_views(dataset: Any, names: Sequence[str], ours: Collection[st
     """Raise `UsageError` if a saved view that we did not create has one of `names`, or its short form."""
     from fiftyone.core.utils import to_slug
 
-    there = {to_slug(name): name for name in dataset.list_saved_views() if name not in ours}
-    conflicts = [there[to_slug(name)] for name in names if to_slug(name) in there]
+    foreign = {to_slug(name): name for name in dataset.list_saved_views() if name not in ours}
+    conflicts = [foreign[to_slug(name)] for name in names if to_slug(name) in foreign]
     if conflicts:
         raise UsageError(
             "The dataset has a saved view of this name that curation did not create",
@@ -180,10 +181,9 @@ def refuse_foreign_views(dataset: Any, names: Sequence[str], ours: Collection[st
         )
 
 
-def named_images(ids: Sequence[str], limit: int = 3) -> str:
-    """Return the text by which errors name missing images: their number and the first ones."""
-    more = ", …" if len(ids) > limit else ""
-    return f"{len(ids)} images: {', '.join(ids[:limit])}{more}"
+def named_images(ids: Sequence[str]) -> str:
+    """Return a text about missing images for errors: their number and the first ones."""
+    return f"{len(ids)} images: {examples(ids)}"
 
 
 def shown_name(view: Any) -> str:
@@ -211,11 +211,10 @@ def coco_of_view(
     Returns
     -------
     dict
-        Boxes ``x, y, w, h`` in pixels with at most six decimals, so that boxes of an annotation file come back as
-        they were. Classes have the ids of ``dataset.info``
-        (`listed_categories`), else 1, 2, … by name, which no detection may use. ``area``, ``iscrowd``, ``difficult``,
-        ``ignore``, ``truncated``, ``occluded`` and ``pose`` are those of the detections' attributes, where there are
-        such.
+        Boxes ``x, y, w, h`` in pixels, rounded to six decimals, which restores the boxes of an annotation file. Classes
+        have the ids of ``dataset.info`` (`listed_categories`), else 1, 2, … by name, which no detection may use.
+        ``area``, ``iscrowd``, ``difficult``, ``ignore``, ``truncated``, ``occluded`` and ``pose`` are those of the
+        detections' attributes, where present.
 
     Raises
     ------
@@ -238,7 +237,7 @@ def coco_of_view(
             "A sample does not state the size of its photo",
             where=str(unsized[0])[:200],
             found=f"{len(unsized)} such samples",
-            hint="dataset.compute_metadata()",
+            hint="run dataset.compute_metadata()",
         )
     order = sorted(range(len(ids)), key=lambda at: ids[at])
     images = [
@@ -279,27 +278,21 @@ def _file_name(path: Any) -> str:
     return PurePosixPath(str(path).replace("\\", "/")).name
 
 
-def results_of_view(view: Any, *, label_field: str = "", id_field: str = "") -> list[dict[str, Any]]:
-    """Return the detections of a field as COCO results: ``image_id``, ``category`` (a name), ``bbox``, ``score``.
-
-    Parameters
-    ----------
-    label_field : str
-        By default ``predictions``.
+def results_of_view(view: Any) -> list[dict[str, Any]]:
+    """Return the detections of the field ``predictions`` as COCO results, with class names as ``category``.
 
     Raises
     ------
     UsageError, SourceError
         See `coco_of_view`; or a detection has no confidence.
     """
-    field = label_field or "predictions"
-    coco = coco_of_view(view, namespace="", id_field=id_field, label_field=field, predicted=True)
+    coco = coco_of_view(view, namespace="", label_field="predictions", predicted=True)
     names = {category["id"]: category["name"] for category in coco["categories"]}
     unscored = [row for row in coco["annotations"] if "score" not in row]
     if unscored:
         raise SourceError(
             "A detection has no confidence",
-            where=f"{shown_name(view)}: {field}, image {unscored[0]['image_id']}"[:200],
+            where=f"{shown_name(view)}: predictions, image {unscored[0]['image_id']}"[:200],
             found=f"{len(unscored)} of {len(coco['annotations'])} detections",
         )
     return [
@@ -309,9 +302,9 @@ def results_of_view(view: Any, *, label_field: str = "", id_field: str = "") -> 
 
 
 def in_pixels(shares: Floats, sizes: Floats) -> Floats:
-    """Return the boxes in pixels whose quotients by the photo's size are the given shares.
+    """Return boxes in pixels from shares of the photo's size.
 
-    Division and multiplication change the last digits; these are rounded away, since annotation files do not have them.
+    Division and multiplication change the last digits; rounding restores those of annotation files.
 
     Parameters
     ----------
@@ -322,7 +315,7 @@ def in_pixels(shares: Floats, sizes: Floats) -> Floats:
 
 
 def _label_field(view: Any, requested: str, *, predicted: bool) -> str:
-    """Return the field of boxes: the requested, else the usual or only one. Boxes with a confidence are predictions.
+    """Return the requested field of boxes, else the usual or only one. Boxes with a confidence are predictions.
 
     Parameters
     ----------
@@ -388,7 +381,7 @@ def _own_ids(view: Any, values: Sequence[Any], namespace: str) -> list[Any]:
                 "A sample belongs to another dataset",
                 where=f"{shown_name(view)}: {value}"[:200],
                 expected=f"ids of {namespace}",
-                hint="take a view with samples of a single dataset",
+                hint="choose a view with the samples of one dataset",
             )
         ids[row] = native
     texts = [text for text in ids if isinstance(text, str)]

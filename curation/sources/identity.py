@@ -230,7 +230,7 @@ class ImageIndex:
         return {number: row for number, row in table.first.items() if number not in table.second}
 
     def other_readings(self, ids: Int64s | Sequence[int | str | None]) -> Iterator[tuple[str, Int32s, Int32s]]:
-        """Yield readings in which every row refers to an image: name, image of each row, and a second image or -1."""
+        """Yield other numberings with an image for each id: name, image of each row, and a second image or -1."""
         values = ids.tolist() if isinstance(ids, np.ndarray) else ids
         distinct = {value: number_of_text(value) for value in dict.fromkeys(values)}
         if not distinct or None in distinct.values():
@@ -247,7 +247,7 @@ class ImageIndex:
                 yield f"index{start}", (numbers - start).astype(np.int32)[codes], np.full(len(codes), -1, np.int32)
 
     def describe(self, pair: Iterable[int]) -> str:
-        """Return the text by which messages name two candidates: the id and file of each."""
+        """Return a text about two candidates for messages: the id and file of each."""
         return " or ".join(f"{self.ids[row]!s:.40} ({self._paths[row]:.80})" for row in pair)
 
     @property
@@ -276,7 +276,7 @@ class ImageIndex:
         listed = self._listed_numbers.find(distinct.tolist()).take(codes)
         if listed.exist.all():
             return listed
-        # Neither numbering has all numbers: a number in both is ambiguous, others follow the numbering with more hits.
+        # Neither numbering has all numbers: a number in both is ambiguous; others use the numbering with more matches.
         usual, other = (listed, by_id) if listed.exist.sum() > by_id.exist.sum() else (by_id, listed)
         return (usual | other).where(usual.exist)
 
@@ -382,13 +382,11 @@ class ImageIndex:
 
     @cached_property
     def _stem_numbers(self) -> _Table:
-        return _Table(*_numbered(without_suffix(end_of(path, 0)) for path in self._paths))
+        return _Table(*_numbered((without_suffix(end_of(path, 0)) for path in self._paths), number_of_text))
 
     @cached_property
     def _listed_numbers(self) -> _Table:
-        natives = (text.partition(":")[2] for text in self.listed)
-        pairs = [(number, row) for row, text in enumerate(natives) if (number := native_number(text)) is not None]
-        return _Table((number for number, _ in pairs), (row for _, row in pairs))
+        return _Table(*_numbered((text.partition(":")[2] for text in self.listed), native_number))
 
 
 def _resolved(candidates: _Candidates, disagreeing: int = 0) -> Resolved:
@@ -432,9 +430,9 @@ def number_of_text(value: Any) -> int | None:
     return int(value) if is_number else None
 
 
-def _numbered(texts: Iterable[str]) -> tuple[list[int], list[int]]:
+def _numbered(texts: Iterable[str], number_of: Callable[[str], int | None]) -> tuple[list[int], list[int]]:
     """Return the texts that are numbers, as numbers, and the position of each."""
-    pairs = [(number, row) for row, text in enumerate(texts) if (number := number_of_text(text)) is not None]
+    pairs = [(number, row) for row, text in enumerate(texts) if (number := number_of(text)) is not None]
     return [number for number, _ in pairs], [row for _, row in pairs]
 
 

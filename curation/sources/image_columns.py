@@ -1,4 +1,4 @@
-"""Further facts on images, read on demand from a source's file: a table column, a key of COCO's records, paths."""
+"""Further columns of images, read on demand from a source's file: a table column, a key of COCO's records, paths."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def image_column(source: Source, name: str) -> list[str]:
             "The source has no columns",
             where=where,
             expected="a table (.csv, .tsv), or a COCO JSON file whose images have this key",
-            hint=r"a regular expression with a group is searched for in the paths of the images: (patient\d+)",
+            hint=r"give a regular expression with a group, which is matched with the paths of the images: (patient\d+)",
         )
     content = InputFile(source.origin, kind=KIND)
     if [file.sha256 for file in source.files] != [content.sha256]:
@@ -83,8 +83,8 @@ def _of_table(content: InputFile, source: Source, name: str) -> tuple[list[str],
     value_of, values = encoded(rows.table[name])
     # Images are in the order of their first rows.
     value_of_image = value_of[first_places(image_of, len(images))]
-    if len(other := np.flatnonzero(value_of != value_of_image[image_of])):
-        row = int(other[0])
+    if len(differing := np.flatnonzero(value_of != value_of_image[image_of])):
+        row = int(differing[0])
         raise AnnotationFormatError(
             "The rows of an image state different values",
             where=f"{content.name}: column {name}, image {rows.natives[row]}"[:200],

@@ -46,7 +46,7 @@ def read_imagenet(path: Path, *, dataset: str = "imagenet", part: str) -> Source
     Parameters
     ----------
     path : Path
-        See the module's first lines; or a plain table of image and class.
+        One of the layouts in the module's docstring, or a plain table of image and class.
     part : str
         ``train`` or ``val``.
 
@@ -88,11 +88,11 @@ def class_of_images(source: Source) -> np.ndarray[tuple[int], np.dtype[np.int32]
     n = len(source.images)
     if len(image) != n or not np.array_equal(image, np.arange(n)):
         raise AnnotationFormatError(
-            "A list of images by class names exactly one class for each image",
+            "Some images have no class or several classes",
             where=f"source {source.dataset} {source.part}: {source.files[0].name if source.files else ''}",
             expected=f"{n} images with one class each",
-            found=f"{len(image)} statements on {len(distinct(image))} images",
-            hint="images with boxes have other rules: curation init tasks, superclass, wilderness or near-far",
+            found=f"{len(image)} pairs of image and class, {len(distinct(image))} images",
+            hint="for images with boxes: curation init tasks, superclass, wilderness or near-far",
         )
     return category
 
@@ -108,17 +108,17 @@ def part_folder(path: Path, part: str) -> Path:
 def _from_folder(folder: Path, dataset: str, part: str) -> Source:
     names: list[str] = []
     classes: list[str] = []
-    stray = Counter[str]()
+    dropped = Counter[str]()
     with os.scandir(folder) as entries:
         present_entries = sorted(entries, key=lambda entry: entry.name)
     folders = [entry.name for entry in present_entries if entry.is_dir()]
     if not any(is_wnid(name) for name in folders):
         return _flat_folder(folder, [entry.name for entry in present_entries], dataset, part)
-    stray["entries beside the class folders"] = len(present_entries) - sum(map(is_wnid, folders))
+    dropped["entries beside the class folders"] = len(present_entries) - sum(map(is_wnid, folders))
     for wnid in filter(is_wnid, folders):
         present = sorted(os.listdir(folder / wnid))  # noqa: PTH208 (a million names; a Path each would cost minutes)
         images = _images_among(present)
-        stray["files that are no images"] += len(present) - len(images)
+        dropped["files that are no images"] += len(present) - len(images)
         names += images
         classes += [wnid] * len(images)
     listing = "".join(f"{wnid}/{name}\n" for wnid, name in zip(classes, names, strict=True))
@@ -127,7 +127,7 @@ def _from_folder(folder: Path, dataset: str, part: str) -> Source:
     record = FileRecord(
         f"{part}/*/* (names)", f"sha256:{hashlib.sha256(data).hexdigest()}", len(data), len(names), len(names)
     )
-    return _source(LabelledNames(names, classes, record, dict(+stray)), dataset, part)
+    return _source(LabelledNames(names, classes, record, dict(+dropped)), dataset, part)
 
 
 def _images_among(names: Iterable[str]) -> list[str]:
@@ -171,7 +171,7 @@ def _source(labelled: LabelledNames, dataset: str, part: str) -> Source:
 
 
 def _check_natives(natives: Sequence[str], where: str) -> None:
-    # The common case is one match for a million names; the full check names what is wrong.
+    # One match checks a million usual names; the full check finds the name that is wrong.
     lines = "\n".join(natives) + "\n"
     if _PLAIN_LINES.fullmatch(lines) and lines.count("\n") == len(natives):
         return

@@ -1,7 +1,7 @@
 """Conversion of annotations and detections in memory to the bytes of an equivalent file.
 
 The same reader then checks both, with the same messages. Nothing is rounded, guessed or left out: a value that JSON
-cannot represent is rejected here, and a NaN is written so that the reader rejects it.
+cannot represent is rejected here; NaN is written, and the reader rejects it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks of raw files: their digests and names, unique ids, references that resolve, boxes that can lie in an image."""
+"""Checks of raw files: digests, names, unique ids, references to existing records, valid boxes."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def check_unique(ids: Ids | Sequence[str], kind: str, where: Where, *, hint: str
         first = seen.setdefault(value, row)
         if first != row:
             raise DuplicateIdError(
-                f"Two records carry the same {kind}",
+                f"Two records have the same {kind}",
                 where=where(row),
                 expected=f"every {kind} once",
                 found=f"{value!r} also at {where(first)}"[:400],
@@ -105,7 +105,7 @@ def sound_objects(objects: Objects, policy: BadBoxes, where: Where) -> tuple[Obj
         A box is bad and the policy is ``error``.
     """
     boxes, areas = objects.boxes, objects.areas
-    # One pass over the extremes clears a sound file; a NaN fails every comparison.
+    # In a sound file the extremes are valid; NaN fails every comparison.
     if not len(boxes) or (
         np.abs(boxes).max() <= MAX_COORDINATE
         and boxes[:, 2:].min() >= 0
@@ -184,7 +184,7 @@ class SmallFiles:
 
 def record_of_many(name: str, data: Mapping[str, bytes], rows: int) -> FileRecord:
     """Return the record of several files under a common name; the digest is that of their checksum file."""
-    lines = [f"{sha256_of_bytes(held).removeprefix('sha256:')}  {file}\n" for file, held in data.items()]
+    lines = [f"{sha256_of_bytes(content).removeprefix('sha256:')}  {file}\n" for file, content in data.items()]
     digest = sha256_of_bytes("".join(sorted(lines)).encode("utf-8"))
     return FileRecord(name, digest, sum(map(len, data.values())), rows, len(data))
 

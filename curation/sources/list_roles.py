@@ -1,4 +1,4 @@
-"""Guess the role of a list (train, val, test) from the names of its file and folders: `read_role`."""
+"""The role of a list (train, val, test), guessed from the names of its file and folders: `read_role`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Reader of lists with millions of lines, in blocks that are kept compressed.
 
 Most long lists have one image per line, with or without a number after it. Every other file, also one with a single
-line in another form, is read in one piece, so that entries, counts and messages are the same.
+line in another form, is read by `read_published`, so that entries, counts and messages are the same.
 """
 
 from __future__ import annotations

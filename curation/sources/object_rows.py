@@ -259,7 +259,7 @@ def open_parquet(path: Path, columns: set[str] | None = None) -> Any:
             size += largest_text(folded, number, texts)[0] if size <= _MOST_BYTES else 0
     if size > _MOST_BYTES:
         raise AnnotationFormatError(
-            "The Parquet file unfolds to more than annotations would",
+            "The Parquet file is larger in memory than annotations can be",
             where=str(path),
             expected=f"at most {_MOST_BYTES:,} bytes without photos",
             found=f"{size:,} bytes",
@@ -323,7 +323,7 @@ def _leaves(file: Any, columns: set[str] | None = None) -> dict[str, list[str]]:
 
 
 def _label_names(features: Sequence[Any]) -> tuple[str, ...]:
-    """Return the class names that the features of ``objects`` give to its numbers; empty if they give none."""
+    """Return the class names in the features of ``objects``, by number; empty if the features name no classes."""
     names = {tuple(map(str, labels)) for feature in features for labels in _class_labels(feature)}
     if len(names) > 1 or any(len(set(labels)) < len(labels) for labels in names):
         raise AnnotationFormatError(

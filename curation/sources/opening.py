@@ -296,10 +296,10 @@ def as_source(
     Parameters
     ----------
     annotations : path, mapping, DataFrame, several mappings, FiftyOne dataset or view, or Source
-        A path: see `curation.sources.opening.open_path`. A mapping: a COCO dictionary. A DataFrame, or a mapping a
-        row: boxes, and a mapping an image: those of an image (see `curation.sources.in_memory.coco_bytes`). A FiftyOne
-        dataset or view, itself or as ``fiftyone:NAME[#VIEW]`` of its database: detections of its samples; sizes come
-        from the metadata.
+        A path: see `curation.sources.opening.open_path`. A mapping: a COCO dictionary. A DataFrame or several mappings:
+        a row for each box, or a mapping for each image (see `curation.sources.in_memory.coco_bytes`). A FiftyOne
+        dataset or view, or ``fiftyone:NAME[#VIEW]`` in its database: the detections of its samples; sizes come from
+        the metadata.
     dataset, part : str
     bad_boxes
         See `open_path`.
@@ -394,17 +394,17 @@ def _parts_by_name(sources: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
 
 def _expand(read: Callable[..., Source], slots: Sequence[SourceSlot], part: str, path: Any) -> dict[str, Source]:
     if part or not (isinstance(path, Path) and path.is_dir()):
-        # A path stands for one part: that of the option, else of the file name, else the required or only one left.
+        # A path is one part: that of the option, else of the file name, else the only candidate.
         matching = [slot for slot in slots if slot.part == (part or _part_in_name(path))]
-        left = [slot for slot in slots if slot.required] or list(slots)
-        if not part and not matching and len(left) > 1:
+        candidates = [slot for slot in slots if slot.required] or list(slots)
+        if not part and not matching and len(candidates) > 1:
             raise UsageError(
                 "The file name does not state the part of the dataset",
-                where=f"--source {left[0].dataset}={path}",
-                expected=" or ".join(f"--source {slot.name}=PATH" for slot in left),
+                where=f"--source {candidates[0].dataset}={path}",
+                expected=" or ".join(f"--source {slot.name}=PATH" for slot in candidates),
                 found=getattr(path, "name", type(path).__name__),
             )
-        slots = (matching if part else matching or left)[:1]
+        slots = (matching if part else matching or candidates)[:1]
     opened: dict[str, Source] = {}
     for slot in slots:
         try:

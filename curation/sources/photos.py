@@ -1,8 +1,8 @@
-"""Find the photos of a folder by their names in annotations, and decode them under one policy.
+"""Photos of a folder, found by their names in annotations and decoded in one way.
 
 The size of a photo is the one that viewers, OpenCV and trainers see: its orientation tag is applied, so that shares of
-a size are shares of the picture as shown. Pixels are decoded as stored: encoders read them so, and the identity of an
-encoder states it. Only the first frame of an animated picture is read. Names from annotation files open only photos
+a size are shares of the picture as shown. Pixels are decoded as stored, without the tag, as encoders read them and as
+their identity states. Only the first frame of an animated picture is read. Names from annotation files open only photos
 below the folder.
 
 Photos beside annotations are also compared byte for byte (`photos_beside`, `equal_photos`). Only photos that have the
@@ -107,8 +107,8 @@ class PhotoFolder:
                 expected="one photo of each name, or names with the folders of their photos",
                 found=f"{name!r:.80}: "
                 + " and ".join(str(photo.relative_to(self.folder.absolute())) for photo in nearest[:2]),
-                hint="give the folder that holds the photos of this dataset alone; where there are "
-                "several sources, one for each: --photos SOURCE=FOLDER",
+                hint="give the folder with the photos of only this dataset; for several sources: "
+                "--photos SOURCE=FOLDER for each",
             )
         return first
 
@@ -139,14 +139,14 @@ class PhotoFolder:
 
 def photos_among(pictures: Iterable[tuple[str, str, str]], folder: str) -> Iterator[tuple[str, str, str]]:
     """Yield the readable `PICTURES` below a folder; a `CurationWarning` counts the others."""
-    passed_over: list[str] = []
+    unread: list[str] = []
     for picture in pictures:
         if picture[1].lower().endswith(SUFFIXES):
             yield picture
         else:
-            passed_over.append(picture[1])
-    if passed_over:
-        message = f"{counted(len(passed_over), 'picture')} below {folder} not read: {examples(passed_over)}"
+            unread.append(picture[1])
+    if unread:
+        message = f"{counted(len(unread), 'picture')} below {folder} not read: {examples(unread)}"
         warnings.warn(f"{message}. Formats read: {', '.join(SUFFIXES)}", CurationWarning, stacklevel=2)
 
 
@@ -191,10 +191,10 @@ def photos_of_ids(
 
 NO_PHOTO = f"no photo of it was found ({', '.join(SUFFIXES)})"
 FILE_NAMES = (
-    "a manifest holds ids alone: where photos have other names, --source NAME=PATH finds them by the "
-    "file names of the annotations"
+    "a manifest contains only ids: if photos have other names, --source NAME=PATH finds them by the file names "
+    "in the annotations"
 )
-"""What to try where photos are not found by id."""
+"""Hint of the error for photos that are not found by id."""
 
 
 def find_photos(
@@ -205,7 +205,7 @@ def find_photos(
     Parameters
     ----------
     sources : sequence of Source
-        Where they hold an image, its photo is found by the file name that they state first, and then by its id.
+        The photo of an image in a source is searched for by the source's file name first, and then by id.
     """
     roots = photos if isinstance(photos, Mapping) else {"": photos}
     folders = {namespace: PhotoFolder(Path(root)) for namespace, root in roots.items()}
@@ -256,7 +256,7 @@ def size_of_photo(path: Path, error: type[CurationError] = DamagedFileError) -> 
     MissingExtraError
         Pillow is not installed.
     MissingFileError, error
-        It is not there, or no image.
+        The photo does not exist, or cannot be read.
     """
     try:
         from PIL import Image, UnidentifiedImageError
@@ -270,10 +270,12 @@ def size_of_photo(path: Path, error: type[CurationError] = DamagedFileError) -> 
             size = shown_size(photo)
     except FileNotFoundError:
         raise MissingFileError(
-            "A photo does not exist", where=str(path), hint="photos must lie below the folder under their listed names"
+            "A photo does not exist",
+            where=str(path),
+            hint="photos must be below the folder, with the names in the list",
         ) from None
-    except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as found:
-        raise error("A photo cannot be read", where=str(path), found=str(found).partition(" <_io.")[0][:200]) from None
+    except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as why:
+        raise error("A photo cannot be read", where=str(path), found=str(why).partition(" <_io.")[0][:200]) from None
     finally:
         Image.MAX_IMAGE_PIXELS = limit
     return size

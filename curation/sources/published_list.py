@@ -122,7 +122,7 @@ def _accompanies_lists(name: str) -> bool:
 
 
 def read_published(path: Path, root: Path | None = None) -> PublishedFile:
-    """Read a published file of any form; the content decides, and its name only helps to recognise class names.
+    """Return the lists of a published file of any form, recognised by its content (class names also by its name).
 
     Parameters
     ----------
@@ -184,9 +184,9 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
     require_utf8(data, str(path))
     if (boxes := box_line(data)) is not None:
         raise AnnotationFormatError(
-            "Its lines hold numbers, such as the boxes of one image, and name no file", where=f"{path}, line 1",
+            "The lines are numbers, such as boxes of an image, without names of images", where=f"{path}, line 1",
             expected="one image a line", found=f"{boxes} numbers in a line",
-            hint="audit the lists that name the images, or the annotations as a source: --source NAME=PATH",
+            hint="give the lists that name the images, or the annotations themselves: --source NAME=PATH",
         )  # fmt: skip
     if rooted := _ROOTED.match(data):
         # Manifests of audio: line 1 is the folder of all files.
@@ -278,7 +278,7 @@ def _is_cut_path(lines: Lines) -> Bools:
 
 
 def _from_yaml(data: bytes, path: Path, root: Path) -> dict[str, Any]:
-    """Read the lists that a ``data.yaml`` names below its folder, and the photos of the folders that it names."""
+    """Return the lists that a ``data.yaml`` names below its folder, and the photos of the folders that it names."""
     content = safe_yaml(data, str(path))
     lists, files, notes = list[PublishedList](), list[Path](), list[str]()
     base = path.parent / str(content.get("path") or "")
@@ -443,7 +443,7 @@ def natives_of(listed: PublishedList, namespace: str, where: str) -> Sequence[st
             above = stems(outer, parents=1).decode().split("\n")[:-1]
             natives = [f"{folder.rpartition('/')[0]}/{native}" for folder, native in zip(above, natives, strict=True)]
     natives = [native.removeprefix(f"{namespace}:") for native in natives]
-    # Most lists hold plain names: one look at all of them is faster than a million.
+    # Most lists hold plain names: one check of all is faster than a million checks.
     joined = "\n".join(natives)
     is_plain = joined.replace("\n", "").isprintable() and " " not in joined and (folders < 0 or "/" not in joined)
     if is_plain and folders <= 0 and "\n/" not in f"\n{joined}" and {*map(len, natives)} <= _LENGTHS:

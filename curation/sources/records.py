@@ -43,7 +43,7 @@ from curation.sources.text_lines import require_utf8
 
 PATH_COLUMNS = ("image_location", "file_name", "path", "image_id")
 """Columns that name images regardless of their content, in order of preference."""
-_NAMED_SO = (
+_IMAGE_NAMES = (
     *PATH_COLUMNS, "file", "filename", "image", "img", "img_path", "rel_path", "filepath", "image_path", "fpath_img",
     "imageid", "image_index", "image_name", "img_name", "image_file", "images", "imgs", "photo", "picture", "rgb",
     "file_path", "img_file", "image_filename", "img_filename", "imagepath", "imgpath", "images_path",
@@ -54,7 +54,7 @@ _COMPANIONS = re.compile(
     r"|dispar|trimap|alpha|matte|pred|output|result|caption|xml|json|thumb|feature|embedding|noise|derived"
 )
 """Names of columns with a second file of an image, such as a derived mask."""
-_SPEAKS_OF_IMAGES = re.compile(r"image|img|photo|picture|rgb|path|file")
+_IMAGE_WORDS = re.compile(r"image|img|photo|picture|rgb|path|file")
 _CLASS_COLUMNS = ("class", "label", "decision", "category", "target", "finding", "dx")
 _PARTS = ("split", "subset", "set", "partition", "fold")
 _BOX = {"xmin", "x_min", "x1", "bbox", "bbox_x", "xcenter", "x_center", "gtboxes"}
@@ -113,7 +113,7 @@ def read_list_table(data: bytes, where: str, suffix: str) -> dict[str, Any] | No
     if len(header) > 1 and suffix in (".csv", ".tsv"):
         raise AnnotationFormatError(
             "The table has no column of images", where=where,
-            expected=f"one of {', '.join(_NAMED_SO)}, or a column of files", found=ascii(", ".join(header))[:200],
+            expected=f"one of {', '.join(_IMAGE_NAMES)}, or a column of files", found=ascii(", ".join(header))[:200],
         )  # fmt: skip
     return None
 
@@ -201,7 +201,7 @@ def _cells(lines: Sequence[str], mark: str) -> list[list[str]]:
 
 
 def _heads_alone(name: str, rows: Sequence[Sequence[str]]) -> bool:
-    return name in PATH_COLUMNS or (slug(name) in _NAMED_SO and bool(rows) and _has_files([row[0] for row in rows]))
+    return name in PATH_COLUMNS or (slug(name) in _IMAGE_NAMES and bool(rows) and _has_files([row[0] for row in rows]))
 
 
 def _has_files(cells: Sequence[str]) -> bool:
@@ -220,7 +220,7 @@ def _images_in(header: Sequence[str], columns: Sequence[Sequence[str]]) -> list[
         key, filled = slug(name), {cell for cell in cells if cell}
         files = _has_files(cells)
         old = PATH_COLUMNS.index(name) if name in PATH_COLUMNS else len(PATH_COLUMNS)
-        is_image_name = key in _NAMED_SO or key.endswith(("_path", "_file"))
+        is_image_name = key in _IMAGE_NAMES or key.endswith(("_path", "_file"))
         good = files or old < len(PATH_COLUMNS)
         if not good and filled and (is_image_name or key in _ANY_IDS):
             others = sum(map(bool, map(_OTHER_LIST.search, filled))) > len(filled) / 2
@@ -237,7 +237,7 @@ def _images_in(header: Sequence[str], columns: Sequence[Sequence[str]]) -> list[
 def _name_rank(name: str) -> tuple[bool, int]:
     """Return whether a column name refers to derived files, and its distance from the name of an image column."""
     key = slug(name)
-    distance = 0 if key in _NAMED_SO else 1 if _SPEAKS_OF_IMAGES.search(key) else 2
+    distance = 0 if key in _IMAGE_NAMES else 1 if _IMAGE_WORDS.search(key) else 2
     return bool(_COMPANIONS.search(key)), distance
 
 
@@ -285,7 +285,7 @@ def _lists_of(
 ) -> dict[str, Any]:  # fmt: skip
     """Return the lists of a table of texts: the images of a column, and the other columns beside them.
 
-    Columns of `nested` values, and those of measures, only tell rows apart.
+    Columns of `nested` values and of measures only distinguish rows.
     """
     from pyarrow import compute
 
@@ -335,13 +335,13 @@ def _part_columns(sample: Mapping[str, Sequence[str]]) -> dict[str, str]:
     if len({guess.roles for guess in roles.values()}) < max(len(roles), 2):
         return {}
     cells = {name: [cell for cell in sample[name] if cell] for name in roles}
-    if all(map(_tells_images, cells.values())):
+    if all(map(_are_names, cells.values())):
         return dict.fromkeys(roles, "")
     is_flagged = len(sample) == len(roles) + 1 and all({*values} <= {"True", "False"} for values in cells.values())
     return dict.fromkeys(roles, "True") if is_flagged and any(cells.values()) else {}
 
 
-def _tells_images(cells: Sequence[str]) -> bool:
+def _are_names(cells: Sequence[str]) -> bool:
     """Return whether the distinct cells of a column are names rather than numbers or flags; one may be empty."""
     return 2 * len(set(cells)) >= len(cells) and not any(map(_NO_NAME.fullmatch, cells))
 
@@ -610,9 +610,9 @@ def _second_is_of_first(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _images_of_records(records: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return the images of records such as exams and videos, behind the name of each; nothing for other arrays.
+    """Return the images of records such as exams, prefixed with the record's name; nothing for other arrays.
 
-    Every record may count its images from 0; few records are parts or folds.
+    Each record may number its images from 0. A few records are parts or folds, not exams.
     """
     if len(records) < _FEWEST_RECORDS or not all(isinstance(record, dict) for record in records):
         return []
@@ -620,14 +620,15 @@ def _images_of_records(records: Sequence[Any]) -> list[dict[str, Any]]:
     names = [key for key in records[0] if len({_text(record.get(key)) for record in records} - {""}) == len(records)]
     if len(inner) != 1 or not names or _SPLIT_NAME.search(inner[0]):
         return []
-    held, image = [record.get(inner[0]) or [] for record in records], image_name_key(records[0][inner[0]])
-    if not all(isinstance(entry, dict) for entries in held for entry in entries):
+    entries_of = [record.get(inner[0]) or [] for record in records]
+    image = image_name_key(records[0][inner[0]])
+    if not all(isinstance(entry, dict) for entries in entries_of for entry in entries):
         return []
     return [
         {key: value for key, value in record.items() if key != inner[0]}
         | entry
         | {image: f"{_text(record[names[0]])}/{_text(entry.get(image))}"}
-        for record, entries in zip(records, held, strict=True)
+        for record, entries in zip(records, entries_of, strict=True)
         for entry in entries
     ]
 
@@ -657,7 +658,7 @@ def _from_coco(images: Sequence[_Image], where: str) -> dict[str, Any]:
 
 
 def _from_arrays(arrays: Mapping[str, Sequence[str | int]], where: str) -> dict[str, Any]:
-    """Read an object of arrays: a single list with classes if its keys are classes, else a list for each key."""
+    """Return the lists of an object of arrays: a list with classes if its keys are classes, else one for each key."""
     wnids = all(WNID.fullmatch(key) for key in arrays)
     if wnids or (len(arrays) > _GROUPS and not all(_SPLIT_NAME.search(key) for key in arrays)):
         groups = np.repeat(np.arange(len(arrays), dtype=np.int32), [*map(len, arrays.values())])

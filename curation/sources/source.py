@@ -60,7 +60,7 @@ _BLANK: dict[str, Callable[[int], Any]] = {
     **dict.fromkeys(("crowd", "difficult", "truncated", "occluded"), lambda n: np.zeros(n, np.bool_)),
     "pose": lambda n: np.zeros(n, np.int8),
 }
-"""Values of the columns of `Objects` that a format lacks."""
+"""Default values of the columns of `Objects` that a format lacks."""
 
 FEDERATED = ("absent", "partly boxed")
 """Federated labels of an image and a class: the class is absent, or not all of its objects have boxes."""
@@ -278,15 +278,15 @@ class Source:
         Whether the file gives boxes as shares of the image. Boxes and areas of an image without a known size (width 0)
         are then such shares, from 0 to 1; `require_pixels` rejects them for computations in pixels.
     origin : Path or None
-        The file, if it was a single one, for further facts on its images (`curation.sources.image_columns`).
+        The file, if it was a single one, for further columns of its images (`curation.sources.image_columns`).
 
     Examples
     --------
-    >>> import curation, pandas
-    >>> owl = {"image_id": 1, "category": "owl", "x": 0, "y": 0, "w": 9, "h": 9, "width": 60, "height": 60}
-    >>> source = curation.open_source("birds", pandas.DataFrame([owl]))
-    >>> source.image_ids.tolist(), source.categories.names
-    (['birds:1'], ('owl',))
+    >>> import curation
+    >>> box = {"image_id": 7, "category": "owl", "bbox": [0, 0, 9, 6], "width": 60, "height": 40}
+    >>> source = curation.open_source("birds", [box], part="val")
+    >>> source.images.widths, source.categories.names, source.objects.boxes
+    (array([60], dtype=int32), ('owl',), array([[0., 0., 9., 6.]]))
     """
 
     __repr__, __eq__ = short_repr, _equal
@@ -308,7 +308,23 @@ class Source:
 
     @classmethod
     def of(cls, dataset: str, part: str, *, namespace: str | None = None, **facts: Any) -> Source:
-        """Return a source with the terms of its dataset, by default in the namespace of the dataset."""
+        """Return a source with the terms of its dataset.
+
+        Parameters
+        ----------
+        namespace : str, optional
+            Namespace of the image ids; by default that of the dataset.
+        **facts
+            The other attributes, without the licence and `media_redistributable`.
+
+        Examples
+        --------
+        >>> from curation.sources.source import Categories, Images, Source
+        >>> columns = {"images": Images.of(["7", "9"]), "categories": Categories.counted(["owl"]), "objects": None}
+        >>> coco = Source.of("coco2017", "val2017", files=(), **columns)
+        >>> coco.namespace, coco.image_ids.tolist()
+        ('coco', ['coco:7', 'coco:9'])
+        """
         terms = licence_facts(dataset)
         space = namespace or namespace_of(dataset)
         return cls(
@@ -322,6 +338,14 @@ class Source:
         """Return a presence-only source of images with one class each, or without classes if `labels` is empty.
 
         Classes are the labels that occur, sorted and numbered from 0.
+
+        Examples
+        --------
+        >>> from curation.sources.source import FileRecord, Images, Source
+        >>> record = FileRecord("classes.csv", "sha256:…", size=40, rows=2)
+        >>> labelled = Source.of_labels("birds", "val", Images.of(["7", "9"]), ["wren", "owl"], record)
+        >>> labelled.categories.names, labelled.presence.tolist()
+        (('owl', 'wren'), [[0, 1], [1, 0]])
         """
         names = sorted(set(labels))
         number = {name: position for position, name in enumerate(names)}
@@ -339,47 +363,94 @@ class Source:
 
     @property
     def title(self) -> str:
-        """Dataset and part."""
+        """Dataset and part.
+
+        Examples
+        --------
+        >>> source.title
+        'birds val'
+        """
         return f"{self.dataset} {self.part}".strip()
 
     @cached_property
     def image_ids(self) -> Texts:
-        """Namespaced ids of all images in file order, shape (n,)."""
+        """Namespaced ids of all images in file order, shape (n,).
+
+        Examples
+        --------
+        >>> source.image_ids.tolist()
+        ['birds:7']
+        """
         return np.strings.add(self.namespace + ":", self.images.native)
 
     @cached_property
     def image_index(self) -> ImageIndex:
-        """Index of the images by ids, paths, file names and stems."""
+        """Index that finds images by id, path, file name or stem.
+
+        Examples
+        --------
+        >>> source.image_index.resolve([7, 8]).position.tolist()  # 8 is the id of no image
+        [0, -1]
+        """
         listed = () if self.images.listed is None else self.images.listed.tolist()
         ids = self.images.numbers if self.images.text_ids is None else self.images.text_ids.tolist()
         return ImageIndex(ids, self.images.file_names.tolist(), listed, self.image_ids.tolist())
 
     @cached_property
     def id_ranks(self) -> Int64s:
-        """Rank of each image in the order of ids by code point, shape (n,)."""
+        """Rank of each image among the ids sorted by code point, shape (n,).
+
+        Examples
+        --------
+        >>> boxes = [{"image_id": image, "category": "owl", "bbox": [0, 0, 9, 6]} for image in (7, 12)]
+        >>> curation.open_source("birds", boxes).id_ranks.tolist()
+        [1, 0]
+        """
         ranks = np.empty(len(self.images), np.int64)
         ranks[np.argsort(self.images.native, kind="stable")] = np.arange(len(self.images))
         return ranks
 
     @property
     def has_category_ids(self) -> bool:
-        """Whether the dataset defines `Categories.numbers` (COCO JSON, YOLO, CUB-200); if not, they count the names."""
+        """Whether the dataset defines `Categories.numbers` (COCO JSON, YOLO, CUB-200); if not, they count the names.
+
+        Examples
+        --------
+        >>> source.has_category_ids
+        False
+        """
         return self.categories.numbering in ("file", "yolo")
 
     def require_objects(self, purpose: str) -> Objects:
-        """Return the objects; raise `PresenceOnlyError` with `purpose` if the source has none."""
+        """Return the objects.
+
+        Parameters
+        ----------
+        purpose : str
+            The computation that needs boxes, as the first words of the message.
+
+        Raises
+        ------
+        PresenceOnlyError
+            The source states only the classes of images.
+
+        Examples
+        --------
+        >>> source.require_objects("An evaluation").areas
+        array([54.])
+        """
         if self.objects is None:
             raise PresenceOnlyError(
                 f"{purpose} needs boxes",
                 where=self._location(),
                 expected="annotations with boxes: COCO JSON, YOLO or VOC",
                 found="a class for each image",
-                hint='rule = "hierarchy" takes image classes: curation init hierarchy',
+                hint="for images with classes and without boxes: curation init hierarchy",
             )
         return self.objects
 
     def require_pixels(self, purpose: str, images: Int32s | Int64s | None = None) -> Objects:
-        """Return the objects; raise `UnitBoxesError` if boxes of some images are shares of an unknown size.
+        """Return the objects, whose boxes are in pixels.
 
         Parameters
         ----------
@@ -387,6 +458,18 @@ class Source:
             The computation that needs pixels, as the first words of the message.
         images : ndarray of int, optional
             Positions of the images to check; all by default.
+
+        Raises
+        ------
+        PresenceOnlyError
+            The source states only the classes of images.
+        UnitBoxesError
+            Boxes of these images are shares of an unknown size.
+
+        Examples
+        --------
+        >>> source.require_pixels("An evaluation").boxes.tolist()
+        [[0.0, 0.0, 9.0, 6.0]]
         """
         objects = self.require_objects(purpose)
         if not self.unit_boxes:
@@ -409,9 +492,16 @@ class Source:
         return f"source {self.title}: {self.files[0].name if self.files else ''}"
 
     def class_pairs(self) -> tuple[Int32s, Int32s]:
-        """Return image and category positions of every statement "this image shows this class", crowd included.
+        """Return the image and category positions of every object, crowd included; without boxes, of every class label.
 
-        Pairs repeat when an image holds several objects of a class.
+        Pairs repeat if an image shows several objects of a class.
+
+        Examples
+        --------
+        >>> boxes = [{"image_id": image, "category": "owl", "bbox": [0, 0, 9, 6]} for image in (7, 7, 9)]
+        >>> image, category = curation.open_source("birds", boxes).class_pairs()
+        >>> image.tolist(), category.tolist()
+        ([0, 0, 1], [0, 0, 0])
         """
         if self.objects is not None:
             return self.objects.image, self.objects.category
@@ -419,7 +509,14 @@ class Source:
         return presence[:, 0], presence[:, 1]
 
     def boxes_by_class(self) -> Counter[str]:
-        """Return the number of boxes (in a source without boxes: of images) of each class that has any."""
+        """Return the number of boxes of each class that has any; in a source without boxes, the number of images.
+
+        Examples
+        --------
+        >>> boxes = [{"image_id": 7, "category": name, "bbox": [0, 0, 9, 6]} for name in ("owl", "owl", "wren")]
+        >>> curation.open_source("birds", boxes).boxes_by_class()
+        Counter({'owl': 2, 'wren': 1})
+        """
         names = self.categories.names
         numbers, counts = np.unique(self.class_pairs()[1], return_counts=True)
         return Counter({names[number]: count for number, count in zip(numbers.tolist(), counts.tolist(), strict=True)})

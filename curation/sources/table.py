@@ -13,6 +13,7 @@ from curation.core.columns import distinct, encoded, first_places, text_array, v
 from curation.core.errors import AnnotationFormatError, CurationError, DanglingIdError, UsageError
 from curation.core.ids import MAX_NATIVE_LENGTH, is_native, native_of
 from curation.core.tables import csv_header
+from curation.core.wording import did_you_mean
 from curation.sources.datasets import COCO_CATEGORIES, NUMBERED_CLASSES, VOC_NAMES, family, is_known, namespace_of
 from curation.sources.integrity import check_image_name, check_label, check_unique
 from curation.sources.source import Categories, FileRecord, Images, Int64s, Source
@@ -324,6 +325,8 @@ def _classes(
                 where=where(row),
                 expected=", ".join(categories.names)[:200] or "names of classes",
                 found=repr(value)[:80],
-                hint="write class names instead of numbers",
+                hint="write class names instead of numbers"
+                if value.isdigit()
+                else did_you_mean(value, categories.names),
             )
     return categories, positions

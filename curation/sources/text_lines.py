@@ -220,7 +220,7 @@ _FRAMES = 0.7
 _HEADER = 2
 _FEW_CLASSES = 20
 _SAMPLE = 100_000
-"""Lines that are read to distinguish pairs from files with companions."""
+"""Maximum number of lines that are read to distinguish pairs from files with companions."""
 
 
 class _Words:

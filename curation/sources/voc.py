@@ -269,19 +269,15 @@ def decode_voc(data: bytes, name: str) -> VocRecord:
         The file is not well-formed XML, declares a document type or an entity, or is not a VOC annotation.
     """
     if len(data) > _LARGEST_XML:
-        most = f"at most {_LARGEST_XML:,} bytes"
-        _refuse("The annotation file is too large", name, f"{len(data):,}", most)
+        _refuse("The annotation file is too large", name, f"{len(data):,}", f"at most {_LARGEST_XML:,} bytes")
     try:
         root = _tree(data)
     except DefusedXmlException as error:
-        message = "The annotation file declares a document type or an entity"
-        _refuse(message, name, type(error).__name__, "plain XML")
+        _refuse("The annotation file declares a document type or an entity", name, type(error).__name__, "plain XML")
     except (ExpatError, ParseError, ValueError, LookupError) as error:
-        message = "The annotation file is not well-formed XML"
-        _refuse(message, name, str(error), "a whole VOC annotation")
+        _refuse("The annotation file is not well-formed XML", name, str(error), "a complete VOC annotation")
     if root.tag != "annotation":
-        message = "The file is not a VOC annotation"
-        _refuse(message, name, f"<{root.tag[:60]}>", "an element <annotation>")
+        _refuse("The file is not a VOC annotation", name, f"<{root.tag[:60]}>", "an element <annotation>")
     if data.count(b"/") >= _DEEPEST:
         _check_depth(root, name)
     sizes = (child for size in root.iterfind("size") for child in size)
@@ -299,8 +295,7 @@ def _check_depth(root: Element, name: str) -> None:
     for _ in range(_DEEPEST - 1):
         level = [child for element in level for child in element]
     if level:
-        message = "The annotation file is nested too deep"
-        _refuse(message, name, f"<{level[0].tag[:60]}>", f"{_DEEPEST} levels")
+        _refuse("The annotation file is nested too deeply", name, f"<{level[0].tag[:60]}>", f"{_DEEPEST} levels")
 
 
 def _fields(elements: Iterable[Element], names: Collection[str], where: str) -> dict[str, str]:
@@ -312,8 +307,8 @@ def _fields(elements: Iterable[Element], names: Collection[str], where: str) -> 
             if element.tag in fields:
                 _refuse(f"Duplicate element <{element.tag}>", where, text[:60], "each field once")
             if len(text) > _LONGEST_TEXT:
-                message = f"The text of <{element.tag}> is too long"
-                _refuse(message, where, f"{len(text):,}", f"{_LONGEST_TEXT} characters")
+                expected = f"{_LONGEST_TEXT} characters"
+                _refuse(f"The text of <{element.tag}> is too long", where, f"{len(text):,}", expected)
             fields[element.tag] = text
     return fields
 
@@ -358,7 +353,7 @@ def _with_defaults(fields: dict[str, str]) -> dict[str, str]:
 
 
 def _is_set(text: str) -> bool:
-    """Return whether a flag, or a share of the object that is cut off or hidden, is above zero; no measure uses it."""
+    """Return whether a flag, or a share of the object that is cut off or hidden, is above zero."""
     try:
         return float(text) > 0
     except ValueError:

@@ -76,7 +76,7 @@ def are_labelled_beside(root: Path, photos: Sequence[str]) -> bool:
 
 
 def missing_yaml(folder: Path) -> tuple[str, str] | None:
-    """Return a description of a YOLO folder without a YAML, and a remedy, such as a command to write it; else None."""
+    """Return a description of a YOLO folder without a YAML and a hint on how to write one; None for another folder."""
     listed = islice(files_below(str(folder), _SUFFIXES), _MOST_PHOTOS) if folder.is_dir() else ()
     photos = (photo for _, photo, _ in listed)
     labelled = next((photo for photo in photos if (folder / label_of(photo)).is_file()), None)
@@ -114,7 +114,7 @@ def yolo_names(data: bytes, where: str, error: type[CurationError] = AnnotationF
     texts = tuple(map(str, names))
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
-        raise error("Two classes have one name", where=where, expected="each name once", found=f"{twice!r:.80}")
+        raise error("Two classes have the same name", where=where, expected="each name once", found=f"{twice!r:.80}")
     return texts
 
 
@@ -226,7 +226,7 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
             where=str(yaml_path),
             expected=_LINE,
             found=f"class and four corners in all {len(lines):,} lines",
-            hint="measures here are of upright boxes; task: segment in the YAML takes the box around the corners",
+            hint="only upright boxes are measured; task: segment in the YAML reads the boxes around the corners",
         )
     used = [int(values[0]) for _, _, values in lines]
     labelled = {*used}
@@ -337,8 +337,8 @@ def _below(root: Path, name: str, where: str) -> str:
 def _without_photo(root: Path, labels: Mapping[str, str]) -> int:
     """Return the number of label files without a photo, for folders that hold only the labels of the part."""
     folders = {PurePosixPath(label).parent for label in labels.values()}
-    held = {str(folder / file.name) for folder in folders for file in (root / folder).glob("*.txt")}
-    return len({label for label in held - {*labels.values()} if PurePosixPath(label).name != CLASS_NAMES})
+    present = {str(folder / file.name) for folder in folders for file in (root / folder).glob("*.txt")}
+    return len({label for label in present - {*labels.values()} if PurePosixPath(label).name != CLASS_NAMES})
 
 
 def keypoint_values(data: bytes, where: str, error: type[CurationError] = AnnotationFormatError) -> int:
@@ -368,7 +368,7 @@ def _box(
     if not is_box and (n_keypoint_values or len(values) < _POLYGON_FIELDS or len(values) % 2 == 0):
         wrong = "has another number of values"
     elif not 0 <= values[0] < n_classes:
-        wrong = f"is of a class that the YAML does not name, which are 0 to {n_classes - 1}"
+        wrong = f"has a class number outside 0 to {n_classes - 1}, the classes of the YAML"
     elif not all(0 <= share <= 1 + 1e-6 for share in shares):
         wrong = "is not in shares of the image"
     if wrong:

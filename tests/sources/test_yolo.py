@@ -138,7 +138,7 @@ def broken(root: Path, what: str) -> None:
         ("empty folder", "No photos of part 'val'"),
         ("no labels", "labels/val/a_1.txt"),
         ("broken photo", "c_3.png"),
-        ("twice", "carry the same stem"),
+        ("twice", "have the same stem"),
         ("confidence", "go to detections"),
         ("class", "0 to 1"),
         ("pixels", "shares of the image"),

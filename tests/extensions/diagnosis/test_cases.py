@@ -47,7 +47,7 @@ CASES: list[tuple[str, str, Right]] = [
     ("12", "inspect truth.json --detections dets.json", Mended(58.118)),
     ("14", f"{COCO} truth.json --detections dets.json", "The annotation file lists no categories"),
     ("14", "inspect truth.json --detections dets.json", "The truth lists no categories: its 86 annotations"),
-    ("15", f"{COCO} truth.json --detections dets.json", "curation inspect FILE names the command"),
+    ("15", f"{COCO} truth.json --detections dets.json", "curation inspect FILE prints the command"),
     ("15", "inspect truth.json --detections dets.json", Mended(58.118)),
     *(
         row
