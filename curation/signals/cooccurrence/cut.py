@@ -1,4 +1,4 @@
-"""Cuts of the classes of a source into k groups that co-occur as weakly as the search can find.
+"""Normalized cuts: k groups of the classes of a source that rarely occur in the same image.
 
 `group_classes` reads a file; `normalized_cut` cuts a graph.
 """
@@ -58,7 +58,7 @@ RESTARTS = 50
 KICKS = 20
 SOLVER_VERSION = 2
 _LARGE, _ENOUGH = 500, 4
-"""Of a graph with more classes no further start is tried when so many have ended at the best value."""
+"""For a graph with more than 500 classes, the search ends after four starts have reached the best value."""
 
 
 @dataclass(frozen=True)
@@ -68,14 +68,14 @@ class CutOptions:
     Attributes
     ----------
     isolated : {"largest", "drop", "error"}
-        How classes that co-occur with none are treated: Ncut does not depend on them.
+        Where to put classes that co-occur with no other; Ncut does not depend on them.
     components : {"error", "cut", "giant"}
         A graph of several components: refuse; cut it literally (a lone pair becomes a cluster); cut the largest
         component and treat the others as isolated classes.
     restarts, kicks : int
         Labellings from fixed hashes, and disturbances of the best, that are refined beside the spectral starts.
     exact : bool
-        Whether graphs small enough are solved by looking at every partition.
+        Whether to evaluate every partition of a small graph.
     """
 
     isolated: IsolatedPolicy = "largest"
@@ -107,7 +107,7 @@ class Cut:
     lower_bound : float
         No partition into k clusters has a lower value.
     certificate : {"exact", "bound", "none"}
-        ``exact``: every partition was looked at; ``bound``: the value meets the lower bound (1e-9).
+        ``exact``: every partition was evaluated; ``bound``: the value meets the lower bound (1e-9).
     isolated, apart : tuple of str
         Classes that co-occur with none; classes of smaller components (policy ``giant``).
     between : ndarray of int64, shape (k, k)
@@ -115,7 +115,7 @@ class Cut:
     starts : tuple of Start
         In the order in which they were tried.
     reached : int
-        How many of them ended at `value`.
+        Number of starts that ended at `value`.
     """
 
     clusters: Partition
@@ -130,7 +130,7 @@ class Cut:
 
     @property
     def gap(self) -> float:
-        """Value less lower bound; 0 where every partition was looked at."""
+        """Value minus lower bound; 0 if every partition was evaluated."""
         return 0.0 if self.certificate == "exact" else max(0.0, float(self.value) - self.lower_bound)
 
 
@@ -143,7 +143,8 @@ def normalized_cut(graph: ClassGraph, k: int, options: CutOptions | None = None)
     Raises
     ------
     CutError
-        k is below 2 or above the number of classes that co-occur; or the graph falls apart and the policy is ``error``.
+        k is below 2 or above the number of classes that co-occur;
+        or the policy is ``error`` and the graph not connected.
     """
     chosen = options or CutOptions()
     core, isolated, apart = _core(graph, k, chosen)
@@ -232,23 +233,20 @@ class _Best:
         """Return how many starts ended at the best value."""
         return sum(start.refined == float(self.key[0]) for start in self.starts) if self.key else 0
 
-    def offer(self, name: str, labels: Int64s) -> bool:
-        """Refine a start and keep it if it is better; True where it is."""
-        if not _is_whole(self.graph, labels, self.k):
+    def offer(self, name: str, labels: Int64s) -> None:
+        """Refine a start and keep it if it is better."""
+        if not _is_complete(self.graph, labels, self.k):
             self.starts.append(Start(name, None, None))
-            return False
+            return
         value = float(normalized_cut_value(self.graph, labels))
         refined = refine(self.graph.weights, labels, self.k)
         key = (normalized_cut_value(self.graph, refined), partition_of(self.graph.names, refined))
         self.starts.append(Start(name, value, float(key[0])))
         if self.key is None or key < self.key:
-            lower = self.key is None or key[0] < self.key[0]
             self.key = key
-            return lower
-        return False
 
 
-def _is_whole(graph: ClassGraph, labels: Int64s, k: int) -> bool:
+def _is_complete(graph: ClassGraph, labels: Int64s, k: int) -> bool:
     volumes = np.array([graph.degrees[labels == cluster].sum() for cluster in range(k)])
     return bool(labels.min(initial=0) >= 0 and labels.max(initial=0) < k and (volumes > 0).all())
 
@@ -269,7 +267,7 @@ def _search(graph: ClassGraph, k: int, options: CutOptions) -> tuple[Partition, 
 
 
 def _starts(graph: ClassGraph, k: int, options: CutOptions) -> Iterator[tuple[str, Int64s]]:
-    """Yield labellings to start from; of a large graph those first that take little time."""
+    """Yield labellings to start from; for a large graph, the fast ones first."""
     hashed = ((f"hash {number}", hashed_labels(graph, k, number)) for number in range(options.restarts))
     yield from spectral_starts(graph, k)
     if len(graph.names) > _LARGE:
@@ -385,7 +383,7 @@ def group_classes(
 
 
 def matrix_figure(graph: ClassGraph, cut: Cut, stem: Path) -> list[Path]:
-    """Draw the weights with classes ordered by cluster, and within one by degree; cluster borders as lines.
+    """Draw the matrix of weights, with classes ordered by cluster and then by degree, and clusters framed.
 
     Returns
     -------

@@ -4,9 +4,9 @@
 k-way); ``vol`` sums degrees, ``assoc`` the weights inside, each edge twice. Weights are whole numbers: values are
 fractions, and two partitions compare without rounding.
 
-Moves are Kernighan-Lin in the form of Fiduccia and Mattheyses: a pass moves every vertex once at most, always the move
-that loses least, even uphill, and keeps the best prefix. Gains are of the true objective, not of the cut alone. All
-state is whole numbers, so that nothing drifts.
+Moves are Kernighan-Lin in the form of Fiduccia and Mattheyses: a pass moves every vertex at most
+once, always by the move that loses least, even uphill, and keeps the best prefix. Gains are those of the objective, not
+of the cut alone. The state is whole numbers, so that no rounding errors accumulate.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Cooccurrence:
     pairs : ndarray of int64, shape (n, n)
         Images that show both classes; symmetric, the diagonal is 0.
     total : int
-        Images looked at, those without any of the classes included.
+        Number of images, including those without any of the classes.
     """
 
     names: tuple[str, ...]
@@ -62,9 +62,9 @@ def count_cooccurrence(
     source : Source
         Boxes, crowd ones included, or a table of image and class.
     classes : sequence of str, optional
-        Count these alone; default all classes of the source. Images are not restricted.
+        Classes to count; by default all classes of the source. All images count.
     aliases : mapping of str to str
-        The class of a category by another name.
+        Class names of categories that have another name.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def _counted_names(source: Source, spelled: Sequence[str], classes: Sequence[str
 
 
 def _add(pairs: Int64s, keys: Int64s) -> None:
-    """Count keys into a table; one that is much longer than the keys is not walked through."""
+    """Count keys into a table; avoid a pass over a table that is much longer than the keys."""
     if len(pairs) <= 4 * len(keys):
         pairs += np.bincount(keys, minlength=len(pairs))
     else:
@@ -170,14 +170,14 @@ class ClassGraph:
 
     def components(self) -> list[tuple[str, ...]]:
         """Return the connected components, isolated vertices left out, largest first, then by first name."""
-        components, left = [], self.degrees > 0
-        while left.any():
-            reached = frontier = np.arange(len(left)) == left.argmax()
+        components, unvisited = [], self.degrees > 0
+        while unvisited.any():
+            reached = frontier = np.arange(len(unvisited)) == unvisited.argmax()
             while frontier.any():
                 frontier = (self.weights[frontier] > 0).any(axis=0) & ~reached
                 reached = reached | frontier
             components.append(tuple(self.names[position] for position in np.flatnonzero(reached).tolist()))
-            left &= ~reached
+            unvisited &= ~reached
         return sorted(components, key=lambda component: (-len(component), component[0]))
 
     def restricted(self, names: Sequence[str]) -> ClassGraph:
@@ -249,7 +249,7 @@ def partition_of(names: Sequence[str], labels: Sequence[int] | Int64s) -> Partit
 
 
 def cluster_labels(names: Sequence[str], partition: Partition) -> Int64s:
-    """Return the label of each name: the place of its cluster."""
+    """Return the label of each name: the position of its cluster."""
     label = {name: number for number, cluster in enumerate(partition) for name in cluster}
     return np.array([label[name] for name in names], np.int64)
 
@@ -267,7 +267,7 @@ def number_of_partitions(n: int, k: int) -> int:
 
 
 def best_labels(graph: ClassGraph, k: int) -> Int64s:
-    """Return the labelling of lowest Ncut; of equal ones that of the canonically first partition.
+    """Return the labelling of lowest Ncut; among equal values, the canonically first partition.
 
     Every partition into k clusters of positive volume is valued; those within 1e-9 of the best are compared exactly.
     """
@@ -298,7 +298,7 @@ def _labellings(n: int, k: int) -> npt.NDArray[np.int8]:
         grown = []
         for label in range(min(vertex + 1, k)):
             now = np.maximum(used, label + 1)
-            # The vertices that are left have to suffice for the labels that are missing.
+            # Enough vertices must remain for the missing labels.
             can_be_completed = (used >= label) & (now + (n - vertex - 1) >= k)
             more = rows[can_be_completed]
             more[:, vertex] = label
@@ -315,9 +315,9 @@ def normalised_laplacian(graph: ClassGraph) -> Floats:
 
 
 def lower_bound(graph: ClassGraph, k: int) -> float:
-    """Return a value that no partition into k clusters goes below: the sum of the k smallest eigenvalues.
+    """Return a lower bound of the Ncut of all partitions into k clusters: the sum of the k smallest eigenvalues.
 
-    The cut relaxed to orthonormal columns (von Luxburg, 2007, section 5.3), less the error of the eigenvalues.
+    It is the cut relaxed to orthonormal columns (von Luxburg, 2007, section 5.3), minus the error of the eigenvalues.
     """
     eigenvalues = np.linalg.eigvalsh(normalised_laplacian(graph))
     return max(0.0, float(np.sum(eigenvalues[:k])) - 1e-12 * len(graph.names) * k)
@@ -341,7 +341,7 @@ def spectral_starts(graph: ClassGraph, k: int) -> Iterator[tuple[str, Int64s]]:
     yield "cluster_qr", labels
     for _ in range(_MOST_PASSES):
         centres = np.stack([embedding[labels == c].mean(axis=0) for c in np.unique(labels)])
-        # Up to a term of each row: a class takes n * k numbers so, not n * k * k.
+        # Distances up to a constant of each row, which takes n * k numbers instead of n * k * k.
         distances = np.square(centres).sum(axis=1) - 2 * embedding @ centres.T
         before, labels = labels, distances.argmin(axis=1)
         if np.array_equal(before, labels):
@@ -388,7 +388,7 @@ def _best_sweep(weights: Floats, degrees: Floats, members: Int64s) -> tuple[floa
 
 
 def _rounded(vector: Floats) -> Floats:
-    """Return a vector with a fixed sign and fewer digits, so that the last bits of an eigenvector decide nothing."""
+    """Return a vector with a fixed sign and fewer digits, so that the last bits of an eigenvector have no effect."""
     scaled = vector / max(float(np.abs(vector).max(initial=0)), 1e-300)
     pivot = int(np.abs(np.round(scaled, 6)).argmax())
     rounded: Floats = np.round(scaled * (1 if scaled[pivot] >= 0 else -1), 9)
@@ -406,7 +406,7 @@ def hashed_labels(graph: ClassGraph, k: int, number: int) -> Int64s:
 
 
 def kicked_labels(graph: ClassGraph, labels: Int64s, k: int, number: int) -> Int64s:
-    """Return `labels` with a hash-drawn tenth of the vertices (three at least) put elsewhere."""
+    """Return `labels` with a tenth of the vertices (at least three), drawn by hash, in other clusters."""
     digests = [hashlib.sha256(f"kick {number}:{name}".encode()).digest() for name in graph.names]
     chosen = sorted(range(len(digests)), key=lambda vertex: digests[vertex])[: max(3, len(digests) // 10)]
     kicked = labels.copy()
@@ -450,19 +450,19 @@ class _State:
         """Return the sum of inside / volume: k minus the normalized cut."""
         return float((self.inside / self.volumes).sum())
 
-    def best_move(self, held: npt.NDArray[np.bool_]) -> tuple[float, int, int]:
+    def best_move(self, fixed: npt.NDArray[np.bool_]) -> tuple[float, int, int]:
         """Return gain, vertex and cluster of the best move of a vertex that may move; gain -inf if there is none."""
         vertex = np.arange(len(self.labels))
         inner = self.links[self.labels, vertex]
-        left = self.volumes[self.labels] - self.degrees
+        rest = self.volumes[self.labels] - self.degrees
         ratios = self.inside / self.volumes
         with np.errstate(divide="ignore", invalid="ignore"):
-            leaving = (self.inside[self.labels] - 2 * inner) / left - ratios[self.labels]
+            leaving = (self.inside[self.labels] - 2 * inner) / rest - ratios[self.labels]
         inside = self.inside[:, None] + 2 * self.links
         gains = inside / (self.volumes[:, None] + self.degrees) - ratios[:, None] + leaving
         gains[self.labels, vertex] = -np.inf
-        # Of equal gains the first vertex, and of its clusters the first.
-        highest = np.where(held | (left <= 0) | (self.sizes[self.labels] == 1), -np.inf, gains.max(axis=0))
+        # Among equal gains, the first vertex and its first cluster.
+        highest = np.where(fixed | (rest <= 0) | (self.sizes[self.labels] == 1), -np.inf, gains.max(axis=0))
         best = int(highest.argmax())
         return float(highest[best]), best, int(gains[:, best].argmax())
 
@@ -501,29 +501,29 @@ def refine(weights: Int64s, labels: Int64s, k: int) -> Int64s:
 
 def _climb(state: _State) -> None:
     """Make the best move as long as it gains."""
-    held = np.zeros(len(state.labels), bool)
-    for _ in range(8 * len(held)):
-        gain, vertex, target = state.best_move(held)
+    fixed = np.zeros(len(state.labels), bool)
+    for _ in range(8 * len(fixed)):
+        gain, vertex, target = state.best_move(fixed)
         if not gain > _LEAST_GAIN:
             return
         state.move(vertex, target)
 
 
 def _pass(state: _State) -> bool:
-    """Move vertices one by one, each once, and take back all after the best prefix; True where it gained."""
+    """Move vertices one by one, each once, and undo the moves after the best prefix; return whether it gained."""
     n = len(state.labels)
     patience = max(60, n // 8)
-    held = np.zeros(n, bool)
+    fixed = np.zeros(n, bool)
     undo: list[tuple[int, int]] = []
     before = best = state.quality()
     best_length = 0
     for _ in range(n):
-        gain, vertex, target = state.best_move(held)
+        gain, vertex, target = state.best_move(fixed)
         if not np.isfinite(gain):
             break
         undo.append((vertex, int(state.labels[vertex])))
         state.move(vertex, target)
-        held[vertex] = True
+        fixed[vertex] = True
         if (quality := state.quality()) > best + _LEAST_GAIN:
             best, best_length = quality, len(undo)
         elif len(undo) - best_length > patience:

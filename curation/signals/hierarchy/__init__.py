@@ -1,4 +1,4 @@
-"""Class hierarchies: how near classes are in a taxonomy. `open_wordnet` gives WordNet 3.0."""
+"""Class hierarchies, and relations of classes in them. `open_wordnet` gives WordNet 3.0."""
 
 from curation.signals.hierarchy.wordnet import Wordnet, open_wordnet
 

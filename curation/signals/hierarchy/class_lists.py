@@ -1,8 +1,7 @@
 """Classes and their roles as files and manifests list them, and their noun synsets in WordNet.
 
-A list of images has classes too: its groups, or the folder or name of each file, where these are wnids. They tell how
-the list was filed, not what its images show: ImageNet-O is in folders of the classes that a network took its images
-for.
+The classes of a list of images are its groups, or the wnids of its folders or file names. Such folders need not be the
+classes that the images show: a folder of ImageNet-O is the class that a network predicted.
 
 The classes of COCO-80, VOC-20 and Open Images-601 have synsets chosen by hand, in two readings. ``curated``: each name
 checked by hand, with the reason wherever the first sense is not what the data set annotates. ``first_sense``: what
@@ -45,16 +44,16 @@ _ID = re.compile(r"n[0-9]{8,9}")
 
 @dataclass(frozen=True, slots=True)
 class SynsetChoice:
-    """What a class name means.
+    """The synset of a class name.
 
     Attributes
     ----------
     synset : str or None
-        Chosen by hand; None where WordNet has nothing that fits.
+        Chosen by hand; None if WordNet has no fitting synset.
     first_sense : str or None
         The first noun sense of the name in WordNet's order; None if the name is not a lemma.
     reason : str
-        Why the two differ, or why a synset is missing; ``""`` where the first sense is right.
+        Why the two differ, or why a synset is missing; ``""`` if the first sense is right.
     """
 
     synset: str | None
@@ -113,10 +112,10 @@ class Placed:
 def placed(
     within: Wordnet | Graph, lists: Sequence[Sequence[str]], datasets: Sequence[str] = ()
 ) -> tuple[Graph, tuple[Placed, ...]]:
-    """Return lists of classes in a hierarchy, and the part of it that they need.
+    """Return the part of a hierarchy that lists of classes need, and the node of each class.
 
     A class is found by its id; by the hand-made map of a data set; by a unique name such as ``dog.n.01``; or by a
-    lemma of a single node, case aside. A word of several nodes is not guessed.
+    lemma of a single node, ignoring case. A word of several nodes is not resolved.
 
     Parameters
     ----------
@@ -171,7 +170,7 @@ def _placed_list(names: tuple[str, ...], nodes: dict[str, str], absent: dict[str
 
 
 _SPECIFIC = 7
-"""Synsets with so many above them hold classes that look alike, such as vehicles or furniture."""
+"""Minimum number of synsets above a super-class: lower ones hold classes that look alike, such as vehicles."""
 _FEWEST = 4
 
 
@@ -193,7 +192,7 @@ def wordnet_groups(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     tree = above(graph, names_of)
     leaves = {node for node in names_of if not (descendants(tree, [node]) - {node}) & names_of.keys()}
     below = {node: frozenset(descendants(tree, [node]) & leaves) for node in sorted(tree)}
-    # Of nodes with the same classes the lowest one, which has the most nodes above it.
+    # Among nodes with the same classes, the lowest one has the most nodes above it.
     by_depth = sorted(tree, key=lambda node: (-len(ancestors(tree, [node])), node))
     nodes: dict[frozenset[str], str] = {}
     for node in by_depth:
@@ -214,7 +213,7 @@ def wordnet_groups(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 
 ILSVRC = "ilsvrc2012"
-"""Stands for the 1,000 classes of ILSVRC-2012 wherever a file of classes may."""
+"""Name of the 1,000 classes of ILSVRC-2012, accepted in place of a file of classes."""
 _WNID = re.compile(r"(?:.*/)?(n[0-9]{8})(?:/|_|\Z)[^/]*")
 _LEADING = re.compile(r"(n[0-9]{8})[\s,:]")
 
@@ -235,7 +234,7 @@ class ClassSet:
     filed : bool
         Whether the classes are those of files' folders or names.
     datasets : tuple of str
-        Data sets whose hand-made maps say what a name means.
+        Data sets whose hand-made maps give the synsets of names.
     """
 
     name: str
@@ -247,7 +246,7 @@ class ClassSet:
 
 
 def read_class_sets(target: Manifest | Path | str, *, part: str = "") -> tuple[ClassSet, ...]:
-    """Return the lists of classes that a file or manifest holds: the unknown ones where it has roles.
+    """Return the lists of classes in a file or manifest: the unknown classes if it has roles.
 
     Parameters
     ----------
@@ -262,7 +261,7 @@ def read_class_sets(target: Manifest | Path | str, *, part: str = "") -> tuple[C
     UsageError
         It names no class, or the manifest has no such part.
     MissingFileError, AnnotationFormatError
-        The file cannot be read, or is of no known form.
+        The file cannot be read, or its form is unknown.
     """
     if isinstance(target, Manifest):
         return tuple(_of_manifest(target, part))
@@ -272,7 +271,7 @@ def read_class_sets(target: Manifest | Path | str, *, part: str = "") -> tuple[C
     if not path.is_file() or path.name == "manifest.json":
         return tuple(_of_manifest(load_manifest(target), part))
     if part:
-        raise UsageError("--part names a list of a manifest", where=f"--part {part[:60]}", found=str(path))
+        raise UsageError("--part applies only to a manifest", where=f"--part {part[:60]}", found=str(path))
     return tuple(_of_file(read_published(path)))
 
 
@@ -346,7 +345,7 @@ def _counted(listed: PublishedList, where: str, *, groups: bool) -> Iterable[tup
     lines = (line[:-1].decode() for line in io.BytesIO(stems(listed.paths, parents=1)))
     counts: Counter[str] = Counter()
     for line in lines:
-        # A wnid goes before any other folder: names of classes may occur in the names of folders, but need not.
+        # A wnid takes precedence over the name of the last folder.
         counts[class_in(line) or line.rpartition("/")[0]] += 1
         if len(counts) > MOST_CLASS_NAMES:
             break

@@ -22,7 +22,6 @@ from curation.core.errors import HierarchyError
 from curation.core.files import read_bytes
 from curation.core.json_text import decode_json
 from curation.core.reading import utf8_text
-from curation.core.tables import csv_rows
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -57,9 +56,9 @@ def descendants(graph: Graph, nodes: Iterable[str]) -> set[str]:
 
 
 def leaves_under(graph: Graph, node: str, leaves: Collection[str] | None = None) -> tuple[str, ...]:
-    """Return the leaves strictly below a node, sorted: those given, or else the nodes without a child.
+    """Return the sorted leaves below a node: those of `leaves`, by default the nodes without a child.
 
-    A leaf is not below itself, so a class that is asked for as superclass has no leaves.
+    A leaf is not below itself.
     """
     _require(graph, [node])
     below = descendants(graph, [node]) - {node}
@@ -84,9 +83,9 @@ def as_tree(graph: Graph, rule: ParentRule = "first", choices: Mapping[str, str]
     Parameters
     ----------
     rule : {"first", "last"}
-        ``last`` on an edge list is what a reader does that overwrites the parent line by line.
+        ``last`` is the parent that a reader of an edge list keeps if each line overwrites the one before.
     choices : mapping of child to parent, optional
-        Go before the rule.
+        Take precedence over the rule.
 
     Raises
     ------
@@ -127,8 +126,8 @@ def require_acyclic(graph: Graph, where: str) -> None:
         return
     # On the whole graph the search for the edges takes quadratic time; within a strong component it is quick.
     components = nx.strongly_connected_components(graph)
-    knot = next(nodes for nodes in components if len(nodes) > 1 or graph.has_edge(*[*nodes] * 2))
-    cycle = nx.find_cycle(graph.subgraph(knot), min(knot))
+    cyclic = next(nodes for nodes in components if len(nodes) > 1 or graph.has_edge(*[*nodes] * 2))
+    cycle = nx.find_cycle(graph.subgraph(cyclic), min(cyclic))
     edges = " -> ".join(child for child, _ in cycle[:6]) + f" -> {cycle[0][0]}"
     raise HierarchyError("The hierarchy contains a cycle", where=where, found=edges)
 
@@ -183,10 +182,10 @@ def _require(graph: Graph, nodes: Iterable[str]) -> None:
 
 
 def find_nodes(graph: Graph, word: str) -> list[str]:
-    """Return the nodes that a word may mean, the likelier first.
+    """Return the nodes that a word may mean, the most likely first.
 
-    Those with the word as id, or as the name of the node itself; as another lemma; as a word of a lemma; as part of
-    such a word. Upper and lower case, blanks and ``_`` are the same. Each group is sorted by id.
+    Nodes with the word as id or as their own name come first; then as another lemma; as a word of a lemma; as part of
+    such a word. Case, and blanks or ``_``, make no difference. Each group is sorted by id.
     """
     key = _plain(word)
     groups: list[list[str]] = [[], [], [], []]
@@ -250,8 +249,8 @@ class LabelNode(msgspec.Struct, frozen=True):
 def read_edge_list(edges: Path, names: Path | None = None) -> Graph:
     """Return the hierarchy of an edge list; the parents of a node are in the order of their lines.
 
-    A line that repeats an edge moves it to the end, so that ``as_tree(graph, "last")`` is what a reader gets that keeps
-    one parent a child and overwrites it line by line.
+    A repeated edge moves to the end: ``as_tree(graph, "last")`` is then the tree of a reader that keeps one parent for
+    each child and overwrites it line by line.
 
     Parameters
     ----------
@@ -324,7 +323,7 @@ def read_open_images(tree: Path, *, parts: bool = False) -> Graph:
     tree : Path
         ``bbox_labels_600_hierarchy.json``: nested ``LabelName``, ``Subcategory``, ``Part``.
     parts : bool
-        Whether ``Part`` counts as kinship too. It says that a wheel belongs to a car, not that it is one.
+        Whether to include ``Part``: a wheel is a part of a car, not a kind of car.
 
     Raises
     ------
@@ -362,18 +361,11 @@ def read_label_tree(path: Path) -> LabelNode:
     return decode_json(data, LabelNode, HierarchyError, message, where=str(path), expected=expected)
 
 
-def read_open_images_names(path: Path) -> dict[str, str]:
-    """Return the name of each label of ``class-descriptions-boxable.csv``; rows without a printable one are skipped."""
-    data = read_bytes(path, kind="list of class names")
-    rows = csv_rows(data, HierarchyError, "The class names are not a CSV file", where=str(path))
-    return {row[0]: row[1] for row in rows if len(row) >= 2 and row[1].isprintable()}
-
-
 def superclass(tree: Path, root: str) -> tuple[str, ...]:
     """Return the label names without a subcategory below a node of an Open Images tree, sorted by code point.
 
-    These are the paper's 96 animals and 24 vehicles. Matching is by label name (``/m/0jbk``) alone: names are for the
-    eye, and one circulating copy lacks one.
+    These are the paper's 96 animals and 24 vehicles. Matching is by label name (``/m/0jbk``): one circulating copy
+    lacks a display name.
 
     Raises
     ------

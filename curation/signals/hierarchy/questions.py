@@ -1,4 +1,4 @@
-"""Questions to a class hierarchy: subtrees, the nodes a word may mean, nearness, losses of a tree, related classes."""
+"""Public functions on class hierarchies: subtrees, nodes of a word, nearness, losses of a tree, related classes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DEEPEST = 60
 
 @dataclass(frozen=True, kw_only=True)
 class Hierarchy:
-    """The hierarchy that a question is about.
+    """The hierarchy that a function reads.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Hierarchy:
             Names are given without edges.
         """
         if self.names is not None and self.edges is None:
-            raise UsageError("--set names belongs to --edges FILE")
+            raise UsageError("--set names requires --edges FILE")
         if self.edges is not None:
             return read_edge_list(self.edges, self.names)
         chosen = open_wordnet()
@@ -80,16 +80,16 @@ class View(Hierarchy):
 
     def chosen_leaves(self) -> Collection[str] | None:
         """Return the leaves that are counted, None for all nodes without a child."""
-        which = self.leaves or (_ALL if self.edges is not None else ILSVRC)
-        if which == _ALL:
+        choice = self.leaves or (_ALL if self.edges is not None else ILSVRC)
+        if choice == _ALL:
             return None
-        if which == ILSVRC:
+        if choice == ILSVRC:
             return ilsvrc2012_classes()
-        text = read_bytes(Path(which), kind="list of leaves").decode("utf-8", "replace")
+        text = read_bytes(Path(choice), kind="list of leaves").decode("utf-8", "replace")
         return tuple(dict.fromkeys(line.split()[0] for line in text.splitlines() if line.split()))
 
     def above(self, leaves: Collection[str] | None) -> Graph:
-        """Return the hierarchy with these leaves in it: a leaf that it lacks is an error."""
+        """Return the hierarchy; raise `HierarchyError` for a leaf that it lacks."""
         if self.edges is None:
             return self.graph(above=leaves)
         graph = self.graph()
@@ -108,7 +108,7 @@ class View(Hierarchy):
 
 @dataclass(frozen=True, slots=True)
 class Subtree:
-    """What lies below a node: its id and name, the leaves, the number of other nodes, the lines of a drawing."""
+    """The nodes below a node: its id and name, their number, the leaves among them, the lines of a drawing."""
 
     node: str
     name: str
@@ -120,7 +120,7 @@ class Subtree:
 
 @checked
 def subtree(node: str, /, *, depth: int = 3, view: View | None = None) -> Subtree:
-    """Return what lies below a node.
+    """Return the subtree below a node.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def nearness(first: Annotated[str, "A"], second: Annotated[str, "B"], /, *, of: 
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """The leaves that a tree loses, by node; how many there are below each; and the labels of all."""
+    """Leaves that a tree loses, by node; the number of leaves below each node; and the labels of all nodes."""
 
     lost: Mapping[str, Sequence[str]]
     leaves: Mapping[str, int]

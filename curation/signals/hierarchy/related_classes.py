@@ -38,7 +38,7 @@ NOT_PROVEN = (
     "kinship is WordNet's, of classes: no image was looked at, and an unrelated class is not thereby clean",
     "is-a need not be visual; siblings, which share a parent with a known class, are not counted",
 )
-"""What is said beside every count of relatives."""
+"""Notes beside every count of related classes; published manifests contain these words."""
 FILED = "classes are those of folders and file names, which need not be what the images show"
 
 
@@ -49,8 +49,8 @@ class Kinship:
     Attributes
     ----------
     nodes : tuple of str, length m
-        All of that part, from the shallowly deepest to the root, equal depth by name: the order in which NLTK takes the
-        lowest common hypernym.
+        All of that part, by descending shallow depth, then by name: the order in which NLTK searches for
+        the lowest common hypernym.
     index : dict of str to int
     up : ndarray of int32, shape (m, m)
         Edges of the shortest way up from row to column; `_FAR` where there is none.
@@ -65,7 +65,7 @@ class Kinship:
     deep: npt.NDArray[np.int32]
 
     def positions(self, nodes: Sequence[str]) -> npt.NDArray[np.int64]:
-        """Return the place of each node; one that lies elsewhere is a `HierarchyError`."""
+        """Return the position of each node; raise `HierarchyError` for an unknown node."""
         missing = [node for node in nodes if node not in self.index]
         if missing:
             raise HierarchyError(
@@ -110,8 +110,8 @@ def kinship(graph: Graph, nodes: Sequence[str]) -> Kinship:
 def lowest_common(kin: Kinship, first: Sequence[str], second: Sequence[str]) -> npt.NDArray[np.int64]:
     """Return the position of the lowest common hypernym of every pair, shape (a, b); -1 where there is none.
 
-    The deepest by shallow depth; among equals the first by name, but a node of `first` that is itself one of them goes
-    before (NLTK's `wup_similarity` asks for that).
+    It has the largest shallow depth; among equal ones it is the node of `first` itself, as in NLTK's `wup_similarity`,
+    else the first by name.
     """
     rows, columns = kin.positions(first), kin.positions(second)
     reach = kin.up < _FAR
@@ -142,7 +142,7 @@ def wu_palmer(kin: Kinship, first: Sequence[str], second: Sequence[str]) -> npt.
 
 
 def nearest_known(kin: Kinship, nodes: Sequence[str], known: Sequence[str]) -> list[tuple[str, float]]:
-    """Return, for each node, the known one of highest Wu-Palmer similarity with it; ties go to the first known."""
+    """Return the most similar known node of each node by Wu-Palmer similarity; the first known of equal ones."""
     scores = wu_palmer(kin, nodes, known)
     best = np.argmax(np.where(np.isnan(scores), -math.inf, scores), axis=1)
     return [(known[column], float(scores[row, column])) for row, column in enumerate(best.tolist())]
@@ -150,14 +150,14 @@ def nearest_known(kin: Kinship, nodes: Sequence[str], known: Sequence[str]) -> l
 
 @dataclass(frozen=True, slots=True)
 class Relative:
-    """What an unknown class is to known ones.
+    """The relation of an unknown class to known classes.
 
     Attributes
     ----------
     relation : {"same", "below", "above"}
-        One that lies below a known class and above another one is ``below``: the stronger.
+        A class below one known class and above another is ``below``, the stronger relation.
     known : tuple of str
-        The known classes that it is, is below, or is above, the nearest first.
+        The known classes with this relation, the nearest first.
     edges : int
         Number of edges of the shortest path to the nearest known class.
     """
@@ -209,7 +209,7 @@ class ClassKin:
     origin : str
         The hierarchy.
     unknown, known : Placed
-        The classes with their synsets, and those that the hierarchy lacks: of these nothing is said.
+        The classes with their synsets, and those that the hierarchy lacks, which have no relation.
     relatives : dict of str to Relative
         By name of the unknown class; its known ones are names too.
     images : mapping of str to int, or None
@@ -243,12 +243,12 @@ class ClassKin:
         return self.of("below") if which == "descendants" else self.of("below", "above")
 
     def images_of(self, names: Collection[str]) -> int | None:
-        """Return how many images some classes have; None where nothing states it."""
+        """Return the number of images of some classes; None if it is not known."""
         return None if self.images is None else sum(self.images.get(name, 0) for name in names)
 
     @cached_property
     def renamed(self) -> dict[str, str]:
-        """The unknown classes that are a known one under another name, with its name."""
+        """The known class of each unknown class that is the same class under another name."""
         return {
             name: relative.known[0]
             for name, relative in self.relatives.items()
@@ -342,9 +342,10 @@ def class_kin(
     of_nodes = relatives(graph, list(first.nodes.values()), list(name_of))
     relative_of = {key: of_nodes[node] for key, node in first.nodes.items() if node in of_nodes}
     by_name = {
-        key: Relative(its.relation, tuple(name_of[k] for k in its.known), its.edges) for key, its in relative_of.items()
+        key: replace(relative, known=tuple(map(name_of.__getitem__, relative.known)))
+        for key, relative in relative_of.items()
     }
-    # One name in both lists is one class, whatever the hierarchy knows of it.
+    # A name in both lists is one class, also if the hierarchy lacks it.
     by_name |= {key: Relative("same", (key,), 0) for key in first.absent if key in second.absent}
     by_name = {key: by_name[key] for key in first.names if key in by_name}
     first, second = (

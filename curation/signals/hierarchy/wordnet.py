@@ -1,10 +1,10 @@
 """The nouns of WordNet 3.0 as a hierarchy; ids are ImageNet's (``n02084071`` is dog).
 
-The built-in table has two compressed streams, so that kinship needs no words: *structure* (a synset's position, its
-parents in the file's order) and *lemmas*. ``python -m tests.signals.hierarchy.generate_wordnet DICT_FOLDER`` writes
-them beside this module from ``data.noun`` and ``index.noun`` (Princeton's WNdb-3.0, or Debian's wordnet-base, which
-gives the same table) and prints their digests, listed in `DIGESTS`. WordNet 3.0 Copyright 2006 by Princeton University;
-its licence is in ``WORDNET_LICENSE``.
+The built-in table has two compressed streams, so that relations can be read without words: *structure* (a synset's
+position, its parents in the file's order) and *lemmas*. ``python -m tests.signals.hierarchy.generate_wordnet
+DICT_FOLDER`` writes them beside this module from ``data.noun`` and ``index.noun`` (Princeton's WNdb-3.0, or Debian's
+wordnet-base, which gives the same table) and prints their digests, listed in `DIGESTS`. WordNet 3.0 Copyright 2006 by
+Princeton University; its licence is in ``WORDNET_LICENSE``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from curation.signals.hierarchy.hierarchy import Graph
 
 
-SYNSETS = 82_115
 STRUCTURE_FILE, LEMMA_FILE = (f"wordnet30_{name}.xz" for name in ("structure", "lemmas"))
 DIGESTS = {
     STRUCTURE_FILE: "73635f6ec195c88cc2b646f53690f9fda323b3f34e768d7369f9aa48d16dd442",
@@ -182,11 +181,11 @@ class Wordnet:
         return {}
 
     def words_of(self, synset: str) -> tuple[str, ...]:
-        """Return the lemmas of a synset; `HierarchyError` where it is none."""
+        """Return the lemmas of a synset; raise `HierarchyError` for another text."""
         return tuple(self.lemmas[int(self.positions([synset])[0])].split(" "))
 
     def positions(self, synsets: Collection[str]) -> Positions:
-        """Return the position of each synset; `HierarchyError` where one is none of this WordNet."""
+        """Return the position of each synset; raise `HierarchyError` if this WordNet lacks one."""
         if wrong := self._wrong(synsets):
             raise HierarchyError(
                 f"Not a noun synset of {self.name}", where=", ".join(repr(text[:40]) for text in wrong[:5]),
@@ -266,8 +265,8 @@ def _number(synset: str) -> int:
 def published_parents() -> dict[str, str]:
     """Return the parent that the ImageNet protocols' code kept, for each synset above the classes with several parents.
 
-    Their code took from a file of edges the *last* parent written for a synset. The file is gone, and the order of its
-    lines does not follow from WordNet. The choices for 75 synsets are data.
+    Their code read a file of edges and kept the *last* parent of each synset. The file is lost, and the order of its
+    lines does not follow from WordNet. The package contains the choices for 75 synsets.
     """
     text = resources.files("curation.signals.hierarchy").joinpath("imagenet_parents.txt").read_text(encoding="ascii")
     words = text.split()
@@ -282,5 +281,5 @@ def imagenet_dag() -> Graph:
 
 @cache
 def imagenet_tree() -> Graph:
-    """Return the same with one parent a synset, as the published protocols have it."""
+    """Return `imagenet_dag` with one parent for each synset, as in the published protocols."""
     return as_tree(imagenet_dag(), choices=published_parents())

@@ -23,6 +23,7 @@ from curation.core.engines.shards import Block, Shards, Step
 from curation.core.errors import CurationWarning, DuplicateIdError, EmbeddingError, UsageError
 from curation.core.ids import ImageId, native_of
 from curation.core.reading import read_plain
+from curation.core.wording import counted
 from curation.core.writing import write_text
 from curation.signals.similarity.embeddings import EncoderIdentity, StoreHeader, Vectors
 from curation.signals.similarity.encoder import ColourEncoder, Encoder, Prepared, one_core_each, require_finite
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
 
 BATCH = 32
 BLOCK = 256
-"""Photos in a shard: what a kill costs at most."""
+"""Photos in a shard: the most work that a kill can lose."""
 REPORT = "report.json"
-"""In the store: how many rows it has, and every photo that was left out, with the reason."""
+"""In the store: its number of rows, and each photo that was left out, with the reason."""
 _LONGEST_TEXT = 1000
 _SHOWN = 5
 NOTHING: Mapping[str, Any] = {}
@@ -48,7 +49,7 @@ Broken = Literal["skip", "refuse"]
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderOptions:
-    """What makes the vectors.
+    """Options of the encoder.
 
     Attributes
     ----------
@@ -202,7 +203,7 @@ class EmbedPhotos(Step):
 
 def _refused(name: str, reason: str) -> EmbeddingError:
     return EmbeddingError(
-        "A photo cannot be embedded", where=name, found=reason, hint="mend or remove it, or --on-error photos=skip"
+        "A photo cannot be embedded", where=name, found=reason, hint="replace or remove it, or --on-error photos=skip"
     )
 
 
@@ -274,7 +275,7 @@ class _Texts:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """What was embedded, by which encoder, into which store.
+    """The result of an embedding: encoder, store and counts.
 
     Attributes
     ----------
@@ -321,7 +322,7 @@ def embed_photos(
     workers: int | None = None,
     broken: Broken = "skip",
 ) -> Embedded:
-    """Embed photos into a store, going on where an earlier call was interrupted.
+    """Embed photos into a store; continue an earlier call that was interrupted.
 
     Blocks of 256 photos are shards: a block whose ids and files (size and time) are unchanged is not computed again.
 
@@ -425,7 +426,7 @@ def embed_texts(
     """
     _check_texts(texts, template)
     encoder = _opened(recipe)
-    # Before a folder is made: an encoder may have no text tower.
+    # Checked before a folder is created: an encoder may have no text tower.
     encoder.encode_texts([template.replace("{}", texts[0])])
     header = StoreHeader(
         kind="texts", encoder=encoder.identity, dimension=encoder.dimension, batch=batch, template=template
@@ -488,7 +489,7 @@ def photos_of_sources(sources: Mapping[str, Source], folders: Mapping[str, Photo
             Photo(str(image), folder.find((str(file_name), str(native))))
             for image, (file_name, native) in zip(source.image_ids.tolist(), names, strict=True)
         ]
-    _require_unique(photo.id for photo in photos)
+    _require_unique((photo.id for photo in photos), "give each dataset once")
     return photos
 
 
@@ -509,19 +510,16 @@ def photos_of_folder(folder: PhotoFolder, namespace: str) -> list[Photo]:
         photos.append(Photo(str(ImageId(namespace, native_of(str(inside.with_suffix("")), namespace))), path))
     if not photos:
         raise EmbeddingError("The folder holds no photos", where=str(folder.folder))
-    _require_unique(photo.id for photo in photos)
+    _require_unique((photo.id for photo in photos), "rename or remove one of the files: an id has no suffix")
     return photos
 
 
-def _require_unique(ids: Iterable[str]) -> None:
+def _require_unique(ids: Iterable[str], hint: str) -> None:
     counts = Counter(ids)
     repeated = [name for name, count in counts.items() if count > 1]
     if repeated:
         raise DuplicateIdError(
-            "Two photos have the same id",
-            where=repeated[0],
-            found=f"{len(repeated)} ids more than once",
-            hint="give each dataset once, under a different name",
+            "Two photos have the same id", where=repeated[0], found=counted(len(repeated), "repeated id"), hint=hint
         )
 
 
@@ -595,7 +593,7 @@ def embed(
         )
     encoder.check()
     if (shard or engine != "local") and not corpus:
-        raise UsageError("--engine and --shard apply to --corpus", hint="--corpus CORPUS in place of --photos")
+        raise UsageError("--engine and --shard apply only to --corpus", hint="--corpus CORPUS, a folder or tar shards")
     if texts:
         return embed_texts(_texts(texts), encoder, out, template=template, batch=batch)
     if corpus is not None:
@@ -603,7 +601,7 @@ def embed(
             corpus, encoder, out, batch=batch, engine=engine, workers=workers, shard=shard, broken=broken
         )
     else:
-        # Photos come first: what is missing shows before a model is loaded.
+        # Photos are searched for first, so that missing ones are reported before a model is loaded.
         if isinstance(photos, Path) and not sources:
             listed = photos_of_folder(PhotoFolder(photos), namespace)
         else:
@@ -616,7 +614,7 @@ def embed(
 
 def _photos(paths: Mapping[str, Any], photos: Mapping[str, Path] | Path, reading: Reading) -> list[Photo]:
     """Return the photos of sources, from the folder given for each, or else from the root of the source."""
-    # Loaded when it is used: the readers of all formats cost the help of a command 0.04 s.
+    # A local import: loading the readers of all formats would slow the help of a command by 0.04 s.
     from curation.sources.opening import open_slots
 
     sources = open_slots(paths, named_slots(paths), reading)

@@ -28,7 +28,7 @@ Vectors = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class EncoderIdentity:
-    """What makes two vectors comparable: all of it equal, or their similarity means nothing.
+    """The identity of an encoder: two vectors are comparable only if all fields are equal.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ def require_same_encoder(first: Embeddings, second: Embeddings) -> None:
 
 
 class StoreHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What all rows of a store have in common.
+    """Facts about all rows of a store.
 
     Attributes
     ----------
@@ -166,28 +166,18 @@ def read_header(folder: Path) -> StoreHeader:
         raise EmbeddingError("Not an embedding store, or damaged", where=str(path), found=str(error)[:200]) from None
 
 
-def open_embeddings(folder: Path, *, kind: str = "") -> Embeddings:
+def open_embeddings(folder: Path) -> Embeddings:
     """Return the embeddings of a finished store.
-
-    Parameters
-    ----------
-    kind : str, optional
-        ``images`` or ``texts``, where only that will do.
 
     Raises
     ------
     MissingFileError
         The store does not exist.
     EmbeddingError
-        The store is unfinished, empty, of another kind, or has malformed vectors or a repeated id.
+        The store is unfinished or empty, or has malformed vectors or a repeated id.
     EngineError
         A shard is missing or does not match its digest.
     """
-    header = read_header(folder)
-    if kind and header.kind != kind:
-        raise EmbeddingError(
-            "The store holds embeddings of another kind", where=str(folder), expected=kind, found=header.kind
-        )
     parts = list(embedding_parts(folder))
     if not parts:
         raise EmbeddingError("The store holds no vectors", where=str(folder))
@@ -212,7 +202,7 @@ def embedding_parts(folder: Path, rows: int | None = None) -> Iterator[Embedding
         raise EmbeddingError(
             "The store is not finished",
             where=str(folder),
-            hint="run the curation similarity embed … that began it again; it goes on where it stopped",
+            hint="run the same curation similarity embed command again: it continues",
         )
     shards: Shards = open_shards(folder)
     tables: list[pyarrow.Table] = []

@@ -1,4 +1,4 @@
-"""`Encoder`: turns pictures, and if it can texts, into vectors; and one without weights."""
+"""`Encoder`: the interface of encoders of pictures and texts; `ColourEncoder`: an encoder without weights."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ Prepared = npt.NDArray[Any]
 class Encoder(Protocol):
     """Turns RGB pictures into vectors.
 
-    Work on a picture is cut in two: `prepare` may run in any thread, many at once; `encode_prepared` runs in one,
-    unless the encoder has a method ``one_core_each`` (see `one_core_each`).
+    Encoding has two steps: `prepare` may run in many threads at once; `encode_prepared` runs in one, unless the encoder
+    has a method ``one_core_each`` (see `one_core_each`).
     """
 
     @property
     def identity(self) -> EncoderIdentity:
-        """What the vectors are comparable by."""
+        """Identity of the encoder: vectors are comparable if it is equal."""
 
     @property
     def dimension(self) -> int:
         """Length d of a vector."""
 
     def prepare(self, image: Image) -> Prepared:
-        """Return a picture resized and cropped as the model wants it."""
+        """Return a picture resized and cropped as the model requires."""
 
     def encode_prepared(self, batch: Sequence[Prepared]) -> Vectors:
         """Return the vectors of prepared pictures, float32, shape (b, d)."""
@@ -52,10 +52,10 @@ class Encoder(Protocol):
 
 
 def one_core_each(encoder: Encoder) -> AbstractContextManager[bool]:
-    """Let `encode_prepared` run in several threads at once, on one core each, while this lasts; False where it cannot.
+    """Let `encode_prepared` run in several threads at once, on one core each; the context is False if it cannot.
 
-    A model that takes all cores for a batch and threads that decode the next ones take the cores from each other, and
-    wait for each other. Batches side by side, each on one core, leave no core idle.
+    A model that uses all cores competes with the threads that decode the next batches. Batches that run side by side,
+    each on one core, leave no core idle.
     """
     method = getattr(encoder, "one_core_each", None)
     return nullcontext(False) if method is None else method()
@@ -80,9 +80,9 @@ _HUES, _SATURATIONS, _GREYS = 12, 3, 4
 _COLOUR_CELLS = 2
 _EDGE_CELLS = 4
 _GREY_BELOW = 26
-"""Of 255: pixels whose largest and smallest channel differ less have no hue to speak of."""
+"""Of 255: pixels whose largest and smallest channel differ by less count as grey."""
 _DIRECTIONS = ((1000, 0), (924, 383), (707, 707), (383, 924), (0, 1000), (-383, 924), (-707, 707), (-924, 383))
-"""Eight directions of half a circle, in thousandths: whole numbers, so that no machine rounds an angle otherwise."""
+"""Eight directions of half a circle, in thousandths: whole numbers, so that all machines round angles alike."""
 _COLOUR_BINS = _HUES * _SATURATIONS + _GREYS
 _DIMENSION = _RGB_LEVELS**3 + _COLOUR_CELLS**2 * _COLOUR_BINS + _EDGE_CELLS**2 * len(_DIRECTIONS)
 
@@ -96,12 +96,12 @@ class ColourEncoder:
     picture; 40 bins of hue, saturation and grey in each of 2 x 2 cells; 8 bins of edge direction, weighted by strength,
     in each of 4 x 4 cells. Each kind weighs the same; the dot product of two histograms' roots is their Bhattacharyya
     coefficient, from 0 to 1. All counting is in whole numbers, so vectors differ between machines only if Pillow's
-    decoding or averaging does. It knows colours and layout, not things: use it to try things out and to find copies.
+    decoding or averaging does. It compares colours and layout, not objects: use it for trials and to find copies.
     """
 
     @property
     def identity(self) -> EncoderIdentity:
-        """What the vectors are comparable by."""
+        """Identity of the encoder: vectors are comparable if it is equal."""
         return EncoderIdentity("colour-1", "none", f"RGB, stored orientation, box {SIDE} x {SIDE}", "float32")
 
     @property
@@ -120,7 +120,7 @@ class ColourEncoder:
         return np.stack([_vector(pixels.astype(np.int64)) for pixels in batch])
 
     def encode_texts(self, texts: Sequence[str]) -> Vectors:
-        """Raise `EncoderError`: histograms know no words."""
+        """Raise `EncoderError`: histograms have no texts."""
         raise EncoderError(
             "The colour encoder has no text tower",
             found=counted(len(texts), "text"),
@@ -148,7 +148,7 @@ def _hues(pixels: Ints) -> Ints:
     ordered = np.sort(pixels, axis=-1)
     low, middle, high = ordered[..., 0], ordered[..., 1], ordered[..., 2]
     spread = high - low
-    # Which channel is largest and which smallest names a sixth of the circle; the middle one halves it.
+    # The largest and the smallest channel define a sixth of the circle; the middle one halves it.
     largest, smallest = pixels.argmax(axis=-1), 2 - pixels[..., ::-1].argmin(axis=-1)
     sixth = 2 * largest + (smallest == (largest + 1) % 3)
     hue = 2 * sixth + (2 * middle > high + low)

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 Codes = npt.NDArray[np.uint64]
 
 DISTANCE = 4
-"""Bits of 64 that two hashes of nearly the same photo differ in, at most."""
+"""Maximum number of differing bits, of 64, between two hashes of nearly the same photo."""
 LARGEST_DISTANCE = 12
-"""Beyond this, hashes of unrelated photos begin to meet by chance."""
+"""Beyond this distance, hashes of unrelated photos agree by chance."""
 UNEXPLAINED = 0.04
 """Copies stay below 0.03 down to JPEG of quality 10; two shapes of equal size on a plain background begin at 0.06."""
 _SIDE, _BOX = 32, 4
@@ -212,7 +212,7 @@ def show_the_same(first: Path, second: Path) -> bool:
         return False
     colours = [np.asarray(side, np.float64) for side in sides]
     if any(np.ptp(side, axis=2).max() == 0 for side in colours):
-        # A grey copy of a photo in colour.
+        # One photo may be a grey copy of the other.
         colours = [np.asarray(side.convert("L"), np.float64) for side in sides]
     x, y = (side.ravel() - side.mean() for side in colours)
     return bool(min(x @ x, y @ y) > x.size and (x @ y) ** 2 >= (1 - UNEXPLAINED) * (x @ x) * (y @ y) and x @ y > 0)
@@ -221,7 +221,7 @@ def show_the_same(first: Path, second: Path) -> bool:
 def near_pairs(codes: Codes, distance: int) -> tuple[Int32s, Int32s, Int32s]:
     """Return all pairs of 64-bit codes that differ in at most some bits: positions, and the number of bits.
 
-    Exact: two codes that differ in at most d bits agree in one at least of d + 1 bands of bits (Norouzi et al., Fast
+    Exact: two codes that differ in at most d bits agree in at least one of d + 1 bands of bits (Norouzi et al., Fast
     Search in Hamming Space with Multi-Index Hashing, CVPR 2012), so that only codes which share a band are compared.
 
     Parameters
@@ -258,7 +258,7 @@ def near_pairs(codes: Codes, distance: int) -> tuple[Int32s, Int32s, Int32s]:
                 raise UsageError(
                     "Too many pairs of photos are alike to be listed",
                     expected=f"at most {MOST_PAIRS:,}",
-                    hint="ask for a smaller distance, and remove blank photos",
+                    hint="choose a smaller distance, or remove blank photos",
                 )
     columns = [np.concatenate([pair[column] for pair in pairs] or [np.empty(0, np.int64)]) for column in range(3)]
     order = np.lexsort((columns[1], columns[0]))

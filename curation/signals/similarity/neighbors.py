@@ -39,9 +39,9 @@ QUERY_BLOCK, REFERENCE_BLOCK = 1024, 2048
 def nearest(queries: Vectors, references: Vectors, k: int, *, block: int = QUERY_BLOCK) -> tuple[Int64s, Vectors]:
     """Return the k references with the largest scalar product for each query, best first.
 
-    Every product is computed, without an index or approximation. What is ranked, and returned, are products
-    in float64, rounded to float32; equal ones go to the smaller row of `references`. Between machines such a product
-    differs by some 1e-16, and hardly ever rounds to another float32 therefore.
+    Every product is computed, without an index or approximation, in float64. Products rounded to float32 are ranked; of
+    equal ones, the smaller row of `references` comes first. Between machines a product differs by about 1e-16, which
+    rarely changes the rounded value.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def _check(queries: Vectors, references: Vectors, k: int, block: int) -> None:
             "The vectors cannot be compared",
             expected="queries and references of equal length",
             found=f"{queries.shape} and {references.shape}",
-            hint="were both sets embedded by the same encoder?",
+            hint="embed both sets with the same encoder",
         )
     if not 1 <= k <= len(references) or block < 1:
         raise SimilarityError(
@@ -109,19 +109,19 @@ def _best_of_block(queries: Vectors, references: Vectors, k: int) -> tuple[Int64
         rows, reference_rows, scores = rows[chosen], reference_rows[chosen], scores[chosen]
         if stop >= k:
             bounds = scores[k - 1 :: k]
-    # Adding zero makes one of the two zeros.
+    # Adding zero turns -0 into 0.
     return reference_rows.reshape(n, k), (scores + np.float32(0)).reshape(n, k)
 
 
 PART = 32_768
-"""References that are searched at a time: much more than there are neighbours of a query."""
+"""References that are searched at a time, many more than neighbours of a query."""
 
 
 def nearest_others(queries: Embeddings, references: Embeddings, k: int) -> tuple[Int64s, Vectors, int]:
-    """Return the k nearest references of each query as `nearest` does, an image never its own neighbour.
+    """Return the k nearest references of each query (see `nearest`); an image is not its own neighbour.
 
-    A reference of the same id that was made of the same file is the query itself. Of fewer other references, all are
-    returned.
+    A reference with the same id and the same file is the query itself. If there are fewer than k other references, all
+    are returned.
 
     Returns
     -------
@@ -260,9 +260,7 @@ _MOST_TRAIN = 50_000_000
 """The legacy generator permutes them all in memory."""
 
 
-def sample_rows(
-    embeddings: Embeddings, rule: SampleRule = "hashrank", *, n_train: int | None = None, salt: str = "id-sample/"
-) -> Int64s:
+def sample_rows(embeddings: Embeddings, rule: SampleRule = "hashrank", *, n_train: int | None = None) -> Int64s:
     """Return the rows of the ID sample, ascending.
 
     Parameters
@@ -281,7 +279,7 @@ def sample_rows(
     if rule == "all" or (rule == "hashrank" and n <= SAMPLE):
         return np.arange(n)
     if rule == "hashrank":
-        ranked = sorted(range(n), key=lambda row: hashlib.sha256((salt + embeddings.ids[row]).encode()).digest())
+        ranked = sorted(range(n), key=lambda row: hashlib.sha256(f"id-sample/{embeddings.ids[row]}".encode()).digest())
         return np.sort(np.array(ranked[:SAMPLE], np.int64))
     if n_train is None or not 1 <= n_train <= _MOST_TRAIN:
         raise UsageError(
@@ -292,7 +290,7 @@ def sample_rows(
     # Legacy generator on purpose: its sequences never change.
     generator = np.random.RandomState(PAPER_SEED)
     generator.choice(n_train, min(PAPER_TRAIN_SAMPLE, n_train), replace=False)
-    # The authors' helper would keep two images of a set above 2,000 (it takes the length of a dict); theirs never is.
+    # The authors' helper would keep two images of a set above 2,000 (the length of a dict); their sets are smaller.
     return np.sort(generator.choice(n, min(SAMPLE, n), replace=False))
 
 

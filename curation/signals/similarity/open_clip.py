@@ -1,4 +1,4 @@
-"""Encoders over open_clip: pictures and texts, on the CPU in full precision, on a GPU in half."""
+"""Encoders of pictures and texts by open_clip models, in full precision on a CPU and in half precision on a GPU."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class OpenClipEncoder:
     Raises
     ------
     EncoderError
-        The device is not there or cannot do the precision, or the model has no pooled embedding.
+        The device is not available or lacks the precision, or the model has no pooled embedding.
     """
 
     def __init__(
@@ -69,11 +69,11 @@ class OpenClipEncoder:
         self._model = loaded.model.to(self._device)
         self._embedding = embedding
         if embedding == "pooled":
-            _take_off_projection(self._model, loaded.name)
+            _remove_projection(self._model, loaded.name)
 
     @cached_property
     def identity(self) -> EncoderIdentity:
-        """What the vectors are comparable by."""
+        """Identity of the encoder: vectors are comparable if it is equal."""
         settings = json.dumps(self._model.visual.preprocess_cfg, sort_keys=True)
         dtype = self._dtype if self._dtype == "float32" else f"{self._dtype} autocast"
         return EncoderIdentity(
@@ -126,12 +126,11 @@ class OpenClipEncoder:
 
         if self._embedding == "pooled":
             raise EncoderError(
-                "The pooled embedding is of images only: texts meet images in the projected one",
-                hint="--set embedding=projected, for images and texts",
+                "The pooled embedding does not encode texts", hint="--set embedding=projected, for images and texts"
             )
         encode, length = (getattr(self._tokenizer, name, None) for name in ("encode", "context_length"))
         for text in texts:
-            # open_clip cuts longer texts without a word; two tokens are the marks of begin and end.
+            # open_clip silently cuts longer texts; two tokens mark the beginning and the end.
             if encode and length and len(encode(text)) + 2 > length:
                 raise EncoderError(
                     "A text is longer than the model reads",
@@ -196,7 +195,7 @@ def _precision(precision: Precision, device: str) -> str:
     return ("float16" if device == "cuda" else "float32") if precision == "auto" else precision
 
 
-def _take_off_projection(model: Any, name: str) -> None:
+def _remove_projection(model: Any, name: str) -> None:
     visual = model.visual
     plain = getattr(visual, "pool_type", "") == "tok" and getattr(visual, "attn_pool", None) is None
     if not plain or not hasattr(visual, "ln_post") or not hasattr(visual, "proj"):
@@ -206,7 +205,7 @@ def _take_off_projection(model: Any, name: str) -> None:
             expected="a vision transformer such as ViT-B-32",
             hint="--set embedding=projected",
         )
-    # open_clip's own forward leaves the projection out where there is none.
+    # open_clip's own forward skips a projection that is None.
     visual.proj = None
 
 
@@ -243,13 +242,13 @@ class LoadedModel:
     weights: str
 
 
-_KEPT: list[Any] = []
-"""Libraries of declared operators: they vanish with their last reference."""
+_LIBRARIES: list[Any] = []
+"""Libraries of declared operators, referenced so that they are not garbage-collected."""
 _MISSING = ("nms", "qnms")
 
 
 def import_torchvision() -> Any:
-    """Return the module ``torchvision``; where its compiled operators cannot be loaded, those it asks for are declared.
+    """Return the module ``torchvision``; declare its operators if the compiled ones cannot be loaded.
 
     Declared operators have no code: transforms, models and `box_iou` work, ``torchvision.ops.nms`` fails when called.
     With a torchvision that fits its torch this is a plain import. A second call changes nothing.
@@ -264,7 +263,7 @@ def import_torchvision() -> Any:
     try:
         return importlib.import_module("torchvision")
     except RuntimeError as error:
-        if _KEPT or "torchvision::nms does not exist" not in str(error):
+        if _LIBRARIES or "torchvision::nms does not exist" not in str(error):
             raise
     _declare()
     return importlib.import_module("torchvision")
@@ -276,7 +275,7 @@ def _declare() -> None:
     library = torch.library.Library("torchvision", "FRAGMENT")
     for name in _MISSING:
         library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-    _KEPT.append(library)
+    _LIBRARIES.append(library)
 
 
 def import_open_clip() -> Any:
@@ -324,7 +323,7 @@ def load_model(model: str, pretrained: str = "", *, random_weights: int | None =
     """
     open_clip = import_open_clip()
     if pretrained and random_weights is not None:
-        raise EncoderError("Weights are named, and random ones requested", where=f"--pretrained {pretrained}")
+        raise EncoderError("Both weights and random weights are requested", where=f"--pretrained {pretrained}")
     name = _name_of(open_clip, model)
     tag = pretrained if ":" not in model and open_clip.get_pretrained_cfg(model, pretrained) else ""
     if tag:
@@ -344,7 +343,7 @@ def load_model(model: str, pretrained: str = "", *, random_weights: int | None =
 
 
 def _tokenizer(open_clip: Any, model: str) -> Any:
-    # Read anew, as open_clip does.
+    # Read again, as open_clip does.
     _checked_configuration(open_clip, model)
     text = (open_clip.get_model_config(model) or {}).get("text_cfg", {})
     with _without_foreign_code():
@@ -352,7 +351,7 @@ def _tokenizer(open_clip: Any, model: str) -> Any:
 
 
 def _name_of(open_clip: Any, model: str) -> str:
-    """Return the name of a model in an identity: of a folder its name and the digest of its configuration."""
+    """Return the name of a model in an identity; that of a folder includes the digest of its configuration."""
     configuration = _checked_configuration(open_clip, model)
     if configuration is not None and model.startswith(LOCAL_FOLDER):
         digest = sha256_of_bytes(json.dumps(configuration, sort_keys=True).encode())
@@ -384,13 +383,13 @@ _ARGUMENTS = {
     "act_kwargs": {"approximate"},
     "norm_kwargs": {"eps"},
 }
-"""What a configuration may pass on to the libraries below open_clip; they know more, and some of it runs code."""
+"""Arguments that a configuration may pass to the libraries of open_clip; others could run code."""
 _NAMES = {
     "hf_model_name": re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?"),
     "hf_tokenizer_name": re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?"),
     "timm_model_name": re.compile(r"[A-Za-z0-9][\w.-]*"),
 }
-"""What a configuration may name: models of the hub, and of timm; no folder."""
+"""Names that a configuration may contain: models of the hub and of timm, but no folder."""
 
 
 def _checked_configuration(open_clip: Any, model: str) -> dict[str, Any] | None:
@@ -450,22 +449,16 @@ def _require_known(
     for key, value in table.items():
         path = (*parents, key)
         if key not in fields or "remote_code" in key:
-            message, value_text, expected = (
-                "Unsupported field of a model configuration",
-                None,
-                ", ".join(sorted(fields)),
-            )
+            message, value_text = "Unsupported field of a model configuration", None
+            expected = ", ".join(sorted(fields))
         elif isinstance(value, dict):
             if key in known:
                 _require_known(value, known, where, path)
                 continue
             message, value_text, expected = "Malformed model configuration", "an object", "a plain value"
         elif key in _NAMES and value and not (isinstance(value, str) and _NAMES[key].fullmatch(value)):
-            message, value_text, expected = (
-                "Malformed model configuration",
-                ascii(value),
-                "the name of a model, no folder",
-            )
+            message, value_text = "Malformed model configuration", ascii(value)
+            expected = "the name of a model, no folder"
         else:
             continue
         raise EncoderError(
@@ -482,13 +475,13 @@ def _built(open_clip: Any, model: str, tag: str, seed: int | None) -> tuple[Any,
     import torch
 
     try:
-        # The seed holds inside only: the caller's random numbers go on as if nothing had happened.
+        # The random state of the caller is restored.
         with _silence(), _without_foreign_code(), torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed or 0)
             built, _, preprocess = open_clip.create_model_and_transforms(
                 model, pretrained=tag or None, load_weights=False, pretrained_text=False, device="cpu"
             )
-    # open_clip and timm raise errors of every kind on configurations that do not hold together.
+    # open_clip and timm raise errors of any kind on inconsistent configurations.
     except Exception as error:
         _refuse("The model cannot be built", f"--model {model}", error)
     return built, preprocess
@@ -520,7 +513,7 @@ def _weights_file(open_clip: Any, model: str, pretrained: str, tag: str) -> Path
 
 
 def _require_same_activation(open_clip: Any, model: str, tag: str) -> None:
-    """Refuse weights trained with another activation than the model's: the vectors would be wrong, and look right."""
+    """Refuse weights that were trained with another activation: the vectors would be wrong without an error."""
     trained = bool(open_clip.get_pretrained_cfg(model, tag).get("quick_gelu", False))
     if trained != bool(open_clip.get_model_config(model).get("quick_gelu", False)):
         other = f"{model}-quickgelu" if trained else model.removesuffix("-quickgelu")
@@ -536,7 +529,7 @@ def _fill(open_clip: Any, model: Any, path: Path) -> None:
     try:
         with _silence(), _without_foreign_code():
             result = open_clip.load_checkpoint(model, str(path), strict=False, weights_only=True)
-    # torch, pickle and safetensors raise errors of every kind on files that are not what they should be.
+    # torch, pickle and safetensors raise errors of any kind on other files.
     except Exception as error:
         _refuse("The weights cannot be read, or do not fit the model", str(path), error)
     absent = [key for key in getattr(result, "missing_keys", ()) if not key.startswith("logit_")]
@@ -546,7 +539,7 @@ def _fill(open_clip: Any, model: Any, path: Path) -> None:
             "The weights do not fit the model",
             where=str(path),
             expected=f"{len(absent)} more: {', '.join(absent[:3])}" if absent else None,
-            found=f"{len(unexpected)} that it has not: {', '.join(unexpected[:3])}"[:300] if unexpected else None,
+            found=f"{len(unexpected)} unknown: {', '.join(unexpected[:3])}"[:300] if unexpected else None,
             hint="name the model that the weights were trained for",
         )
 
@@ -562,7 +555,7 @@ def _refuse(message: str, where: str, error: Exception, hint: str | None = None)
 def _without_foreign_code() -> Iterator[None]:
     """Keep torch from unpickling objects, and transformers from asking at the terminal whether it may run code.
 
-    Where torch fails on weights, open_clip reads them once more without saying that they are weights alone.
+    If torch cannot read weights, open_clip reads them again without the restriction to weights.
     """
     names = ("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
     before = {name: os.environ.pop(name, None) for name in names}

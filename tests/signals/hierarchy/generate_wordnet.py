@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from curation.signals.hierarchy import wordnet
-from curation.signals.hierarchy.wordnet import DIGESTS, SYNSETS, NounTable
+from curation.signals.hierarchy.wordnet import DIGESTS, NounTable
 
 LAYOUTS = ("", "dict", "corpora/wordnet", "wordnet", "share/wordnet", "usr/share/wordnet")
 
@@ -58,7 +58,7 @@ def senses_of(folder: Path) -> dict[str, list[int]]:
 def table_of(folder: Path) -> tuple[NounTable, list[str]]:
     """Return the table of a WordNet folder, and the lemmas of each synset joined by blanks."""
     lines, senses = sorted(read_noun_lines(folder), key=lambda line: line.offset), senses_of(folder)
-    assert len(lines) == SYNSETS
+    assert len(lines) == 82_115
     position = {line.offset: number for number, line in enumerate(lines)}
     counts = np.array([len(line.parents) for line in lines], np.int32)
     table = NounTable(

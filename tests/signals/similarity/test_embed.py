@@ -251,7 +251,7 @@ def wait_for_lines(log: Path, lines: int, process: BaseProcess) -> None:
 def test_texts_are_rows_under_their_own_words(tmp_path: Path) -> None:
     recipe = Made(MeanEncoder())
     result = embed_texts(["cat", "zebra"], recipe, tmp_path / "s", template="a {}!")
-    store = open_embeddings(tmp_path / "s", kind="texts")
+    store = open_embeddings(tmp_path / "s")
     assert store.ids == ("cat", "zebra")
     np.testing.assert_array_equal(store.vectors[:, 0], [len("a cat!"), len("a zebra!")])
     assert (result.embedded, result.computed) == (2, 2)

@@ -19,7 +19,7 @@ from tests.signals.similarity.vectors import IDENTITY, embedded, random_set, sto
 def test_a_store_returns_its_embeddings_at_once_or_in_parts(tmp_path: Path) -> None:
     made = random_set(25, 3, 1)
     folder = store(tmp_path / "s", made, block=4)
-    read = open_embeddings(folder, kind="images")
+    read = open_embeddings(folder)
     assert (read.ids, read.images, read.encoder) == (made.ids, made.images, made.encoder)
     np.testing.assert_array_equal(read.vectors, made.vectors)
     parts = list(embedding_parts(folder, 10))
@@ -27,10 +27,8 @@ def test_a_store_returns_its_embeddings_at_once_or_in_parts(tmp_path: Path) -> N
     np.testing.assert_array_equal(np.concatenate([part.vectors for part in parts]), made.vectors)
 
 
-def test_other_kinds_and_absent_unfinished_and_foreign_stores_are_refused(tmp_path: Path) -> None:
+def test_absent_unfinished_and_foreign_stores_are_refused(tmp_path: Path) -> None:
     folder = store(tmp_path / "s", random_set(3, 2, 1))
-    with pytest.raises(EmbeddingError, match="another kind"):
-        open_embeddings(folder, kind="texts")
     with pytest.raises(MissingFileError, match="No embedding store"):
         open_embeddings(tmp_path / "none")
     (folder / "shards.json").unlink()
