@@ -89,15 +89,18 @@ def test_the_example_of_every_public_name_runs(name: str) -> None:
     assert runner.run(found).failed == 0
 
 
-@pytest.mark.parametrize("kind", [curation.CurationError, curation.Manifest, Result])
+@pytest.mark.parametrize("kind", [curation.CurationError, curation.Manifest, curation.Source, Result])
 def test_the_examples_of_a_class_and_of_its_methods_run(kind: type) -> None:
     """The examples of methods continue that of their class; one needs a database."""
     finder = doctest.DocTestFinder(recurse=False)
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    documented_kinds = (classmethod, property, cached_property) if kind is curation.Source else ()
     methods = {
         name: member
         for name, member in vars(kind).items()
-        if callable(member) and (name[0] != "_" or name == "__getitem__") and name != "to_fiftyone"
+        if (callable(member) or isinstance(member, documented_kinds))
+        and (name[0] != "_" or name == "__getitem__")
+        and name != "to_fiftyone"
     }
     names: dict[str, Any] = {}
     for package in ("torch", "datasets") if kind is curation.Manifest else ():

@@ -321,8 +321,8 @@ class Source:
         --------
         >>> from curation.sources.source import Categories, Images, Source
         >>> columns = {"images": Images.of(["7", "9"]), "categories": Categories.counted(["owl"]), "objects": None}
-        >>> source = Source.of("coco2017", "val2017", files=(), **columns)
-        >>> source.namespace, source.image_ids.tolist()
+        >>> coco = Source.of("coco2017", "val2017", files=(), **columns)
+        >>> coco.namespace, coco.image_ids.tolist()
         ('coco', ['coco:7', 'coco:9'])
         """
         terms = licence_facts(dataset)
@@ -343,8 +343,8 @@ class Source:
         --------
         >>> from curation.sources.source import FileRecord, Images, Source
         >>> record = FileRecord("classes.csv", "sha256:…", size=40, rows=2)
-        >>> source = Source.of_labels("birds", "val", Images.of(["7", "9"]), ["wren", "owl"], record)
-        >>> source.categories.names, source.presence.tolist()
+        >>> labelled = Source.of_labels("birds", "val", Images.of(["7", "9"]), ["wren", "owl"], record)
+        >>> labelled.categories.names, labelled.presence.tolist()
         (('owl', 'wren'), [[0, 1], [1, 0]])
         """
         names = sorted(set(labels))
@@ -367,9 +367,6 @@ class Source:
 
         Examples
         --------
-        >>> import curation
-        >>> box = {"image_id": 7, "category": "owl", "bbox": [0, 0, 9, 6], "width": 60, "height": 40}
-        >>> source = curation.open_source("birds", [box], part="val")
         >>> source.title
         'birds val'
         """
@@ -381,9 +378,6 @@ class Source:
 
         Examples
         --------
-        >>> import curation
-        >>> box = {"image_id": 7, "category": "owl", "bbox": [0, 0, 9, 6], "width": 60, "height": 40}
-        >>> source = curation.open_source("birds", [box], part="val")
         >>> source.image_ids.tolist()
         ['birds:7']
         """
@@ -395,9 +389,6 @@ class Source:
 
         Examples
         --------
-        >>> import curation
-        >>> box = {"image_id": 7, "category": "owl", "bbox": [0, 0, 9, 6], "width": 60, "height": 40}
-        >>> source = curation.open_source("birds", [box], part="val")
         >>> source.image_index.resolve([7, 8]).position.tolist()  # 8 is the id of no image
         [0, -1]
         """
@@ -411,7 +402,6 @@ class Source:
 
         Examples
         --------
-        >>> import curation
         >>> boxes = [{"image_id": image, "category": "owl", "bbox": [0, 0, 9, 6]} for image in (7, 12)]
         >>> curation.open_source("birds", boxes).id_ranks.tolist()
         [1, 0]
@@ -426,9 +416,6 @@ class Source:
 
         Examples
         --------
-        >>> import curation
-        >>> box = {"image_id": 7, "category": "owl", "bbox": [0, 0, 9, 6], "width": 60, "height": 40}
-        >>> source = curation.open_source("birds", [box], part="val")
         >>> source.has_category_ids
         False
         """
@@ -449,9 +436,6 @@ class Source:
 
         Examples
         --------
-        >>> import curation
-        >>> box = {"image_id": 7, "category": "owl", "bbox": [0, 0, 9, 6], "width": 60, "height": 40}
-        >>> source = curation.open_source("birds", [box], part="val")
         >>> source.require_objects("An evaluation").areas
         array([54.])
         """
@@ -484,9 +468,6 @@ class Source:
 
         Examples
         --------
-        >>> import curation
-        >>> box = {"image_id": 7, "category": "owl", "bbox": [0, 0, 9, 6], "width": 60, "height": 40}
-        >>> source = curation.open_source("birds", [box], part="val")
         >>> source.require_pixels("An evaluation").boxes.tolist()
         [[0.0, 0.0, 9.0, 6.0]]
         """
@@ -517,7 +498,6 @@ class Source:
 
         Examples
         --------
-        >>> import curation
         >>> boxes = [{"image_id": image, "category": "owl", "bbox": [0, 0, 9, 6]} for image in (7, 7, 9)]
         >>> image, category = curation.open_source("birds", boxes).class_pairs()
         >>> image.tolist(), category.tolist()
@@ -533,7 +513,6 @@ class Source:
 
         Examples
         --------
-        >>> import curation
         >>> boxes = [{"image_id": 7, "category": name, "bbox": [0, 0, 9, 6]} for name in ("owl", "owl", "wren")]
         >>> curation.open_source("birds", boxes).boxes_by_class()
         Counter({'owl': 2, 'wren': 1})
