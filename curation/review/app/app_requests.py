@@ -181,12 +181,11 @@ def refuse_values(request: Any, reviewed: Reviewed) -> Refusal | None:
         elif isinstance(value, dict):
             if _HARMFUL & value.keys() or value.get(_WRITTEN) is not None:
                 return Refusal("A view in a review may not run a program, write, or read another dataset")
-            if _CLASS in value and not _is_class(value[_CLASS]):
-                return Refusal("A request names a class that a review does not need", ascii(value[_CLASS])[:80])
-            for name in _EXTENDED & value.keys():
-                classes = [key for key in value[name] if "." in key] if isinstance(value[name], dict) else []
-                if not all(_is_class(key) for key in classes):
-                    return Refusal("A request names a class that a review does not need", ascii(classes[0])[:80])
+            classes = [value[_CLASS]] if _CLASS in value else []
+            for extended in (value[name] for name in _EXTENDED & value.keys() if isinstance(value[name], dict)):
+                classes += [key for key in extended if "." in key]
+            if foreign := [name for name in classes if not _is_class(name)]:
+                return Refusal("A request names a class that a review does not need", ascii(foreign[0])[:80])
             for names, ours in ((_DATASET_NAMES, reviewed.name), (_DATASET_IDS, reviewed.id)):
                 if any(isinstance(value[name], str) and value[name] not in ("", ours) for name in names & value.keys()):
                     return _other_dataset(reviewed)

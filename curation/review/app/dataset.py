@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, get_args
@@ -297,17 +297,16 @@ def _insert(fiftyone: Any, dataset: Any, images: ReviewImages) -> None:
     dataset.add_sample(fiftyone.Sample(filepath=str(images.paths[0])), expand_schema=False)
     documents = _documents(images, dataset._sample_collection.find_one({}, {"_id": 0}))
     dataset.clear()
+    insert = dataset._sample_collection.insert_many
+    batches = iter(lambda: list(islice(documents, INSERTED_AT_ONCE)), [])
     bar = tqdm(total=len(images), desc="samples", unit=" images", disable=None)
+    # The database stores a batch while the next one is made.
     with bar, ThreadPoolExecutor(1) as thread:
-        inserted: Future[Any] | None = None
-        # The database stores a batch while the next one is made.
-        while rows := list(islice(documents, INSERTED_AT_ONCE)):
-            if inserted is not None:
-                inserted.result()
-            inserted = thread.submit(dataset._sample_collection.insert_many, rows)
-            bar.update(len(rows))
-        if inserted is not None:
-            inserted.result()
+        inserted = thread.submit(insert, next(batches))
+        for rows in batches:
+            bar.update(len(inserted.result().inserted_ids))
+            inserted = thread.submit(insert, rows)
+        bar.update(len(inserted.result().inserted_ids))
 
 
 def _index_by_look(dataset: Any, images: ReviewImages, embeddings: Embeddings) -> None:

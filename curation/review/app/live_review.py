@@ -239,10 +239,7 @@ def offer_own_view(dataset: Any, reviewer: str) -> str:
     """
     if reviewer in open_review(dataset).record.adjudicators:
         return CONFLICT_VIEW
-    waiting: dict[str, Any] = {"decided_by": {"$ne": reviewer}}
-    if dataset.has_field("assigned_to"):
-        waiting["assigned_to"] = {"$in": [reviewer, None]}
-    view = dataset.match(waiting)
+    view = dataset.match({"decided_by": {"$ne": reviewer}, "assigned_to": {"$in": [reviewer, None]}})
     base = f"{OPEN_VIEW}: {reviewer[:60]}"
     # The App identifies a view by a short form of its name, which is equal for Anna and anna.
     for name in (base, *(f"{base} ({number})" for number in range(2, 100))):
