@@ -10,7 +10,6 @@ import sys
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,6 @@ from curation.core.arguments import checked
 from curation.core.errors import UsageError
 from curation.evaluation.inputs import Reading
 from curation.evaluation.result import Result
-from curation.sources.source import Source
 from tests.small_world import write_small_world
 
 NAMES = [name for name in curation.__all__ if name not in ("evaluate", "methods", "__version__")]
@@ -45,7 +43,6 @@ TRUTH = {
     "categories": [{"id": 1, "name": "owl"}],
 }
 FOUND = [{**BOX, "score": 0.9}]
-DOCUMENTED = (FunctionType, classmethod, property, cached_property)
 
 
 def test_the_import_loads_nothing_of_the_package() -> None:
@@ -103,8 +100,6 @@ def test_the_examples_of_a_class_and_of_its_methods_run(kind: type) -> None:
         and name != "to_fiftyone"
     }
     names: dict[str, Any] = {}
-    for package in ("torch", "datasets") if kind is curation.Manifest else ():
-        pytest.importorskip(package)
     for name, documented in {kind.__name__: kind, **methods}.items():
         (example,) = finder.find(documented, name, globs=names)
         assert example.examples, name
@@ -119,17 +114,6 @@ def test_every_parameter_is_explained(name: str) -> None:
     named = {one.lstrip("*") for one in told}
     missing = [one for one in inspect.signature(function).parameters if one not in named]
     assert not missing or name == "diff"
-
-
-MEMBERS = [name for name, member in vars(Source).items() if isinstance(member, DOCUMENTED) and name[0] != "_"]
-
-
-@pytest.mark.parametrize("name", ["", *MEMBERS])
-def test_the_examples_of_a_source_run(name: str) -> None:
-    text = inspect.getdoc(inspect.getattr_static(Source, name) if name else Source) or ""
-    example = doctest.DocTestParser().get_doctest(text, {}, name or "Source", None, None)
-    assert example.examples
-    assert doctest.DocTestRunner().run(example).failed == 0
 
 
 @pytest.mark.parametrize("module", [curation.evaluate, curation.methods])
