@@ -100,7 +100,7 @@ def test_a_full_disk_is_told_and_leaves_nothing(
     with monkeypatch.context() as patched:
         patched.setattr("curation.core.append_log._write_all", full)
         answer = execute("judge", ids=ids, verdict="near")
-    assert answer["message"].startswith("Nothing was recorded: the log cannot be written. Free some disk space")
+    assert answer["message"].startswith("Nothing was recorded: the log cannot be written. Free disk space")
     assert answer["found"] == "No space left on device"
     assert review.dataset.count_values("verdict") == {None: 12}
     assert execute("judge", ids=ids, verdict="near")["images"] == 1
