@@ -167,8 +167,9 @@ def odd_names(counts: Mapping[str, int]) -> dict[str, str]:
         first.setdefault(plain[name], name)
     likely_name = dict(first)
     for key, name in first.items() if len(counts) <= _MOST_COMPARED else ():
-        # Similar names of similar frequency are different classes: mouse and house.
-        others = [other for other, usual in first.items() if counts[usual] >= _RARE * max(counts[name], 1)]
+        # Similar names of similar frequency are different classes: mouse and house. So are class 1 and class 2.
+        frequent = [other for other, usual in first.items() if counts[usual] >= _RARE * max(counts[name], 1)]
+        others = [other for other in frequent if other.strip("0123456789") != key.strip("0123456789")]
         likely_name[key] = next((first[near] for near in difflib.get_close_matches(key, others, 1, _ALIKE)), name)
     doubts: dict[str, str] = {}
     for name, number in counts.items():

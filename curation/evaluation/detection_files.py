@@ -703,11 +703,15 @@ def _cell(value: Any) -> str:
 
 
 def _lacks(table: pd.DataFrame, header: str) -> PredictionError:
-    is_row = any(str(name).replace(".", "", 1).isdigit() for name in table.columns)
+    names = list(map(str, table.columns))
+    hint = "columns are separated by commas alone, and their names are in lower case"
+    if any(name.replace(".", "", 1).isdigit() for name in names):
+        hint = "the first line has values: insert a line with the names of the columns before it"
+    is_told = hint.startswith("the") or len(names) == 1 or any(name != name.strip().lower() for name in names)
     return PredictionError(
         "The table of detections lacks a column", where=header, expected=_HEADER,
-        found=", ".join(map(str, table.columns))[:200],
-        hint="the first line has values: insert a line with the names of the columns before it" if is_row else None,
+        found=", ".join(names)[:200],
+        hint=hint if is_told else None,
     )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ from curation.manifest.locate import load_manifest
 from curation.manifest.manifest import Manifest
 from curation.sources.source import Source
 from curation.sources.source_specs import BadBoxes
-from curation.sources.voc import locate_voc, xml_folder
+from curation.sources.voc import locate_voc, only_2012, xml_folder
 from curation.sources.yolo import yolo_file
 
 Given = TypeVar("Given")
@@ -73,7 +73,7 @@ class Reading:
             return read(truth, dataset=_OWN_VOC)
         if not truth.is_dir() or is_coco or any((truth / name).is_dir() for name in layouts):
             return read(truth, dataset=dataset)
-        dataset = "voc2012" if truth.name.upper() == "VOC2012" else "voc2007"
+        dataset = "voc2012" if truth.name.upper() == "VOC2012" or only_2012(truth) else "voc2007"
         try:
             return read(truth, dataset=dataset)
         except ForeignClassError as error:

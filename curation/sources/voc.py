@@ -139,6 +139,12 @@ def xml_folder(root: Path, part: str = "") -> Path | None:
     return next((root / name for name in names if _holds_xml(root / name)), None)
 
 
+def only_2012(root: Path) -> bool:
+    """Return whether a folder holds VOC2012 and not VOC2007."""
+    years = [year for year in _YEARS if any((root / below / year).is_dir() for below in (".", "VOCdevkit"))]
+    return years == ["VOC2012"]
+
+
 def xml_parts(root: Path) -> tuple[str, ...]:
     """Return the parts that each have a folder of VOC's XML files."""
     return tuple(part for part in _PARTS if _holds_xml(root / part))
@@ -212,6 +218,7 @@ def _names(root: Path, part: str) -> tuple[str, ...]:
             f"The VOC folder has no image set {part!r}",
             where=str(path),
             expected=f"one of {', '.join(offered[:20])}" if offered else "an image set",
+            hint=f"--source NAME@{offered[0]}=FOLDER; of --truth FOLDER: --image-set={offered[0]}" if offered else None,
         )
     lines = utf8_text(read_bytes(path, kind="image set"), where, AnnotationFormatError, "The image set is not UTF-8")
     entries = (line.strip() for line in lines.split("\n") if line.strip())

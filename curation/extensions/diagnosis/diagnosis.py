@@ -164,7 +164,7 @@ def _decoded_truth(path: Path) -> tuple[bytes, AnnotationFile]:
             where=str(path),
             expected="images, annotations and categories",
             found=annotated if isinstance(annotated, str) else "a list of results",
-            hint="give results as --detections",
+            hint="give results as --detections" if data.lstrip()[:1] == b"[" else None,
         )
     return data, annotated
 

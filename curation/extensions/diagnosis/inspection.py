@@ -265,7 +265,7 @@ def inspect_source(
     rows = tuple(zip(source.categories.names, images, boxes, strict=True))
     texts = [f"Left out: {count:,} {reason}." for reason, count in source.dropped.items()]
     if {*odd_names(counts_of := source.boxes_by_class()).values()} - {"one box"}:
-        texts.append(f"Names of classes that may be mistakes: {odd_names_text(counts_of)}.")
+        notes = [*notes, f"Names of classes that may be mistakes: {odd_names_text(counts_of)}."]
     return Inspection(name, source.files[0].sha256, counts, rows, tuple(findings), (*texts, *notes))
 
 

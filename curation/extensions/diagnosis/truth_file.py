@@ -451,7 +451,7 @@ def refusal(error: CurationError, side: Any) -> Finding:
     """Return the finding for a file that `curation evaluate` rejects, with the advice of its error."""
     is_new = error.hint is not None and "curation inspect" not in error.hint
     evidence = ": ".join(str(text) for text in (error.where, error.found) if text)
-    command = str(error.hint if is_new else f"expected: {error.expected}")
+    command = str(error.hint if is_new else f"expected: {error.expected or 'another value'}")
     return Finding(f"`curation evaluate` refuses the {side}: {error.what}", evidence, None, command=command, side=side)
 
 
