@@ -239,7 +239,7 @@ class _Words:
         self.rows = np.ones(len(self.first), np.bool_)
         apart = np.frombuffer(text.translate(_BLANKS_TO_BREAKS), np.uint8)
         spelled = cells_of(_gathered(apart, (self.starts, self.ends + 1))).dictionary_encode()
-        each, index = spelled.dictionary, spelled.indices.to_numpy()
+        each, index = spelled.dictionary, values_of(spelled.indices)
         self.is_integer = match_pattern(each, _INTEGER)[index]
         numeric, is_file, is_one, is_flag = (
             match_pattern(each, pattern)[index] for pattern in (_NUMERIC, ANY_FILE, "^1$", "^-?[01]$")

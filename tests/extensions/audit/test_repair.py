@@ -186,7 +186,7 @@ def test_the_command_states_what_it_did_and_takes_the_status_of_the_repaired_lis
     assert main(["audit", folder, "--repair", f"{folder}/out"]) == 2
     assert "is inside the audited folder" in capsys.readouterr().err
     assert main(["audit", "owod/reowod@1.0.0", "--repair", str(tmp_path / "manifest")]) == 2
-    assert "A manifest is never edited" in capsys.readouterr().err
+    assert "A manifest cannot be repaired" in capsys.readouterr().err
 
 
 def test_a_list_without_a_line_is_left_out_and_roles_that_were_said_stay(tmp_path: Path) -> None:

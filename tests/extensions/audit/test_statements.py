@@ -236,7 +236,7 @@ def nothing_compared(report: Report, why: str, folder: Path, capsys: pytest.Capt
         ({"train.txt": TRAIN, "more.txt": TEST}, "roles: train"),
         ({"a.txt": TRAIN, "b.txt": TEST}, "roles: none"),
         ({"train.txt": TRAIN, "1.txt": _YOLO}, "one list alone could be read"),
-        ({"a_train.txt": TRAIN, "b_test.txt": TEST}, "of one family"),
+        ({"a_train.txt": TRAIN, "b_test.txt": TEST}, "in one family"),
     ],
 )
 def test_an_audit_that_compared_nothing_is_no_pass(
