@@ -205,7 +205,7 @@ EXPORT = "export shapes --part t2-test --format"
     [
         ("init tasks --out new.toml --source coco", "annotation file itself, such as coco/train.json", coco),
         ("init tasks --out new.toml --source shapes", "annotations that the manifest was made from", None),
-        (f"build tasks.toml {' '.join(INIT[2:])} --out m", 'In the table of aliases: "CIRCLE" = ["circle"]', shout),
+        (f"build tasks.toml {' '.join(INIT[2:])} --out m", 'in [classes.aliases]: "CIRCLE" = ["circle"]', shout),
         (f"build owod {' '.join(INIT[2:])} --out m", "your own data: `curation init tasks`", None),
         (
             "build tasks.toml --source train=train.json --out m",

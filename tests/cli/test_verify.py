@@ -66,8 +66,8 @@ def test_published_lists(
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--published", "x.txt"], "go together"),
-        (["--part", "closed"], "go together"),
+        (["--published", "x.txt"], "need each other"),
+        (["--part", "closed"], "need each other"),
         (["--published", "no-such-file.txt", "--part", "closed"], "published list"),
         (["--published", "no-such-file.txt", "--part", "open"], "no such part"),
         (["--source", "voc=x"], "Unknown source"),

@@ -176,7 +176,7 @@ parts = "shares"
         (FILE, "[classes.aliases]", "[classes.alias]", 9, "did you mean aliases?"),
         (FILE, "bolt = [", "bold = [", 10, "did you mean bolt?"),
         (FILE, "[parameters]", "[parameter]", 11, "did you mean parameters?"),
-        (NEAR, '"near-far", d', '"nearfar", d', 4, "did you mean near-far?"),
+        (NEAR, '"near-far", d', '"nearfar", d', 4, "did you mean 'near-far'?"),
         (NEAR, "dataset", "datasets", 4, "did you mean dataset?"),
         (NEAR, '"zoo"', '"Zoo"', 4, "expected: a to z"),
         (NEAR, '["bolt", "nut"]', '"bolt"', 6, "expected: a table or a list"),
