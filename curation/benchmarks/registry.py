@@ -288,14 +288,14 @@ def summary_of_protocol(protocol: str) -> str:
 def evaluation_of(protocol: str) -> Callable[..., Any]:
     """Return the function that evaluates a benchmark and returns a `curation.evaluation.result.Result`.
 
-    It checks its arguments and raises warnings (see `curation.evaluation.result.with_warnings`).
+    It checks its arguments and raises warnings (see `curation.evaluation.recorded_call.with_warnings`).
 
     Raises
     ------
     UsageError
         No such benchmark.
     """
-    from curation.evaluation.result import with_warnings
+    from curation.evaluation.recorded_call import with_warnings
 
     evaluate = with_warnings(_known(protocol).evaluate, states_call=True)
     return checked(evaluate, called=f"The evaluation {protocol}", hint=f"curation evaluate {protocol} --help")

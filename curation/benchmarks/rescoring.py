@@ -18,7 +18,8 @@ from curation.core.json_text import decode_json
 from curation.core.option_names import name_of
 from curation.core.reading import beginning, read_plain
 from curation.core.wording import counted, did_you_mean
-from curation.evaluation.result import SCHEMA, is_file_entry, is_options
+from curation.evaluation.recorded_call import is_file_entry, is_options
+from curation.evaluation.result import SCHEMA
 from curation.version import __version__
 
 OPTIONS = ("detections", "scores", "truth")

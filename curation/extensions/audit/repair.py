@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -22,10 +22,8 @@ from curation.core.errors import UsageError
 from curation.core.wording import counted
 from curation.core.writing import publishing_folder
 from curation.extensions.audit.lists import AuditedList
+from curation.extensions.audit.target import AuditTarget
 from curation.sources.source import Bools, Int32s
-
-if TYPE_CHECKING:
-    from curation.extensions.audit.report import Report
 
 RECORD = "audit-repair.json"
 """Name of the file with the record of a repair, beside the lists."""
@@ -43,6 +41,33 @@ _LINES = frozenset(
 _JSON = "coco json"
 _AS_TEXT = "write the list as text, one image a line, and repair that folder"
 _WRITTEN = "text lists, CSV, TSV, one JSON object a line, COCO JSON"
+
+
+class Report(Protocol):
+    """The part of `curation.extensions.audit.report.Report` that a repair reads."""
+
+    @property
+    def target(self) -> AuditTarget:
+        """The lists that were audited."""
+
+    @property
+    def results(self) -> Sequence[Any]:
+        """The result of each rule."""
+
+    @property
+    def statements(self) -> Sequence[Any]:
+        """The statements of the report."""
+
+    @property
+    def again(self) -> Callable[[Path], Report] | None:
+        """A function that audits another folder with the same options."""
+
+    @property
+    def exit_status(self) -> int:
+        """The exit status of the command."""
+
+    def lists(self) -> list[dict[str, Any]]:
+        """Return each list with its role."""
 
 
 @dataclass

@@ -29,7 +29,8 @@ from curation.core.pages import page
 from curation.core.wording import counted
 from curation.core.writing import publishing_files, write_text
 from curation.evaluation.measures import Data, Measure, Measured, Scored, Value
-from curation.evaluation.result import Column, Report, Result, Table, with_warnings
+from curation.evaluation.recorded_call import with_warnings
+from curation.evaluation.result import Column, Report, Result, Table
 from curation.extensions.leaks.step import (
     KINDS,
     LARGEST_RADIUS,
