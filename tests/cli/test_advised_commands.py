@@ -20,9 +20,8 @@ from tests.cli.test_first_hour import INIT, draw, results
 from tests.shell import parsers
 from tests.signals.similarity.clip_world import write_config, write_photos
 
-COMMAND = re.compile(
-    r"(?<!of `)curation [a-z][^`;]*?(?= (?:compares|finds|has|lists|makes|mends|names|shows|writes) |; |, |`|$)"
-)
+VERBS = "compares|describes|finds|has|lists|makes|mends|names|shows|writes"
+COMMAND = re.compile(rf"(?<!of `)curation [a-z][^`;]*?(?= (?:{VERBS}) |; |, |`|$)")
 ADDED = re.compile(r"(?:^|; |, or | or |, |then |did you mean )(--[a-z].*?)(?=; |, |:| or |\?|$)")
 REPLACED = re.compile(r"(.*) in place of (--[a-z-]+)")
 LEFT_OUT = re.compile(r"(?:leave out|drop) (--[a-z-]+)")
@@ -127,7 +126,17 @@ def advised(command: list[str], text: str, fill: dict[str, str]) -> Iterator[lis
         words = shlex.split(filled(replaced[1] if replaced else match[1], fill))
         while words and words[0].startswith("--"):
             has_value = option_of(command, words[0]).nargs != 0
-            changed = without(changed, words[0])
+            key, equals, _ = words[1].partition("=") if has_value else ("", "", "")
+            if equals:
+                # Of KEY=VALUE the value alone is another: --set precision=float32.
+                changed = [word for word in changed if not word.startswith(f"{key}=")]
+                changed = [
+                    word
+                    for word, after in zip(changed, [*changed[1:], "--"], strict=True)
+                    if word != words[0] or not after.startswith("--")
+                ]
+            else:
+                changed = without(changed, words[0])
             added, words = [*added, *words[: 1 + has_value]], words[1 + has_value :]
         yield [*changed, *added]
 
