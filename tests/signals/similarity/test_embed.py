@@ -342,7 +342,7 @@ def test_a_corpus_and_its_photos_have_the_same_vectors(tmp_path: Path) -> None:
     store, corpus = open_embeddings(tmp_path / "store"), open_embeddings(tmp_path / "corpus")
     assert corpus.ids == tuple(f"0.tar/{path.name}" for path in paths if path != paths[4])
     np.testing.assert_array_equal(corpus.vectors, store.vectors)
-    with pytest.raises(UsageError, match="engine and shard apply to corpus"):
+    with pytest.raises(UsageError, match="engine and shard apply only to corpus"):
         embed(photos=tmp_path / "p", out=tmp_path / "ray", engine="ray")
 
 
