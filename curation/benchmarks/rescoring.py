@@ -150,7 +150,7 @@ def _files_of(call: Mapping[str, Any]) -> list[str]:
 def _option_and_name(parameter: str, name: str) -> tuple[str, str]:
     """Return the option and the name on the command line for a file of a parameter."""
     known = name_of("evaluate", parameter)
-    # A file that has a key and a name, such as the validation scores of a classifier, has no option of its own.
+    # A file that has a key and a name, such as the validation scores of a classifier, has no separate option.
     return (parameter, name) if known is None or (known.key and name) else (known.option, name or known.key)
 
 

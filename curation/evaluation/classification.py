@@ -205,7 +205,7 @@ def evaluation_as(report: Report) -> Callable[..., Result]:
         stray : {"error", "drop"}
             rows of images that the part lacks: refuse, or leave out and report
         variant : {"exact", "paper", "comparison", "table2", "all"}, or tuple of them
-            which thresholds count: all scores (exact), or those of one of the two official codes
+            which thresholds count: all scores (exact), or those of an official code
         queries : str
             false positive rates at which CCR is read
 
@@ -365,7 +365,7 @@ def evaluate_classifiers(
     Raises
     ------
     UsageError
-        There is no classifier; a variant is unknown; a query is not a rate or is given twice; or validation scores
+        No classifier is given; a variant is unknown; a query is not a rate or is given twice; or validation scores
         belong to no classifier.
     """
     validations = validations or {}

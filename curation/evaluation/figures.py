@@ -66,7 +66,7 @@ def precision_recall_curves(
                 # An absent curve keeps its place in the key.
                 curve = by_class.get(name, {"recall": (), "precision": ()})
                 colour, label = SERIES[number % len(SERIES)], plain(detector)
-                # A single point is no line.
+                # A line through a single point is invisible.
                 point = "." if len(curve["recall"]) == 1 else ""
                 axis.plot(curve["recall"], curve["precision"], point + "-", color=colour, linewidth=1.4, label=label)
                 _mark_thresholds(axis, (thresholds or {}).get(detector, ()), name, number)

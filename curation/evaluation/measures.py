@@ -115,7 +115,7 @@ class Value(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Values and tables of one variant on one part.
+    """Values and tables of a variant on a part.
 
     Attributes
     ----------

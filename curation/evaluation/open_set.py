@@ -39,7 +39,7 @@ LEVEL_COUNTS: dict[str, str] = {
     "levels would have one image more (N = 40, level 0.7: 27 here, 28 there)",
 }
 OFFICIAL_LEVELS = 50
-"""The official code has the levels ``arange(0, 5, 0.1)`` and stops earlier if there are no more images."""
+"""The official code has the levels ``arange(0, 5, 0.1)`` and stops earlier if it runs out of images."""
 
 
 READINGS: dict[str, str] = {

@@ -330,7 +330,7 @@ def _measured(scene: TaskScene, rules: Rules) -> Measured:
         else "no objects"
         for number, n in enumerate(classes["n"])
     ]
-    # The official code prints this for a denominator of 0, and if there are no detections.
+    # The official code prints this for a denominator of 0, and without detections.
     nothing = 0.0 if rules.nothing == "zero" or not len(outcomes.label) else None
     impact = impact_at_recalls(points, names)
     for name in ("WI", "WI_closed_set_denominator"):

@@ -599,7 +599,7 @@ def numbered(task: ClassRoles, source: Source, ids: CategoryIds | None = None) -
     """Return a manifest's task with the category ids that its detections use.
 
     These are the ids of the ground truth if its file has ids: the detector was given that file, or the file that it
-    was made from. Otherwise, or if `ids` says so, they are the indices of the manifest's classes.
+    was made from. Otherwise, or as `ids` states, they are the indices of the manifest's classes.
 
     Raises
     ------

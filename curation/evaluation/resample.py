@@ -54,7 +54,7 @@ def resample(
     seed: int,
     label: str = "bootstrap",
 ) -> Resampled:
-    """Return the statistics of the data and of replicates, which draw as many units from each set as it has.
+    """Return the statistics of the data and of replicates, which draw as many units from each set as the set contains.
 
     Parameters
     ----------

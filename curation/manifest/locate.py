@@ -71,7 +71,7 @@ def find_manifest(target: str) -> Path:
     Raises
     ------
     ManifestError
-        There is no such manifest, or the folder contains several; the message lists them or similar names.
+        The manifest does not exist, or the folder contains several; the message lists them or similar names.
     """
     if not target:
         # As a path, an empty text is the working folder.
@@ -133,7 +133,7 @@ def load(target: str | Path) -> Manifest:
     Raises
     ------
     ManifestError
-        There is no such manifest, or its files do not agree with their digests.
+        The manifest does not exist, or its files do not agree with their digests.
 
     Examples
     --------

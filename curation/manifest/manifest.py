@@ -239,7 +239,7 @@ class Manifest:
 
     @checked
     def frame(self, name: str | None = None) -> pd.DataFrame:
-        """Return a table of the images of a part, or of every part that has a list, a row for each image.
+        """Return a table of the images of a part, or of every part with a list, a row for each image.
 
         Columns are ``part``, ``role``, ``task``, ``image_id`` and ``native``, the id without its namespace.
 

@@ -105,7 +105,7 @@ def card_data(repository: str, members: Sequence[Member], configs: Configs) -> d
     datasets = [entry.dataset for member in members for entry in member.manifest.header.sources]
     data: dict[str, Any] = {
         "pretty_name": title_of(members),
-        # Labels and photos have the terms of their sources, for which there is no single identifier.
+        # Labels and photos have the terms of their sources, for which no single identifier exists.
         "license": "other",
         "license_name": "per-source",
         # The hub accepts an address here, or a file called LICENSE.

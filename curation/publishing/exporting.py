@@ -128,7 +128,7 @@ def plan_lists(manifest: Manifest, parts: Sequence[str], *, native: bool = False
     Raises
     ------
     ExportError
-        There is no part, or a part is chosen twice.
+        The manifest has no part, or a part is chosen twice.
     MissingListError
         See `curation.manifest.manifest.Manifest.ids`.
     """

@@ -404,7 +404,7 @@ def pull(
     PublicationMismatchError, ManifestError
         The files on the hub do not agree with their record (see `verify_repository`), or have another digest.
     PublishError
-        There is no such version, or the hub refuses or cannot be reached.
+        The version does not exist, or the hub refuses or cannot be reached.
     UsageError
         `publication` or `digest` is malformed, or `out` is not empty.
 

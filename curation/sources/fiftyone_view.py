@@ -381,7 +381,7 @@ def _own_ids(view: Any, values: Sequence[Any], namespace: str) -> list[Any]:
                 "A sample belongs to another dataset",
                 where=f"{shown_name(view)}: {value}"[:200],
                 expected=f"ids of {namespace}",
-                hint="choose a view with the samples of one dataset",
+                hint="choose a view with samples of a single dataset",
             )
         ids[row] = native
     texts = [text for text in ids if isinstance(text, str)]

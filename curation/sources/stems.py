@@ -206,7 +206,7 @@ class DistinctLines:
 
 
 def _sorted_column(text: Iterable[bytes]) -> Any:
-    """Return the distinct lines, ascending, as an array of fixed-width texts, or of objects if a line is very long.
+    """Return the distinct lines, ascending, as an array of fixed-width texts, or as objects if lines are very long.
 
     Texts of fixed width, padded with zero bytes that do not occur in lines, sort several times faster.
     """

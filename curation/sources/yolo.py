@@ -167,7 +167,7 @@ def read_yolo(path: Path, dataset: str, part: str, *, bad_boxes: BadBoxes = "err
     Raises
     ------
     MissingFileError
-        The part or a photo is missing, or there are no label files; the error lists the paths that were tried.
+        The part or a photo is missing, or all label files are missing; the error lists the paths that were tried.
     MissingExtraError
         Pillow is not installed.
     PathEscapeError

@@ -88,7 +88,7 @@ class SourceTable(_Table, frozen=True):
     meaning : str
         One line for messages.
     licence : str
-        Licence of the user's data, such as CC-BY-4.0.
+        Licence of your data, such as CC-BY-4.0.
     exhaustive : bool
         Whether every object of every class is annotated on every image.
     """
@@ -407,7 +407,7 @@ def rule_module(rule: str) -> Any:
     It has ``PARAMETERS`` (the record of its parameters), ``PARTS``, ``PAPER`` (None if it follows no paper), ``build``,
     ``start`` (the draft that `init` writes), ``USUAL_SOURCES`` (names of sources for `init`) and, for a rule in
     `EVALUATORS`, ``score_words`` (options of `evaluate MANIFEST`). A function ``resolved(parameters, folder)`` replaces
-    references of a user's file by their content. A rule that replays decisions has ``read_recorded`` and
+    references of a file outside the package by their content. A rule that replays decisions has ``read_recorded`` and
     ``read_decisions_file``.
     """
     return import_module(f"{__package__}.{rule.replace('-', '_')}")

@@ -58,9 +58,11 @@ class NearFarParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
     Attributes
     ----------
-    near, remove : dict of str to dict of str to str
-        By source, the categories whose images are near, or removed, each with the ID class concerned, or ``various``;
-        removal wins.
+    near : dict of str to dict of str to str
+        By source, the categories whose images are near, each with the ID class concerned, or ``various``.
+    remove : dict of str to dict of str to str
+        By source, the categories whose images are removed, each with the ID class concerned, or ``various``; they are
+        removed even if they are near.
     pools : dict of str to str
         By source, its name in parts and decisions, if it differs from the name of the source.
     whole : tuple of str
@@ -343,7 +345,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
             raise ProtocolError(
                 "No image without ID classes remains",
                 where=f"source {name}",
-                expected="images that show no ID class, no kind of one and no class above one",
+                expected="images without an ID class, its sub-classes and its super-classes",
                 found=f"{len(remaining)} images",
             )
         shows_near = images_with(source, near)

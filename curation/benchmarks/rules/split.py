@@ -382,7 +382,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
 
 
 def units_of(ids: Sequence[str], groups: Sequence[str] | None, joined: Sequence[Sequence[str]] = ()) -> Units:
-    """Return units: the images of each group or joined images; every other image is a unit of its own.
+    """Return units: the images of each group or joined images; every other image is one unit.
 
     Parameters
     ----------

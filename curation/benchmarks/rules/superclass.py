@@ -82,9 +82,10 @@ class SuperclassParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
         A group of ``[classes.groups]``: its classes are known or unknown.
     cut : int
         Instead of `superclass`: the number of clusters of a normalized cut of the classes' co-occurrence.
-    parts, rotation : int
-        The classes fall into `parts` parts in the order of a hash; part `rotation` is known. Of a cut, cluster
-        `rotation` is known; the first one is the largest.
+    parts : int
+        The number of parts that the classes are divided into, in the order of a hash.
+    rotation : int
+        The part that is known; of a cut, the cluster that is known, where 1 is the largest.
     convention : {"part_known", "part_unknown"}
         Whether part `rotation` is known and the others unknown, or the other way round.
     uneven : {"refuse", "first"}

@@ -47,8 +47,10 @@ class TaskParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         Images of each validation list; 0 for no such lists.
     exemplars : int
         Images of every known class in the finetuning lists, or fewer if there are fewer; 0 for no such lists.
-    order, test_order : {"sorted", "annotation"}
-        Order of the training and of the test lists: by id, or by the first annotation of an image.
+    order : {"sorted", "annotation"}
+        Order of the training lists: by id, or by the first annotation of an image.
+    test_order : {"sorted", "annotation"}
+        Order of the test lists, likewise.
     crowd : {"select", "ignore"}
         Whether an image is selected for a crowd region alone.
     repeats : {"drop", "keep"}

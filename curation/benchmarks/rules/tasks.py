@@ -231,9 +231,9 @@ def _sizes(groups: Sequence[Sequence[str]], train: Source | None, counts: Mappin
     exemplars = min(max((rarest - validation * len(groups)) // 2, 1), PUBLISHED_SIZES[1])
     most, usual = PUBLISHED_SIZES
     return [
-        f"# Validation images a task: a tenth of the {min(of_tasks):,} of the smallest task, at most {most}; 0: none.",
+        f"# Validation images of a task: a tenth of the {min(of_tasks):,} images of the smallest task, at most {most}.",
         f"validation = {validation}",
-        f"# Finetuning images a class: half of what validation leaves of the {rarest:,} that show the rarest class, at "
-        f"most {usual}; 0: no such lists.",
+        f"# Finetuning images of a class: half of the {rarest:,} images with the rarest class, without validation, at "
+        f"most {usual}.",
         f"exemplars = {exemplars}",
     ]

@@ -154,7 +154,7 @@ class Images:
         return {name: count for name, count in zip(names, counts, strict=True) if count}
 
     def may_be_of(self, namespace: str) -> Bools:
-        """Return which images a source of a namespace may hold, shape (u,): those of this namespace or of none.
+        """Return which images a source of a namespace may hold, shape (u,): those of this namespace or without one.
 
         A source of another dataset than COCO and VOC may also hold ids in their form.
         """

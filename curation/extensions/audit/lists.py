@@ -295,7 +295,7 @@ def _leave_out_photos(others: Counter[str], file: PublishedFile) -> None:
 
 
 def _label_files(paths: Sequence[Path]) -> set[Path]:
-    """Return the label files: texts with the boxes of one photo, or empty texts.
+    """Return the label files: texts with the boxes of a photo, or empty texts.
 
     They are beside the photo, in a folder ``labels``, or in a folder of which most files are label files.
     """
@@ -334,7 +334,7 @@ def _refuse_labels(folder: Path, labels: Collection[Path]) -> None:
         "No list of images found",
         where=str(folder),
         expected="a data.yaml that names the folders of train, val and test",
-        found=f"{counted(len(labels), 'label file')}, with numbers such as the boxes of one image",
+        found=f"{counted(len(labels), 'label file')}, with numbers such as the boxes of an image",
         hint=f"printf '%s\\n' {content} > {yaml}"
         if parts
         else "audit the lists that name the images, or the annotations as a source: --source NAME=PATH",

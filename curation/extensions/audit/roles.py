@@ -114,7 +114,7 @@ def task_roles(name: str, n_lines: int, n_tasks: int, names: Sequence[str] = ())
     name : str
         Without suffix; its folders are ignored.
     n_lines, n_tasks : int
-        A validation list of all tasks with 1,000 lines per task consists of one segment per task.
+        A validation list of all tasks with 1,000 lines per task has a segment for each task.
     names : sequence of str
         Names of all lists of the folder.
     """

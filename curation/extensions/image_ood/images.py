@@ -432,7 +432,7 @@ def scored_set(name: str, table: ImageScores, listed: ListedSet | None, stray: S
             require_same_labels(labels, listed.labels, images.paths, str(table.path))
         scores, predictions = scores[rows], None if predictions is None else predictions[rows]
         file = {**file, "reported": {"left out: images that are not in the set": strangers} if strangers else {}}
-    # A negative label is no class. In an ID list with only -1, no prediction would be right.
+    # A negative label names no class. In an ID list with only -1, no prediction would be right.
     if predictions is None or labels is None or (labels < 0).any():
         return ScoredSet(name, scores, None, images, file)
     doubt = numbering_doubt(predictions, labels)

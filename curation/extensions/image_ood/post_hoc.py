@@ -455,7 +455,7 @@ def read_inputs(test: Path, train: Path | None = None, layer: Path | None = None
     MissingFileError
         No such file.
     PredictionError
-        A file is not a ``.npz`` of plain arrays; an array is missing, not finite, or of a shape that does not fit.
+        A file is not a ``.npz`` of plain arrays; an array is missing, not finite, or has a wrong shape.
     """
     rows = _Arrays.read(test, "logits", "features", "latents", "image_ids")
     trained = None if train is None else _Arrays.read(train, "features", "latents", "labels")

@@ -29,7 +29,7 @@ SHOWN_LATEST = 10
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """The outcome of one call.
+    """The outcome of a call.
 
     Attributes
     ----------

@@ -175,7 +175,7 @@ async def _run(guard: Any, listener: socket.socket, at_work: Callable[[], None])
 
     ended, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        # A shell without job control starts background programs with Ctrl-C ignored; leave that as it is.
+        # A shell without job control starts background programs with Ctrl-C ignored; this must stay so.
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, lambda _number, _frame: loop.call_soon_threadsafe(ended.set))
 

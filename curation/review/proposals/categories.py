@@ -112,7 +112,7 @@ def nearest_classes(synsets: Mapping[str, str], id_synsets: Mapping[str, str]) -
 def _kinship_relations(
     categories: Sequence[str], synsets: Mapping[str, str], id_synsets: Mapping[str, str]
 ) -> tuple[dict[str, Relation], dict[str, Relation]]:
-    """Return the categories that are an ID class, a kind or a part of one; and the categories above one."""
+    """Return the categories that are an ID class, a kind or a part of an ID class, and the categories above it."""
     if not synsets or not id_synsets:
         return {}, {}
     graph = open_wordnet().nouns({*synsets.values(), *id_synsets.values()}, instances=True)

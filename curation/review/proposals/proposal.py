@@ -201,7 +201,7 @@ class Input(_Record, frozen=True):
 
 
 class CategoryJudgement(_Record, frozen=True):
-    """The judgement of one category of an OOD source: a proposal, not a decision.
+    """The judgement of a category of an OOD source: a proposal, not a decision.
 
     Attributes
     ----------

@@ -183,7 +183,7 @@ class CandidatePool:
 
 @dataclass(frozen=True)
 class _Seen:
-    """The categories, suspects, omissions and inputs of one pool."""
+    """The categories, suspects, omissions and inputs of a pool."""
 
     categories: tuple[CategoryJudgement, ...]
     suspects: list[Suspect]

@@ -192,7 +192,7 @@ _BOXES = {
 def test_files_of_boxes_are_no_lists(lines: list[str], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No list of images found") as refused:
         audit(laid(tmp_path / "boxes", {f"{number:06}.txt": lines for number in range(4)}))
-    assert "such as the boxes of one image" in str(refused.value)
+    assert "such as the boxes of an image" in str(refused.value)
     files = {f"labels/{number:06}.txt": lines for number in range(4)}
     report = audit(laid(tmp_path / "beside", {"train.txt": TRAIN, "test.txt": TEST, **files}))
     assert (report.coverage.unread, report.coverage.others, report.coverage.compared) == (0, 4, 1)

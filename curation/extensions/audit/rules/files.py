@@ -439,7 +439,7 @@ def roles_name_classes_of_the_data(target: AuditTarget) -> Iterator[Finding]:
 
 
 def _classes_of(target: AuditTarget, scope: str, names: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """Return the classes of the data and where they stand: a list, a JSON, or COCO if nearly all names are COCO's."""
+    """Return the classes of the data and their place: a list, a JSON, or COCO if nearly all names are COCO's."""
     files = {name: file for name, file in published_of(target).files.items() if _folder(name) == scope}
     for name, file in files.items():
         stem = PurePosixPath(name).stem
