@@ -142,7 +142,7 @@ def _repair_last_line(handle: int, path: Path) -> int:
         raise UsageError(
             "The last line was not written by curation",
             where=str(path),
-            expected="a file to which only curation appends",
+            expected="a file that no other program writes",
             found=ascii(tail[:60].decode("utf-8", "replace")),
             hint="choose another file, or remove its last line",
         )

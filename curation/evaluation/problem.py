@@ -532,7 +532,7 @@ def tasks_of_file(path: Path) -> tuple[ClassRoles, ...]:
         is called ``unknown``, or a task has no known class.
     """
     if path.suffix.lower() == ".toml":
-        hint = f"curation build {shlex.quote(str(path))} … --out DIR, then --manifest DIR in place of --classes"
+        hint = f"--manifest DIR in place of --classes: curation build {shlex.quote(str(path))} … --out DIR"
         raise EvaluationError("--classes takes JSON", where=str(path), expected=_EXAMPLE, found="TOML", hint=hint)
     listed = read_class_file(path, _TaskFile, _EXAMPLE, subject="task file").tasks
     if twice := repeated(record.name for record in listed):

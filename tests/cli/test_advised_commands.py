@@ -129,7 +129,12 @@ def advised(command: list[str], text: str, fill: dict[str, str]) -> Iterator[lis
             key, equals, _ = words[1].partition("=") if has_value else ("", "", "")
             if equals:
                 # Of KEY=VALUE the value alone is another: --set precision=float32.
-                changed = [word for word in changed if not word.startswith(f"{key}=")]
+                before = ["", *changed[:-1]]
+                changed = [
+                    word
+                    for last, word in zip(before, changed, strict=True)
+                    if last != words[0] or not word.startswith(f"{key}=")
+                ]
                 changed = [
                     word
                     for word, after in zip(changed, [*changed[1:], "--"], strict=True)

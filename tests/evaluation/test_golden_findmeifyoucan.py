@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from curation.cli import main
-from tests.frozen.version_1 import of_json
 from tests.real_files import provided, real_files
+from tests.worlds.version_1 import of_json
 
 
 @provided

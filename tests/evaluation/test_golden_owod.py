@@ -8,8 +8,8 @@ import pytest
 
 from curation.cli import main
 from tests.evaluation.open_world_rows import of_result
-from tests.frozen import version_1
 from tests.real_files import provided, real_files
+from tests.worlds import version_1
 from tests.worlds.expected import differences
 
 

@@ -13,7 +13,7 @@ from curation.core.errors import CurationWarning, EvaluationError
 from curation.core.wording import near_names
 from curation.evaluation import coco_precision
 from curation.extensions.detection_ap import coco_summary
-from tests.frozen.version_1 import json_data
+from tests.worlds.version_1 import json_data
 
 USED = 10
 

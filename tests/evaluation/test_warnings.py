@@ -25,7 +25,7 @@ MISTAKES: dict[str, Callable[[Truth, Rows], tuple[Truth, Rows]]] = {
     ),
 }
 EXPECTED = {"none": [], "boxes in shares": ["parts of the image's size"], "no detection": ["holds no detections"],
-            "names that are nearly one": ["differ in case"]}  # fmt: skip
+            "names that are nearly one": ["differ only in case"]}  # fmt: skip
 
 
 def in_shares(truth: Truth, rows: Rows) -> Rows:

@@ -1,6 +1,7 @@
 """Results files of every reference method on score vectors near the objects of a drawn world stay to the byte."""
 
 import hashlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,7 +28,6 @@ from curation.benchmarks.methods import (
 from curation.core.errors import PredictionError
 from curation.evaluation.problem import KnownClasses
 from curation.evaluation.truth import ground_truth
-from tests.frozen.commands import read
 from tests.worlds import osod3
 from tests.worlds.coco_file import write_json
 from tests.worlds.drawing import Draws
@@ -60,7 +60,7 @@ FROZEN = {
 
 
 def draw(folder: Path) -> None:
-    truth = read(osod3.files(folder)["truth"])
+    truth = json.loads(osod3.files(folder)["truth"].read_text())
     draws = Draws("baselines")
     for name in ("scores", "again"):
         rows = []
@@ -117,7 +117,7 @@ def every_method(folder: Path, ids: dict[str, int]) -> Iterator[Made]:
 
 def test_results_of_every_method(tmp_path: Path) -> None:
     draw(tmp_path)
-    ids = {one["name"]: one["id"] for one in read(tmp_path / "truth.json")["categories"]}
+    ids = {one["name"]: one["id"] for one in json.loads((tmp_path / "truth.json").read_text())["categories"]}
     ids = {name: ids[name] for name in KNOWN} | {"unknown": -1}
     merged = merge_passes([read_score_vectors(tmp_path / f"{name}.json") for name in ("scores", "again")])
     of_region = {

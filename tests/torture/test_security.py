@@ -168,7 +168,7 @@ CASES: tuple[Case, ...] = (
     Case("gzip bomb", _gzip_bomb, _CUT, told="unpacks to more"),
     Case("gzip bomb of bombs", lambda f: _text("coco.json.gz", gzip.compress(gzip.compress(bytes(64 << 20))))(f), _CUT),
     Case("zip bomb in npz", _npz, _SCORES, told="unpacks to far more"),
-    Case("npz packed by LZMA", lambda f: _npz(f, 1, zipfile.ZIP_LZMA), _SCORES, told="packed"),
+    Case("npz packed by LZMA", lambda f: _npz(f, 1, zipfile.ZIP_LZMA), _SCORES, told="compressed by a method"),
     Case("pickled npz", _pickled, _SCORES, told="without objects"),
     Case("pickle called npy", _pickled, "evaluate imagenet --scores {in}/s.npy", told="cannot be read"),
     Case("PNG bomb", _png_bomb, _EMBED, told="million pixels"),

@@ -14,9 +14,9 @@ import jsonschema  # type: ignore[import-untyped]
 from curation.benchmarks.osod3.evaluation import OUTSIDE
 from curation.cli import main
 from curation.evaluation.result import schema_text
-from tests.frozen.version_1 import of_json
 from tests.worlds import coco, elephant, findmeifyoucan, image_ood, imagenet, osod3, ovcoco, owod, voc
 from tests.worlds.expected import committed
+from tests.worlds.version_1 import of_json
 
 SCHEMA = json.loads(schema_text())
 

@@ -136,7 +136,11 @@ def resolve(
     if rule not in RULES:
         raise UsageError("Unknown rule for conflicts", expected=", ".join(RULES), found=repr(rule[:40]))
     if (rule == "senior") != bool(seniors):
-        raise UsageError("The rule 'senior' needs --senior NAME, and no other rule takes it", where="--rule")
+        raise UsageError(
+            "The rule 'senior' needs --senior NAME, and no other rule takes it",
+            where="--rule",
+            hint="--rule senior --senior NAME",
+        )
     rows = list(decisions)
     distinct = list(dict.fromkeys(rows))
     standing = standing_verdicts(distinct)

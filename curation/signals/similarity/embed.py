@@ -593,7 +593,9 @@ def embed(
         )
     encoder.check()
     if (shard or engine != "local") and not corpus:
-        raise UsageError("--engine and --shard apply only to --corpus", hint="--corpus CORPUS, a folder or tar shards")
+        raise UsageError(
+            "--engine and --shard apply only to --corpus", hint=f"--corpus CORPUS in place of --{chosen[0]}"
+        )
     if texts:
         return embed_texts(_texts(texts), encoder, out, template=template, batch=batch)
     if corpus is not None:

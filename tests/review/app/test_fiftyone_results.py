@@ -116,5 +116,5 @@ def test_images_that_the_dataset_lacks_are_named_or_left_out(make: Any, result: 
     there = one.frame()["image_id"] != "coco:000000000007"
     assert written["AOSE"] == int(one.frame()["on_unknown"][there].sum())
     dataset.clear_sample_field("metadata")
-    with pytest.raises(UsageError, match="how large its photo is"):
+    with pytest.raises(UsageError, match="no width and height"):
         result.to_fiftyone(dataset, "t2/clean", key="m", missing="skip")

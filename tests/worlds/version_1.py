@@ -1,4 +1,4 @@
-"""Results of rows as version 1 of their JSON had them, so that numbers frozen then are compared with those of today."""
+"""Results in version 1 of their JSON, in which the golden values are stored."""
 
 from typing import Any
 
