@@ -1,4 +1,4 @@
-"""The command line: one module a verb, loaded only when that verb is used."""
+"""The command line: each verb is a module, which is loaded only when the verb is used."""
 
 from __future__ import annotations
 
@@ -92,14 +92,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose refusals are errors of the tree; it splits words, and `call` converts them."""
+    """A parser that raises `CurationError`; it splits the words of a command line, and `call` converts them."""
 
     def __init__(self, **settings: Any) -> None:
         usual: dict[str, Any] = {"formatter_class": Help, "allow_abbrev": False}
         super().__init__(**usual | settings)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Refuse an option that does not exist before one that is missing, and words that are left over."""
+        """Refuse unknown options first, then missing ones and surplus words."""
         has_commands = any(isinstance(action, argparse._SubParsersAction) for action in self._actions)
         for word in takewhile(lambda word: word != "--", () if has_commands else args or ()):
             option = word.partition("=")[0]
@@ -179,7 +179,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _parser(verb: str | None, command: str = "", *, every: bool = False) -> argparse.ArgumentParser:
-    """Return the parser; only the module of the verb, and of the command in use, is imported: help stays instant."""
+    """Return the parser; it imports only the module of the verb in use, so that help is fast."""
     names = sorted(OWN_VERBS | offered().keys())
     is_listed = every or verb not in names
     verbs = groups() if is_listed else {}

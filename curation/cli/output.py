@@ -28,7 +28,7 @@ Line = str | Table
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a command has to say.
+    """The answer of a command: data, lines to print and exit status.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Amount:
-    """How much a check prints beside what needs attention.
+    """How much a check prints besides the findings that need attention.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ def score_commands(manifest: Manifest, folder: str | Path) -> list[list[str]]:
 
 
 def source_words(names: Iterable[str]) -> list[str]:
-    """Return ``--source NAME=PATH`` for each source that a command has yet to be given."""
+    """Return ``--source NAME=PATH`` for each source that a command still needs."""
     return [word for name in names for word in ("--source", f"{name}=PATH")]
 
 

@@ -78,7 +78,7 @@ _KEY = re.compile(r"[\w.@-]+")
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One parameter as the command line knows it; with a key, it is one of several that share an option."""
+    """A parameter of a function as an option; parameters with keys share an option."""
 
     parameter: str
     called: OptionName
@@ -114,7 +114,7 @@ class Option:
 
     @property
     def required(self) -> bool:
-        """Return whether it has to be given."""
+        """Return whether the option is required."""
         return self.default is _EMPTY and self.kind != "flag"
 
     @property
@@ -124,7 +124,7 @@ class Option:
 
     @property
     def text(self) -> str:
-        """Return the help, with the default and that it repeats, where it states neither."""
+        """Return the help text, with the default and the word *repeatable* unless the text states them."""
         if self.kind in ("many", "pairs"):
             is_stated = self.positional or "repeatable" in self.help or "once for" in self.help
             return self.help + ("" if is_stated else " (repeatable)")
@@ -160,7 +160,7 @@ def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., Any])
 
 
 def _declare(parser: argparse.ArgumentParser, members: Sequence[Option]) -> None:
-    """Declare an option, which several parameters may share, each with a key but for one."""
+    """Declare an option; of several parameters that share it, all but one have a key."""
     main = next((option for option in members if not option.key), None)
     first, keyed = main or members[0], [option for option in members if option.key]
     names: tuple[str, ...] = (first.dest,) if first.positional else (first.flag,)
@@ -300,7 +300,7 @@ def _group_in(hint: Any) -> Callable[..., Any] | None:
 
 
 def _option(function: Callable[..., Any], parameter: inspect.Parameter, hint: Any, text: str) -> Option | None:
-    """Return a parameter as the command line knows it; None where Python alone knows it."""
+    """Return the option of a parameter; None if only Python callers can set it."""
     extras: list[Any] = []
     kind: Literal["flag", "one", "many", "pairs"] = "one"
     inner = _plain(hint, extras)

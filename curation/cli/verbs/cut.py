@@ -1,4 +1,4 @@
-"""``curation cut``: classes in k groups that are weakly co-occurring."""
+"""``curation cut``: k groups of classes that rarely occur together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``curation hierarchy``: a class hierarchy for the eye."""
+"""``curation hierarchy``: print a class hierarchy and questions about it."""
 
 from __future__ import annotations
 

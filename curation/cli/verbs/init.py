@@ -1,4 +1,4 @@
-"""``curation init``: a benchmark file to begin with, from the user's own data."""
+"""``curation init``: write a first benchmark file for your data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``curation leaderboard``: rows that ``curation evaluate --append`` wrote, ranked where they are comparable."""
+"""``curation leaderboard``: rank comparable rows of ``curation evaluate --append``."""
 
 from __future__ import annotations
 

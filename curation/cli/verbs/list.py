@@ -135,7 +135,7 @@ def _value_text(value: Any) -> str:
 
 
 def _words_in(hint: Any) -> list[str]:
-    """Return the words that are a type's only values, including those of its elements; empty for other types."""
+    """Return the allowed words of a type or of its elements; empty if a type is not limited to words."""
     if get_origin(hint) is Literal:
         return [word for word in get_args(hint) if word]
     return [word for inner in get_args(hint) if get_origin(hint) is not dict for word in _words_in(inner)]

@@ -1,4 +1,4 @@
-"""``curation show``: a manifest for the eye, and what it is made of."""
+"""``curation show``: print a manifest and its composition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``curation split``: one source in disjoint parts."""
+"""``curation split``: divide one source into disjoint parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``curation verify``: a manifest against digests, sources, a rebuild or an authors' list; a result, scored again."""
+"""``curation verify``: check a manifest against digests, sources, a rebuild or an authors' list; rescore a result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``curation review``: look at images in the FiftyOne App, and record decisions that can be replayed."""
+"""``curation review``: judge images in the FiftyOne App and record decisions that can be replayed."""
 
 from __future__ import annotations
 

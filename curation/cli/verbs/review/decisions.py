@@ -140,7 +140,7 @@ def _agreement_table(agreement: StageAgreement) -> Table:
 
 
 def conflict_table(conflicts: Sequence[Conflict]) -> Table:
-    """Return one row an image on which verdicts differ."""
+    """Return a row for each image with different decisions."""
     rows = tuple(
         (
             row.image_id,
@@ -156,7 +156,7 @@ def conflict_table(conflicts: Sequence[Conflict]) -> Table:
 
 
 def note_table(title: str, notes: Iterable[str]) -> Table:
-    """Return one row a note."""
+    """Return a row for each note."""
     return Table(title, ("",), tuple((note,) for note in notes))
 
 

@@ -1,4 +1,4 @@
-"""``curation review propose``: which images of an OOD source may hold an ID class, and how far the rest is from it."""
+"""``curation review propose``: rank images of an OOD source that may show an ID class; propose near and far."""
 
 from __future__ import annotations
 
