@@ -35,8 +35,8 @@ def library() -> str:
 def coco_precision(truth: GroundTruth, detections: Detections) -> dict[int, Floats]:
     """Return the interpolated precision at 10 IoUs (0.50 to 0.95) and 101 recalls, shape (10, 101), by class.
 
-    All areas, at most 100 detections for each class and image. Keys are positions of classes in `truth`; a class whose
-    only objects are crowd, or that has none, is left out.
+    All areas, at most 100 detections for each class and image. Keys are positions of classes in `truth`; a class
+    without objects, or with crowd alone, is left out.
     """
     truth, detections, labels = with_classes_in_use(*labelled(truth, detections))
     precision, _ = CocoEvaluation(truth, detections).curves(ranges=1)

@@ -21,7 +21,9 @@ from curation.benchmarks.methods import (
     merge_passes,
     merged_detections,
     naive_unknown,
+    read_labelled,
     read_score_vectors,
+    write_results,
 )
 from curation.core.errors import PredictionError, UsageError
 from curation.evaluation.problem import GroundTruth
@@ -257,3 +259,36 @@ def test_score_files_that_are_refused(tmp_path: Path, rows: Any, words: str) -> 
     path.write_text(json.dumps(rows))
     with pytest.raises(PredictionError, match=words):
         read_score_vectors(path)
+
+
+@pytest.mark.parametrize("ids", [None, {"owl": 3, "elk": 1, "fox": 9, "cat": 4, "unknown": -1}])
+def test_results_that_are_written_are_read_back(ids: dict[str, int] | None, tmp_path: Path) -> None:
+    scored, known, path = random_vectors(7), ("owl", "elk", "fox", "cat"), tmp_path / "results.json"
+    labelled = naive_unknown(scored, NaiveOptions(gamma=2))
+    assert {*labelled.label.tolist()} >= {4}
+    write_results(scored, labelled, known, path, ids=ids)
+    boxes, again = read_labelled(path, known, ids)
+    assert boxes.image_ids == tuple(scored.image_ids[row] for row in labelled.row)
+    np.testing.assert_array_equal(boxes.boxes, scored.boxes[labelled.row])
+    np.testing.assert_array_equal(again.label, labelled.label)
+    np.testing.assert_array_equal(again.scores, labelled.scores)
+
+
+@pytest.mark.parametrize(
+    ("row", "ids", "label"),
+    [
+        ({"category_id": 2}, None, None),
+        ({"category_id": 2, "category": "cat"}, {"cat": 1, "dog": 2, "unknown": -1}, None),
+        ({"category_id": 2}, {"cat": 1, "dog": 2, "unknown": -1}, 1),
+        ({"category_id": 2, "category": "cat"}, None, 0),
+    ],
+)
+def test_category_ids_of_a_results_file(
+    tmp_path: Path, row: dict[str, object], ids: dict[str, int] | None, label: int | None
+) -> None:
+    (tmp_path / "r.json").write_text(json.dumps([{"image_id": 1, "bbox": [10, 10, 100, 100], "score": 0.5, **row}]))
+    if label is None:
+        with pytest.raises(PredictionError, match="agree with category"):
+            read_labelled(tmp_path / "r.json", ("cat", "dog"), ids)
+    else:
+        assert read_labelled(tmp_path / "r.json", ("cat", "dog"), ids)[1].label.tolist() == [label]

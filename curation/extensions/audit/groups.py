@@ -305,13 +305,13 @@ class Groups:
             codes, names = np.full(len(self.images.members[at]), -1, np.int32), text_array(())
             # Patterns that do not fit a sample of the lines are rejected; those of the user are applied to all lines.
             few = rows if pattern in self.user_patterns else rows[:: max(len(rows) // _SAMPLE, 1)]
-            hits, whole = match_mask(self._paths(few), pattern.regex), False
+            hits, has_root = match_mask(self._paths(few), pattern.regex), False
             if pattern in self.user_patterns and self.images.root:
-                whole_hits = match_mask(self._paths(few, whole=True), pattern.regex)
-                whole = whole_hits.sum() > hits.sum()
-                hits = whole_hits if whole else hits
+                root_hits = match_mask(self._paths(few, whole=True), pattern.regex)
+                has_root = root_hits.sum() > hits.sum()
+                hits = root_hits if has_root else hits
             if len(rows) and 2 * hits.sum() >= len(few) * (pattern not in self.user_patterns) and hits.any():
-                texts = self._paths(rows, whole=whole)
+                texts = self._paths(rows, whole=has_root)
                 fits = match_mask(texts, pattern.regex)
                 texts = texts.filter(arrow_of(fits))
                 if pattern.in_folders:

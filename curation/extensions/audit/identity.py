@@ -208,12 +208,12 @@ class Images:
         if not all(map(len, sides)) or in_folders[0] == in_folders[1]:
             return None
         stems = [compute.replace_substring_regex(names, rf"^.*/|{IMAGE_SUFFIX}", "") for names in texts]
-        places = positions_of(compute.index_in(stems[1], stems[0]))
-        matched = np.flatnonzero(places >= 0)
+        partners = positions_of(compute.index_in(stems[1], stems[0]))
+        matched = np.flatnonzero(partners >= 0)
         if any(len(names.unique()) < len(names) for names in stems) or len(matched) < ALIKE * min(map(len, sides)):
             return None
         order = matched[np.argsort(self.first_rows[b][matched], kind="stable")][:shown]
-        pairs = zip(sides[0][places[order]].tolist(), sides[1][order].tolist(), strict=True)
+        pairs = zip(sides[0][partners[order]].tolist(), sides[1][order].tolist(), strict=True)
         return Alike(len(matched), tuple(pairs))
 
 
@@ -369,8 +369,8 @@ def _across_suffixes(texts: pa.LargeStringArray, paths: Int32s, members: Sequenc
         return members
     # Of several suffixes, the first by code point is the image.
     others = _sorted(texts, np.flatnonzero(ends))
-    named = compute.replace_substring_regex(texts.take(arrow_of(others)), IMAGE_SUFFIX, "")
-    image = _twins(texts, paths, named, others)
+    stems = compute.replace_substring_regex(texts.take(arrow_of(others)), IMAGE_SUFFIX, "")
+    image = _twins(texts, paths, stems, others)
     return [image[codes] if bare else codes for codes, bare in zip(members, without, strict=True)]
 
 

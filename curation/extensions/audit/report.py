@@ -326,17 +326,17 @@ class Report:
     @cached_property
     def sums(self) -> Sums:
         """The counts of questions and statements."""
-        asked, undecidable = Counter[str](), Counter[str]()
+        questions, undecidable = Counter[str](), Counter[str]()
         for result in self.results:
             for finding in result.outcome.findings:
-                asked[finding.verdict] += finding.asked
+                questions[finding.verdict] += finding.asked
                 if finding.verdict == "undecidable":
                     undecidable[result.rule.name] += finding.asked
         gravities = Counter(statement.gravity for statement in self.statements)
-        decided = asked["fail"] + asked["warn"] + asked["pass"]
+        decided = questions["fail"] + questions["warn"] + questions["pass"]
         return Sums(
             decided=decided,
-            questions=decided + asked["undecidable"],
+            questions=decided + questions["undecidable"],
             errors=gravities["error"],
             warnings=gravities["warning"],
             notes=gravities["note"],

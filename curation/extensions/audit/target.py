@@ -324,10 +324,10 @@ class AuditTarget:
         """Return the first few images by id, each with the first line of some lists that names it."""
         first = self.first(images)
         lines = (
-            "; ".join(filter(None, places)) for places in zip(*(part.lines_of(first) for part in lists), strict=True)
+            "; ".join(filter(None, texts)) for texts in zip(*(part.lines_of(first) for part in lists), strict=True)
         )
-        places = [f" ({text})" if text else "" for text in lines] if lists else [""] * len(first)
-        return tuple(f"{self.ids[image]}{place}" for image, place in zip(first, places, strict=True))
+        suffixes = [f" ({text})" if text else "" for text in lines] if lists else [""] * len(first)
+        return tuple(f"{self.ids[image]}{suffix}" for image, suffix in zip(first, suffixes, strict=True))
 
     def first(self, images: Int32s | Int64s) -> list[int]:
         """Return the few images whose ids come first by code point."""
@@ -606,8 +606,7 @@ def _compared(
         is_family = (first.family, first.folder) == (second.family, second.folder)
         same_family = is_family and len({*pair.roles, "train", "test"}) == 2
         family, is_unlabelled = first.family_name if same_family else "", first.unlabelled or second.unlabelled
-        places = (pair.a, pair.b)
-        yield ComparedPair(used[pair.a], used[pair.b], pair.kind, places, pair.roles, is_unlabelled, family)
+        yield ComparedPair(used[pair.a], used[pair.b], pair.kind, (pair.a, pair.b), pair.roles, is_unlabelled, family)
 
 
 def _exclusive_pairs(guesses: Sequence[RoleGuess]) -> int:

@@ -75,11 +75,11 @@ def draw_world(folder: Path, *, n_train: int = 160, n_test: int = 140, n_coco: i
 def _write_voc(root: Path, part: str, numbers: Sequence[int], rng: Rng) -> None:
     for number in tqdm(numbers, desc=f"drawing VOC {part}", disable=None):
         stem = f"{number:06d}"
-        things = _write_photo(root / "JPEGImages" / f"{stem}.jpg", _several(KNOWN, rng), rng)
+        boxes = _write_photo(root / "JPEGImages" / f"{stem}.jpg", _several(KNOWN, rng), rng)
         objects = "".join(
             f"<object><name>{name}</name><pose>Unspecified</pose><truncated>0</truncated><difficult>0</difficult><bndbox>"
             f"<xmin>{x + 1}</xmin><ymin>{y + 1}</ymin><xmax>{x + w}</xmax><ymax>{y + h}</ymax></bndbox></object>\n"
-            for name, (x, y, w, h) in things
+            for name, (x, y, w, h) in boxes
         )
         size = f"<size><width>{WIDTH}</width><height>{HEIGHT}</height><depth>3</depth></size>\n"
         text = f"<annotation>\n<filename>{stem}.jpg</filename>\n{size}{objects}</annotation>\n"

@@ -253,8 +253,8 @@ def _drawn(images: ReviewImages, order: Order, sample: int | None, gold: Collect
         word = "without a proposal" if proposal is None else f"proposed: {proposal.proposal}"
         strata.setdefault("all" if order == "random" else word, {})[image] = None
     drawn = () if sample is None else draw_sample(strata, sample)
-    shown = set(gold).union(*([stratum.drawn for stratum in drawn] or strata.values()))
-    rank_of = {image: rank for rank, image in enumerate(by_hash_rank(shown, SAMPLE_SALT))}
+    selected = set(gold).union(*([stratum.drawn for stratum in drawn] or strata.values()))
+    rank_of = {image: rank for rank, image in enumerate(by_hash_rank(selected, SAMPLE_SALT))}
     if order == "evidence":
         # Proposed images come first, in their order.
         rank_of |= {image: -1 for image, proposal in zip(images.ids, images.proposals, strict=True) if proposal}

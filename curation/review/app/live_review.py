@@ -148,12 +148,12 @@ class LiveReview:
         standing = self.book.all_standing()
         names = [field.name for field in VERDICT_FIELDS]
         has_values: dict[str, Any] = {"$or": [{name: {"$nin": [None, []]}} for name in names]}
-        shown = {str(row["_id"]): row for row in self.dataset._sample_collection.find(has_values, names)}
+        stored = {str(row["_id"]): row for row in self.dataset._sample_collection.find(has_values, names)}
         stale = {}
         judged = {sample for key in standing for sample in self._samples_of.get(key, ())}
-        for sample in (shown.keys() & self._key_of.keys()) | judged:
+        for sample in (stored.keys() & self._key_of.keys()) | judged:
             values = self._field_values(standing.get(self._key_of[sample], Standing(())))
-            if [shown.get(sample, {}).get(name) or None for name in names] != [value or None for value in values]:
+            if [stored.get(sample, {}).get(name) or None for name in names] != [value or None for value in values]:
                 stale[sample] = values
         self._write(stale)
         return len(stale)

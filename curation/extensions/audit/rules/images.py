@@ -576,10 +576,10 @@ def _perhaps(target: AuditTarget, pair: ComparedPair) -> list[Finding]:
     ):
         return []
     images = list(zip(*overlap.examples, strict=True))
-    places = zip(pair.first.lines_of(images[0]), pair.second.lines_of(images[1]), strict=True)
+    line_texts = zip(pair.first.lines_of(images[0]), pair.second.lines_of(images[1]), strict=True)
     examples = tuple(
         f"{target.ids[left]} and {target.ids[right]} ({'; '.join(lines)})"
-        for (left, right), lines in zip(overlap.examples, places, strict=True)
+        for (left, right), lines in zip(overlap.examples, line_texts, strict=True)
     )
     bare = [part for part in (pair.first, pair.second) if not part.read.has_folders]
     if any(all(map(_COUNTS.fullmatch, target.ids[part.unique].tolist())) for part in bare):
