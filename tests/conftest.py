@@ -101,7 +101,7 @@ def ray_session() -> Iterator[None]:
     """Ray on this machine, started once for all tests of a process; whoever asks for it finds it connected."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'curation[ray]'")
+        ray = pytest.importorskip("ray", reason="Ray is not installed: pip install '.[ray]'")
         environment = {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(Path(__file__).parents[1])}
         # A loaded machine is slow, not dead: Ray ends the process of whoever it takes for lost.
         environment["RAY_health_check_failure_threshold"] = "100"

@@ -125,7 +125,7 @@ def is_a_text(word: str) -> bool:
 
 
 def test_every_extra_is_used() -> None:
-    """What no module imports, or names as a module, is pulled by nobody's `pip install 'curation[all]'`."""
+    """Extras contain only packages that a module imports or names."""
     used = {name.split(".")[0] for path in modules() for name in imports(path)}
     modules_of: dict[str, set[str]] = {}
     for module, distributions in distributions_of_modules().items():

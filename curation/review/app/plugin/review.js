@@ -878,7 +878,7 @@
 
   const absent = missing();
   if (absent.length) {
-    say(`Nothing can be judged: this FiftyOne lacks ${absent.join(", ")}. Install curation[review], which brings one that has it.`, "wrong");
+    say(`Nothing can be judged: this FiftyOne lacks ${absent.join(", ")}. Next: pip install 'fiftyone>=1.22,<1.23'`, "wrong");
     return;
   }
   // FiftyOne's advertisement would cover the first photos and take the first click.
