@@ -71,7 +71,7 @@ def emit(data: Data | Callable[[], Data], lines: Iterable[Line], *, as_json: boo
     """Print a result, the data as JSON or the lines, until the reader closes the pipe (``| head``)."""
     with suppress(BrokenPipeError):
         if as_json:
-            # An escape of JSON where the encoding lacks a character: that of the stream would be none.
+            # JSON escapes characters that the encoding lacks; the stream's own escapes would not be JSON.
             escaped = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
             print(json.dumps(data() if callable(data) else data, indent=1, ensure_ascii=escaped, allow_nan=False))
             return

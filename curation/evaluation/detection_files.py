@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 
 from curation.core.canonical import sha256_of_lines
+from curation.core.columns import distinct
 from curation.core.errors import CurationWarning, MissingFileError, PredictionError
 from curation.core.json_text import SMALL, json_rows, record_pieces
 from curation.core.reading import InputFile
@@ -317,7 +318,7 @@ class Records:
     def used_ids(self) -> set[int]:
         """All category ids of the file."""
         ids = self.category_ids
-        return set(np.unique(ids).tolist() if isinstance(ids, np.ndarray) else (n for n in ids if n is not None))
+        return set(distinct(ids).tolist() if isinstance(ids, np.ndarray) else (n for n in ids if n is not None))
 
     def labels(self, table: Mapping[int | str | None, int]) -> Int32s:
         """Return the label of each row's category, category id, or both, shape (n,), from a table of both.

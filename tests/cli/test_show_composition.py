@@ -47,8 +47,8 @@ def test_the_table_states_the_hidden_unknowns(world: TaskWorld, folder: Path, sh
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--out", "x"], "goes with --composition"),
-        (["--source", "train=x"], "goes with --composition"),
+        (["--out", "x"], "needs --composition"),
+        (["--source", "train=x"], "needs --composition"),
         (["--composition", "--source", "trian=x"], "Unknown source"),
     ],
 )

@@ -56,7 +56,7 @@ def test_published_lists(
     assert data["published"]["missing"] == [f"voc2007:{world.closed[0]}"]
     assert data["published"]["extra"] == ["voc2007:999999"]
     assert data["published"]["duplicates"] == [f"voc2007:{world.closed[5]}"]
-    assert "the published list is not that of part closed: the check failed" in shell.out(
+    assert "the published list differs from part closed: the check failed" in shell.out(
         "verify", folder, "--published", published, "--part", "closed", status=1
     )
     published.write_text("999999\n")

@@ -26,7 +26,7 @@ def run(
 ) -> Answer:
     """Make a manifest from raw datasets.
 
-    1 where a declared manifest's figures are not met; then nothing is written.
+    The exit status is 1 if a declared manifest's figures are not met; then nothing is written.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ def run(
 
 def _lines(result: Mapping[str, Any]) -> list[Line]:
     certificate = {
-        "exact": "every partition was looked at: this is the lowest value",
+        "exact": "every partition was examined: this is the lowest value",
         "bound": "the value meets the lower bound: this is the lowest value",
         "none": f"{result['starts_that_reached_it']} of {result['starts']} starts end here; not proven lowest",
     }[result["certificate"]]

@@ -31,7 +31,7 @@ def evaluator_of(manifest: str) -> str:
     if evaluator not in SUMMARIES:
         command = "; then ".join(map(shlex.join, score_commands(loaded, manifest)))
         raise UsageError(
-            "Nothing says how this manifest is scored",
+            "No evaluation scores manifests of this rule",
             where=manifest,
             hint=command
             or (
@@ -81,7 +81,7 @@ class Rows:
 
         rows = result.rows(self.name)
         recovered = append_rows(self.append, rows)
-        mended = ["took away a line that an earlier run had not finished"] if recovered else []
+        mended = ["removed an unfinished line of an earlier run"] if recovered else []
         count = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
         return [*mended, f"appended {count} to {self.append}", next_command("leaderboard", self.append)]
 

@@ -21,7 +21,7 @@ _FIRST = 10
 
 
 def show(branch: Annotated[Subtree, subtree], /, *, view: View) -> Answer:
-    """Print what lies below a node."""
+    """Print the nodes and leaves below a node."""
     data = {
         "node": branch.node,
         "name": branch.name,

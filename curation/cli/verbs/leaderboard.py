@@ -25,7 +25,7 @@ def run(
     method: Annotated[str | None, "NAME"] = None,
     out: Annotated[Path | None, output_file(".html", ".md", ".csv", ".tex", ".txt", ".yaml")] = None,
 ) -> Answer:
-    """Results of several methods, ranked where they are comparable.
+    """Rank the results of several methods where they are comparable.
 
     Parameters
     ----------

@@ -179,7 +179,7 @@ def _manifest_lines(manifests: Sequence[dict[str, Any]]) -> list[Line]:
         for row in manifests
     ]
     if not rows:
-        return [Table("No manifests at hand", (), ())]
-    # A column without a word takes room.
+        return [Table("No manifests found", (), ())]
+    # Empty columns are left out.
     columns = tuple(name for name in rows[0] if any(row[name] for row in rows))
-    return [Table("Manifests at hand", columns, tuple(tuple(row[name] for name in columns) for row in rows))]
+    return [Table("Available manifests", columns, tuple(tuple(row[name] for name in columns) for row in rows))]

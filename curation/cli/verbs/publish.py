@@ -13,7 +13,7 @@ from curation.publishing.publication import Publication
 
 
 def run(*, dry_run: Annotated[Path | None, NEW_FOLDER, "DIR"] = None, made: Annotated[Published, publish]) -> Answer:
-    """Manifests as a dataset repository on a hub: card, tables, Croissant, one commit and one tag."""
+    """Publish manifests as a dataset repository on a hub: card, tables, Croissant, one commit and one tag."""
     for text in made.notes():
         note(text)
     return Answer(made.as_data(), _lines(made))
@@ -38,13 +38,13 @@ def run_pull(
     out: Annotated[Path, NEW_FOLDER, "DIR"],
     made: Annotated[Publication, pull],
 ) -> Answer:
-    """Bring a publication back from a hub, every file and every manifest checked.
+    """Download a publication from a hub, and check every file and every manifest.
 
-    Nothing is written unless all of it is what was published.
+    Nothing is written unless all files match the publication.
     """
     name = publication.partition("@")[0]
     if made.repository != name:
-        warn(f"{name} holds what was published as {made.repository}")
+        warn(f"{name} contains the publication of {made.repository}")
     data = {
         "repository": made.repository,
         "tag": made.tag,
@@ -72,5 +72,5 @@ def _pulled_lines(publication: Publication, out: Path) -> list[Line]:
     return [
         Table("Manifests", ("manifest", "parts with a table", "digest", "folder"), rows),
         f"{publication.repository}@{publication.tag}  {publication.digest}",
-        f"pulled to {out}: {len(publication.files)} files, every digest is the one that was published",
+        f"pulled to {out}: {len(publication.files)} files, all digests match the publication",
     ]

@@ -34,7 +34,7 @@ def run(
 ) -> Answer:
     """Print a manifest.
 
-    Every digest is checked on the way.
+    Every digest is checked.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def run(
     """
     idle = [name for name, value in (("source", sources), ("out", out)) if value]
     if idle and not composition:
-        raise UsageError(f"--{idle[0]} goes with --composition", hint="curation show MANIFEST --composition")
+        raise UsageError(f"--{idle[0]} needs --composition", hint="curation show MANIFEST --composition")
     loaded = load_manifest(manifest)
     if not composition:
         known = benchmarks().get(loaded.header.rule.protocol)

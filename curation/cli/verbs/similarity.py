@@ -19,9 +19,9 @@ _MOST_PAIRS = 30
 
 
 def embed(*, out: Annotated[Path, KEPT, "DIR"], made: Annotated[Embedded, embedding.embed]) -> Answer:
-    """Photos or texts as vectors of an encoder, kept in a store that resumes.
+    """Embed photos or texts with an encoder, into a store from which an interrupted run continues.
 
-    0 when done, also where broken photos were left out.
+    The exit status is 0 also if broken photos were left out.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def neighbors(
     *,
     out: Annotated[Path | None, output_folder("neighbors.csv"), "DIR"] = None,
 ) -> Answer:
-    """Nearest images of a reference set, and how similar whole sets are to it.
+    """Find the nearest images in a reference set, or compare whole sets with it.
 
     Parameters
     ----------
@@ -98,9 +98,9 @@ def duplicates(
     *,
     out: Annotated[Path | None, output_folder("duplicates.csv"), "DIR"] = None,
 ) -> Answer:
-    """Photos that are the same, or nearly, under different names.
+    """Find photos that are equal, or nearly equal, under different names.
 
-    0 also where duplicates are found.
+    The exit status is 0 also if duplicates are found.
 
     Parameters
     ----------

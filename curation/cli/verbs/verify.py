@@ -39,7 +39,7 @@ def _lines(made: Verification, amount: Amount) -> list[Line]:
     tallies = [f"{counts[name]} {name}" for name in ("failure", "note", "ok") if counts[name]]
     if comparison is not None:
         agrees = made.published_agrees
-        tallies.append(f"the published list is {'that' if agrees else 'not that'} of part {made.part}")
+        tallies.append(f"the published list {'equals' if agrees else 'differs from'} part {made.part}")
     tally = ", ".join(tallies)
     last = f"{tally}: {made.verdict}"
     if amount.quiet:
@@ -51,10 +51,10 @@ def _lines(made: Verification, amount: Amount) -> list[Line]:
     if comparison is not None:
         published = (
             ("shared", str(comparison.shared)),
-            ("missing there", counted_examples(comparison.missing)),
-            ("extra there", counted_examples(comparison.extra)),
-            ("named twice there", counted_examples(comparison.duplicates)),
-            ("more often than here", counted_examples(comparison.surplus)),
+            ("missing in the file", counted_examples(comparison.missing)),
+            ("extra in the file", counted_examples(comparison.extra)),
+            ("repeated in the file", counted_examples(comparison.duplicates)),
+            ("more often in the file", counted_examples(comparison.surplus)),
             ("same order", ("yes" if comparison.same_order else "no") if comparison.shared else "nothing is shared"),
         )
         lines += [Table(f"{made.file} against part {made.part}", ("", ""), published)]

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from curation.core.columns import distinct
 from curation.core.errors import UsageError
 from curation.core.wording import counted
 from curation.core.writing import publishing_folder
@@ -161,20 +162,24 @@ def repair_lines(record: Mapping[str, Any], folder: Path) -> Iterator[str]:
 def _losses(report: Report) -> dict[str, dict[str, Int32s]]:
     """Return the lines that each rule removes, by file and subject of the rule."""
     parts = {part.name: part for part in report.target.used}
-    losses: dict[str, dict[str, Int32s]] = {}
+    drops: dict[str, dict[str, list[Int32s]]] = {}
+    writable = set[str]()
     for result in report.results:
         for finding in result.outcome.findings:
             for name, lines in finding.drops.items():
                 # A list may be judged under two names.
                 if (part := parts.get(name)) is None:
                     continue
-                subject = result.rule.subject
                 share = np.isin(part.lines, lines).mean() if len(part) else 0
                 if share and (result.rule.name != "PL7" or share <= 1 - _LEAST_LEFT):
-                    _require_form(report, part)
-                    by_rule = losses.setdefault(part.file, {})
-                    by_rule[subject] = np.union1d(by_rule.get(subject, lines), lines).astype(np.int32)
-    return losses
+                    if name not in writable:
+                        _require_form(report, part)
+                        writable.add(name)
+                    drops.setdefault(part.file, {}).setdefault(result.rule.subject, []).append(lines)
+    return {
+        file: {subject: distinct(np.concatenate(lines).astype(np.int32)) for subject, lines in by_rule.items()}
+        for file, by_rule in drops.items()
+    }
 
 
 def _require_form(report: Report, part: AuditedList) -> None:

@@ -127,7 +127,7 @@ class Diagnosis:
         counts = [(name.replace("_", " "), f"{n:,}") for name, n in self.counts.items()]
         lines = table_lines(Table(self.file, ("", ""), tuple(counts)))
         if not self.findings:
-            sound = "no mistake found: under no other convention would many more of these boxes lie on objects"
+            sound = "no mistake found: no other convention puts many more of these boxes on objects"
             return [*lines, sound if self.counts["detections"] else _NO_DETECTIONS, *self.notes]
         lines += [*finding_lines(self.findings), *self.notes]
         return [*lines, "all at once:", f"   {self.command}"] if self.command else lines
@@ -567,7 +567,7 @@ def _texts_of_numbers(results: _Results, findings: Sequence[Finding]) -> Iterato
     for n, key, value in zip(results.texts, ("boxes", "scores"), ("xywh", "number"), strict=True):
         if n and key not in keys:
             share = 1 - n / len(results.columns)
-            yield Finding(f"{key.capitalize()} are texts", f"{key} that are numbers", share, 1.0, f"{key}={value}")
+            yield Finding(f"{key.capitalize()} are strings", f"{key} that are numbers", share, 1.0, f"{key}={value}")
 
 
 def mended(truth: Path, detections: Path, mends: Sequence[str], image_set: str = "") -> list[dict[str, Any]]:

@@ -136,7 +136,7 @@ class Inspection:
     notes : tuple of str
         Properties that are not mistakes, but make the results of another evaluator differ.
     warnings : tuple of str
-        What a reader doubts in the file, such as names of classes.
+        Warnings of the reader, such as odd class names.
     """
 
     __repr__ = short_repr

@@ -43,7 +43,7 @@ _BOXES = re.compile(
 )
 
 VALUES = {
-    "image_ids": "+N or -N (added to each id), number (texts of digits), file_name, stem (of the file's name), "
+    "image_ids": "+N or -N (added to each id), number (strings of digits), file_name, stem (of the file's name), "
     "stem_number (the number that the stem is: 1 of 0001.jpg), listed (the number in a manifest's id of the image, "
     "curation_id), index0 or index1 (position in the truth, from 0 or 1), rank0 or rank1 (position among the ascending "
     "ids)",
@@ -52,7 +52,7 @@ VALUES = {
     "factor), or :+DX,+DY (pixels)",
     "category_ids": "+N or -N, number, name, index0, index1, coco91 (COCO's 1 to 90 for a truth of 80 classes in its "
     "order), A:B,C:D (each id and what it becomes), matched (the class of the objects that its boxes lie on)",
-    "scores": "percent, logits, inverted, number (texts of numbers)",
+    "scores": "percent, logits, inverted, number (strings of numbers)",
     "records": "drop (those without four numbers in bbox, or of classes that the truth lacks)",
     "duplicates": "drop",
 }

@@ -79,7 +79,7 @@ def leaves_image(boxes: Floats, sizes: Floats) -> Bools:
 def fitting_forms(boxes: Floats, sizes: Floats) -> list[str]:
     """Return the forms under which nearly all boxes are within their images; empty if they already are.
 
-    Boxes below one pixel and a half on images of many are shares of the image's size.
+    If nearly all boxes are below 1.5 and images are larger, the boxes are shares of the image's size.
     """
     known = np.isfinite(boxes).all(axis=1) & np.isfinite(sizes).all(axis=1)
     boxes, sizes = boxes[known], sizes[known]
@@ -166,7 +166,7 @@ def other_mistakes(
         advice = "compare width and height of these images, and their boxes, with the photos"
         yield Finding(mistake, _WITHIN, 1 - float(leaving.mean()), command=advice, side="truth")
     if len(crowd) and crowd.all():
-        mistake = f"All {counted(len(crowd), 'object')} of the truth are crowd: no measure has an object to find"
+        mistake = f"All {counted(len(crowd), 'object')} of the truth are crowd, so no measure has an object to match"
         yield Finding(mistake, "objects that are not crowd", 0.0, 1.0, "crowd=objects", side="truth")
     by_file = defaultdict[str, list[Id]](list)
     for file, image in zip(files, ids, strict=True):
@@ -269,7 +269,7 @@ def _geometry(columns: Columns, truth: Objects) -> Iterator[Finding]:
         fitted = [
             _reading(*by_ids[name], truth, name, form) for name in likely for form in _fitted(*by_ids[name], truth)
         ]
-        # Some offset fits three boxes of any six.
+        # Any six boxes contain three that some offset fits.
         most = max(best.hits + 1, _MANY)
         readings += [new for new in fitted if new.hits >= most and _multiplies(plain.hits, *new[2:])]
         best = max(readings, key=lambda reading: reading.hits)
@@ -434,7 +434,7 @@ def _fits_own_images(raw_boxes: Floats, positions: Int64s, truth: Objects, best:
 
 
 _NAMED_IDS = {
-    "number": "Image ids are texts of digits",
+    "number": "Image ids are strings of digits",
     "file_name": "Image ids are file names",
     "stem": "Image ids are stems of file names",
     "stem_number": "Image ids are the numbers of file names",
@@ -646,9 +646,9 @@ RIGHT_CLASS = "detections on objects whose class is right"
 _NUMBERINGS = {
     "index0": "Category ids are positions in the truth's categories, from 0",
     "index1": "Category ids are positions in the truth's categories, from 1",
-    "coco91": "Category ids are COCO's 1 to 90, the truth numbers its 80 classes on",
-    "name": "Classes are named in category_id, or in other case or blanks than in the truth",
-    "number": "Category ids are texts of digits",
+    "coco91": "Category ids are COCO's 1 to 90, and the truth numbers its 80 classes consecutively",
+    "name": "category_id holds class names, or names differ from the truth's in case or spaces",
+    "number": "Category ids are strings of digits",
 }
 
 
@@ -697,11 +697,11 @@ def _scored(columns: Columns, truth: Objects) -> Iterator[Finding]:
     scores, share = columns.scores[rows], len(rows) / len(columns)
     free = "curation evaluate coco --variant score-free measures precision, recall and the range of AP"
     if share < 1:
-        yield Finding("Scores are missing or no numbers", "detections with a score", share, command=free)
+        yield Finding("Scores are missing or not numbers", "detections with a score", share, command=free)
     if not len(rows):
         return
     if len(columns) >= _MANY and np.ptp(scores) == 0:
-        yield Finding("All scores are equal: AP rests on the order of the file", "distinct scores", 0.0, command=free)
+        yield Finding("All scores are equal: AP depends on the order of the file", "distinct scores", 0.0, command=free)
         return
     within = float(((scores >= 0) & (scores <= 1)).mean())
     if within < 1:
@@ -709,7 +709,7 @@ def _scored(columns: Columns, truth: Objects) -> Iterator[Finding]:
         unit, mend = ("in percent", "percent") if is_percent else ("logits or margins", "logits")
         if np.abs(scores - 0.5).max() <= 0.51:
             keep = "curation evaluate coco --on-error scores=keep takes them as they are"
-            yield Finding("Scores are beyond 0 or 1 by rounding", "scores from 0 to 1", within, command=keep)
+            yield Finding("Scores are slightly below 0 or above 1, as after rounding", "scores from 0 to 1", within, command=keep)
         else:
             yield Finding(f"Scores are {unit}", "scores from 0 to 1", within, 1.0, f"scores={mend}")
         return
@@ -745,7 +745,7 @@ def _repeated(columns: Columns, truth: Objects) -> Iterator[Finding]:
     share = len(first_of_each(columns)) / len(columns)
     if share <= 0.9 and len(columns) >= _MANY:
         yield Finding(
-            "Detections are repeated to the last digit: joined files?", "distinct detections", share, 1.0,
+            "Detections are repeated exactly: were files joined twice?", "distinct detections", share, 1.0,
             "duplicates=drop")  # fmt: skip
 
 

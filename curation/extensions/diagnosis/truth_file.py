@@ -333,7 +333,7 @@ class ReadTruth:
             with suppress(msgspec.MsgspecError, UnicodeError):
                 data = plain_json(InputFile(self.path).data)
                 return TruthFile(self.path, data, msgspec.json.decode(data, type=AnnotationFile), layout)
-        advice = "rewrite the boxes and flags of the files in the form of their format"
+        advice = "rewrite the boxes and flags of the files as their format requires"
         is_zero = bool((self.source.require_objects("It").numbers == 0).any())
         return replace(
             self,
@@ -534,7 +534,7 @@ def _record_mistakes(annotated: AnnotationFile) -> Iterator[Finding]:
         )
         mend = _DROP if usable.any() else ""
         yield Finding(mistake, "usable annotations", float(usable.mean()), 1.0 if mend else None, mend,
-                      "export them anew", side="truth")  # fmt: skip
+                      "export them again", side="truth")  # fmt: skip
 
 
 def _other_mistakes(annotated: AnnotationFile, layout: Finding | None) -> Iterator[Finding]:

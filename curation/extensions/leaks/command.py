@@ -32,6 +32,6 @@ def leaks(
     lines = [*result.lines(), *summary_lines(result.data)]
     if out and result.shard is not None:
         lines.append(
-            f"nothing is written to {out}: the report of the whole corpus is that of the same command without --shard"
+            f"nothing is written to {out}: the same command without --shard reports on the whole corpus"
         )
     return Answer(result.json_data, lines, int(bool(result.leaked) and result.shard is None), written)

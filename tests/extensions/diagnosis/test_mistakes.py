@@ -237,7 +237,7 @@ UNMENDED = {
     "all scores equal": "All scores are equal",
     "parts of unstated sizes": "Boxes are parts of the image's size, which the truth does not state",
     "no scores": "Scores are missing",
-    "scores by rounding": "Scores are beyond 0 or 1 by rounding",
+    "scores by rounding": "Scores are slightly below 0 or above 1, as after rounding",
     "no class": "Detections name no class",
     "one class": "All detections have the same class",
     "one an image": "Each image has one detection",

@@ -163,10 +163,10 @@ def _status_lines(progress: Progress) -> list[Line]:
         (row.reviewer or "unnamed", f"{row.images:,}", ", ".join(f"{word} {n}" for word, n in row.verdicts.items()))
         for row in progress.reviewers
     ]
-    table = Table("Reviewers", ("reviewer", "images", "verdicts"), tuple(reviewers))
+    table = Table("Reviewers", ("reviewer", "images", "decisions"), tuple(reviewers))
     lines: list[Line] = [f"{decided}{f': {verdicts}' if verdicts else ''}", "", *([table] if reviewers else [])]
     if progress.strangers:
-        lines.append(f"{progress.strangers:,} decided images are not under review any more")
+        lines.append(f"{progress.strangers:,} decided images are no longer under review")
     return lines
 
 

@@ -76,7 +76,7 @@ def _file_table(files: Sequence[DecisionFile]) -> Table:
             row.name,
             row.format,
             str(row.rows),
-            # Of other forms repeats are rows of a log.
+            # In other formats, repeats are rows of a log.
             counted_examples(row.repeated) if row.format == "table" else "-",
             row.sha256[:19],
         )
@@ -116,7 +116,7 @@ def judgement_tables(report: DecisionReport) -> list[Table]:
         tables.append(_agreement_table(stage))
         rows = tuple((row.by, row.name, f"{row.kappa.items:,}", row.kappa.text()) for row in stage.slices)
         if rows:
-            title = f"Agreement at stage {stage.stage}, by what is said and on which ID class"
+            title = f"Agreement at stage {stage.stage}, by decision, reason and ID class"
             tables.append(Table(title, ("by", "which", "images", "kappa (95 %)"), rows))
     return [*tables, *([_accuracy_table(report.accuracy)] if report.accuracy else [])]
 
@@ -133,7 +133,7 @@ def _agreement_table(agreement: StageAgreement) -> Table:
     rows = [(pair.first, pair.second, str(pair.images), str(pair.same), pair.kappa.text()) for pair in agreement.pairs]
     if agreement.fleiss is not None:
         fewest, most = agreement.fleiss.raters
-        raters = f"Fleiss, {fewest} to {most} verdicts an image" if fewest != most else "Fleiss"
+        raters = f"Fleiss, {fewest} to {most} decisions per image" if fewest != most else "Fleiss"
         rows.append(("all", raters, str(agreement.fleiss.items), "-", agreement.fleiss.text()))
     title = f"Agreement at stage {agreement.stage} (Cohen's kappa of two, Fleiss' of all)"
     return Table(title, ("reviewer", "reviewer", "images of both", "same", "kappa (95 %)"), tuple(rows))
@@ -152,7 +152,7 @@ def conflict_table(conflicts: Sequence[Conflict]) -> Table:
         for row in conflicts[:MOST_SHOWN]
     )
     title = "Conflicts" + (f" (the first {MOST_SHOWN} of {len(conflicts)})" if len(conflicts) > MOST_SHOWN else "")
-    return Table(title, ("image", "of", "stage", "verdicts", "outcome"), rows)
+    return Table(title, ("image", "of", "stage", "decisions", "outcome"), rows)
 
 
 def note_table(title: str, notes: Iterable[str]) -> Table:

@@ -18,7 +18,7 @@ def propose(
 ) -> Answer:
     """Rank the images of an OOD source that may hold an ID class; near and far, as proposals.
 
-    Always 0, since nothing here is true or false.
+    The exit status is always 0.
 
     Parameters
     ----------
