@@ -20,6 +20,14 @@ SMALL = 1 << 20
 _RECORDS = 1 << 20
 _KEY = re.compile(rb'[ \t\r\n]*("(?:[^"\\]|\\.)*")[ \t\r\n]*:[ \t\r\n]*', re.DOTALL)
 _NEXT = re.compile(rb"[ \t\r\n]*,")
+EXACT = 2**53
+"""A float represents every integer up to this one exactly."""
+
+
+def as_integer(value: Any) -> Any:
+    """Return a whole float, such as 1.0, as an integer; other values are unchanged."""
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) <= EXACT
+    return int(value) if is_whole else value
 
 
 def decode_json(

@@ -19,7 +19,7 @@ import numpy as np
 from curation.core.canonical import sha256_of_lines
 from curation.core.columns import distinct
 from curation.core.errors import CurationWarning, MissingFileError, PredictionError
-from curation.core.json_text import SMALL, json_rows, record_pieces
+from curation.core.json_text import SMALL, as_integer, json_rows, record_pieces
 from curation.core.reading import InputFile
 from curation.evaluation.nested_detections import is_nested, nested_boxes, nested_files
 from curation.evaluation.problem import UNKNOWN, UNKNOWN_NUMBER, Bools, Floats, GroundTruth, Int32s, Int64s
@@ -233,6 +233,13 @@ class Row(msgspec.Struct, gc=False):
     background_score: float | None = None
 
 
+class _FloatsRow(Row, gc=False):
+    """A record whose ids may be floats, as programs write columns with gaps: 1.0."""
+
+    image_id: Int64 | float | str | None = None  # type: ignore[assignment]
+    category_id: Int64 | float | None = None  # type: ignore[assignment]
+
+
 class _NumbersRow(msgspec.Struct, gc=False):
     """A record with only numbers, the usual case: decoding takes a quarter less time than that of `Row`."""
 
@@ -399,10 +406,21 @@ def _pieces(data: bytes, form: type[Row | _NumbersRow]) -> Iterator[Sequence[Row
 def read_rows(file: InputFile) -> list[Row]:
     """Return the records of a COCO results file (see `curation.evaluation.readers.read_detections` for the errors)."""
     with decoding(file, FORM):
-        rows = json_rows(file.data, Row)
+        try:
+            rows = json_rows(file.data, Row)
+        except msgspec.ValidationError as error:
+            rows = [*map(_with_whole_ids, json_rows(file.data, _FloatsRow))]
+            if any(isinstance(number, float) for row in rows for number in (row.image_id, row.category_id)):
+                raise error from None
     if (row := first_without_image(rows)) is not None:
         raise PredictionError("A detection names no image", where=f"{file.path}: record {row}", expected=_NAMES_IMAGE)
     return rows
+
+
+def _with_whole_ids(row: Row) -> Row:
+    """Return a record with ids such as 1.0 as integers; other floats are unchanged."""
+    row.image_id, row.category_id = as_integer(row.image_id), as_integer(row.category_id)
+    return row
 
 
 def first_without_image(rows: Sequence[Row | _NumbersRow]) -> int | None:
@@ -623,6 +641,8 @@ def _table(file: InputFile, truth: GroundTruth) -> tuple[Records, Callable[[int]
         table, rows = _unfolded(table, where)
         corners = _floats(table, _CORNERS[0], where)
         are_shares = bool(((corners >= 0) & (corners <= 1)).all()) and len(corners) > 0
+    if "image_id" in table:
+        table = table.assign(image_id=without_fraction(table["image_id"]))
     images = [None if name not in table else table[name].tolist() for name in _IMAGES]
     names = [name for name in ("category", "class") if name in table][:1]
     numbers, is_counted = "category_id" in table, "class_id" in table and not names
@@ -751,12 +771,19 @@ def _floats(table: pd.DataFrame, names: Sequence[str], where: Callable[[int], st
 
 
 def _whole_numbers(column: pd.Series, where: Callable[[int], str], name: str = "category_id") -> list[int | None]:
+    column = without_fraction(column)
     wrong = ~column.str.fullmatch(r"-?[0-9]{1,18}")
     if wrong.any():
         row = int(np.argmax(wrong))
         expected = "a whole number, or the column category with names"
         raise _no_number(name, expected, column.iloc[row], where(row))
     return [int(cell) for cell in column]
+
+
+def without_fraction(column: pd.Series) -> pd.Series:
+    """Return a column of numbers such as 1.0, as programs write columns with gaps, as whole numbers; else unchanged."""
+    is_whole = len(column) and column.str.fullmatch(r"-?[0-9]{1,15}(\.0+)?").all()
+    return column.str.partition(".")[0] if is_whole else column
 
 
 def _no_number(column: str, expected: str, text: str, where: str) -> PredictionError:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from curation.core.errors import AnnotationFormatError, CurationError, CurationWarning, ImageIdError
 from curation.core.ids import MAX_NATIVE_LENGTH, check_native, native_of
-from curation.core.json_text import SMALL, record_pieces, refuse_repeated_keys, repeated_at_the_top
+from curation.core.json_text import SMALL, as_integer, record_pieces, refuse_repeated_keys, repeated_at_the_top
 from curation.core.reading import InputFile
 from curation.core.wording import counted
 from curation.sources.datasets import COCO_CATEGORIES, NUMBERED_CLASSES, named_by_file, namespace_of
@@ -178,8 +178,6 @@ class _Numbered(AnnotationRecord, gc=False, kw_only=True):
 _Pieces = Iterable[Sequence[AnnotationRecord]]
 _TEXT_FIELDS = frozenset({"supercategory", "frequency"})
 _ID_FIELDS = frozenset({"id", "image_id", "category_id"})
-_EXACT = 2.0**53
-"""A float represents every integer up to this one exactly."""
 
 
 class CategoryRecord(msgspec.Struct, gc=False):
@@ -296,8 +294,8 @@ def _of_segments(file: dict[str, Any], notes: Counter[str]) -> list[Any]:
 def _plain_fields(record: dict[str, Any], notes: Counter[str]) -> dict[str, Any]:
     """Return the readable fields of a record: nulls removed, whole ids as integers, and a box computed from a mask."""
     fields: dict[str, Any] = {
-        key: int(value)
-        if key in _ID_FIELDS and _is_whole(value)
+        key: as_integer(value)
+        if key in _ID_FIELDS
         else str(value)
         if key in _TEXT_FIELDS and type(value) in (int, float)
         else value
@@ -361,11 +359,6 @@ def _runs(text: str) -> Int64s:
             runs.append(value + (runs[-2] if len(runs) > 2 else 0))
             value = shift = 0
     return np.array(runs, np.int64)
-
-
-def _is_whole(value: object) -> bool:
-    """Return whether a value is a float with an exact integer value."""
-    return isinstance(value, float) and value.is_integer() and abs(value) <= _EXACT
 
 
 def _check_start(data: bytes, name: str) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from curation.core.arguments import shown, values_of_array
 from curation.core.errors import AnnotationFormatError, UsageError
+from curation.core.json_text import EXACT, as_integer
 from curation.sources.coco import record_place
 
 _BOX = ("x", "y", "w", "h")
@@ -26,7 +27,6 @@ _READ = (
 )
 _IDS = ("image_id", "category_id")
 _NEEDED = ("image_id", "score", "bbox", *_BOX)
-_EXACT = 2**53
 _BYTES = (bytes, bytearray, memoryview)
 _KINDS = "a path, a COCO dictionary, a DataFrame or list of boxes, a FiftyOne dataset or view, or a Source"
 _BY_IMAGE = "by image id {boxes: x1, y1, x2, y2; scores; labels}"
@@ -184,7 +184,7 @@ def _rows(frame_or_rows: Any) -> list[dict[str, Any]] | None:
         # Joining tables turns an integer column into floats.
         for name in [column for column in _IDS if column in names and frame_or_rows[column].dtype.kind == "f"]:
             for row in rows:
-                row[name] = _as_integer(row[name])
+                row[name] = as_integer(row[name])
         return rows
     if isinstance(frame_or_rows, str | bytes | Mapping) or not isinstance(frame_or_rows, Iterable):
         return None
@@ -204,12 +204,6 @@ def _scalar(value: Any) -> Any:
     return values_of_array(value) if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
 
 
-def _as_integer(value: Any) -> Any:
-    """Return a whole float as an integer; other values are unchanged."""
-    is_whole = isinstance(value, float) and value.is_integer() and abs(value) <= _EXACT
-    return int(value) if is_whole else value
-
-
 def _key(value: Any) -> tuple[type, Any]:
     """Return a key that distinguishes ids and names: 1, "1" and True differ. The reader rejects lists later."""
     return type(value), value if isinstance(value, int | float | str) else repr(value)
@@ -221,7 +215,7 @@ def _numbers(value: Any) -> Any:
     if not isinstance(value, list | tuple):
         return value
     plain = [_scalar(number) for number in value]
-    return [float(number) if type(number) is int and abs(number) <= _EXACT else number for number in plain]
+    return [float(number) if type(number) is int and abs(number) <= EXACT else number for number in plain]
 
 
 def _box_of(row: Mapping[str, Any]) -> Any:
@@ -265,7 +259,7 @@ def _coco_of_rows(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[dict[st
             if box is not None and (not isinstance(box, list | tuple) or any(value != 0 for value in box)):
                 raise AnnotationFormatError("A box has no class", where=where, expected="a category", found=str(box))
             continue
-        category = _as_integer(category)
+        category = as_integer(category)
         kind = classes.setdefault(_key(category), {"name": category})
         _state(kind, row, _OF_CLASS, f"{where}, class {category!s:.80}")
         flags = {flag: row[flag] for flag in _FLAGS if not _is_missing(row.get(flag))}
@@ -277,9 +271,7 @@ def _coco_of_rows(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[dict[st
                 "category_id": kind,
                 "bbox": box,
                 "area": _product(box) if _is_missing(area) else area,
-                **{
-                    flag: int(value) if isinstance(value, bool) else _as_integer(value) for flag, value in flags.items()
-                },
+                **{flag: int(value) if isinstance(value, bool) else as_integer(value) for flag, value in flags.items()},
                 **({} if _is_missing(row.get("pose")) else {"pose": row["pose"]}),
             }
         )
@@ -306,7 +298,7 @@ def _state(known: dict[str, Any], row: Mapping[str, Any], names: Sequence[str], 
         value = row.get(name)
         if _is_missing(value) or value == "":
             continue
-        value = _as_integer(value)
+        value = as_integer(value)
         if known.setdefault(name, value) != value or isinstance(known[name], str) != isinstance(value, str):
             raise AnnotationFormatError(
                 f"Two rows differ in {name}",

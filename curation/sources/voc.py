@@ -25,6 +25,7 @@ from curation.core.reading import beginning, utf8_text
 from curation.core.wording import counted
 from curation.sources.class_folders import class_folders
 from curation.sources.datasets import VOC_NAMES, family, namespace_of
+from curation.sources.identity import end_of, normalised_path, without_suffix
 from curation.sources.integrity import SmallFiles, Where, check_image_name, check_unique, record_of_many, sound_objects
 from curation.sources.source import POSES, Categories, Images, Objects, Source
 from curation.sources.source_specs import BadBoxes
@@ -222,7 +223,7 @@ def _names(root: Path, part: str) -> tuple[str, ...]:
         )
     lines = utf8_text(read_bytes(path, kind="image set"), where, AnnotationFormatError, "The image set is not UTF-8")
     entries = (line.strip() for line in lines.split("\n") if line.strip())
-    stems = tuple(line if _is_one_name(root, line) else line.split()[0] for line in entries)
+    stems = tuple(_image_name(root, line) for line in entries)
     if not stems:
         _refuse("The image set is empty", where, "no image names")
     for row, stem in enumerate(stems):
@@ -235,10 +236,18 @@ def _names(root: Path, part: str) -> tuple[str, ...]:
     return (where, *(f"{_XML}/{stem}.xml" for stem in stems))
 
 
-def _is_one_name(root: Path, line: str) -> bool:
-    """Return whether a line, including blanks, is the name of an image: per-class lists add a flag (000005 -1)."""
+def _image_name(root: Path, line: str) -> str:
+    """Return the name of the image in a line; per-class lists add a flag (000005 -1), and some lists name the photo.
+
+    A photo's path has a suffix, and may have folders: JPEGImages/000005.jpg.
+    """
+    first = line.split()[0]
+    stem = without_suffix(first)
+    if first == line == stem:
+        return line
     # A name that is too long for a file is not an image name; this is not an error.
-    return len(line.split()) == 1 or os.path.isfile(root / _XML / f"{line}.xml")  # noqa: PTH113
+    written = (name for name in (line, stem) if os.path.isfile(root / _XML / f"{name}.xml"))  # noqa: PTH113
+    return next(written, first if stem == first else end_of(normalised_path(stem), 0))
 
 
 class VocRecord(NamedTuple):

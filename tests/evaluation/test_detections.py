@@ -42,6 +42,17 @@ def test_columns_keep_input_order(tmp_path: Path, truth: GroundTruth) -> None:
     assert (found.rows, found.sha256, found.reported) == (2, sha256_of_file(path), {})
 
 
+@pytest.mark.parametrize("name", ["results.json", "results.csv"])
+def test_ids_may_be_whole_floats(tmp_path: Path, truth: GroundTruth, name: str) -> None:
+    """Pandas writes them where a column has gaps."""
+    table = "image_id,category_id,x,y,w,h,score\n2.0,1.0,1,2,3.5,4,0.5\n3,2,1,2,3.5,4,0.5\n"
+    rows = [{**GOOD, "image_id": 2.0, "category_id": 1.0}, {**GOOD, "image_id": 3, "category_id": 2}]
+    path = tmp_path / name
+    path.write_text(table if name.endswith(".csv") else json.dumps(rows))
+    detections = read_detections(path, truth).detections
+    assert (detections.image.tolist(), detections.label.tolist()) == ([1, 2], [0, 1])
+
+
 @pytest.mark.parametrize(
     ("row", "message"),
     [
@@ -49,6 +60,7 @@ def test_columns_keep_input_order(tmp_path: Path, truth: GroundTruth) -> None:
         ({**GOOD, "image_id": "two"}, "image_id two"),
         ({**GOOD, "image_id": [2]}, "image_id"),
         ({**GOOD, "image_id": 2**70}, "image_id"),
+        ({**GOOD, "image_id": 2.5}, "image_id"),
         ({**GOOD, "category_id": 5}, "category"),
         ({**GOOD, "category_id": -2}, "category"),
         ({**GOOD, "category_id": None}, "category"),

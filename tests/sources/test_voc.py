@@ -214,6 +214,14 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
     assert "ImageSets/Main" in str(caught.value.expected)
 
 
+@pytest.mark.parametrize(
+    "line", ["000001.jpg", "JPEGImages/000001.JPG", "/data/voc/JPEGImages/000001.jpg", "000001.jpg -1"]
+)
+def test_an_image_set_may_name_the_photos(tmp_path: Path, line: str) -> None:
+    root = write(tmp_path / "VOC2007", {"000001": document(DOG)}, listed=f"{line}\n")
+    assert read_voc(root, "voc2007", "test").image_ids.tolist() == ["voc2007:000001"]
+
+
 BAD_LISTS: dict[str, tuple[bytes, type[CurationError]]] = {
     "empty": (b"\n\n", AnnotationFormatError),
     "not UTF-8": (b"00000\xff\n", AnnotationFormatError),

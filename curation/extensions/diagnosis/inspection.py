@@ -273,7 +273,8 @@ def part_note(part: str, parts: Sequence[str]) -> list[str]:
     """Return a note on the part that was read from a root with parts."""
     others = examples([name for name in parts if name != part])
     of_others = f" Other parts: {others}." if others else ""
-    return [f"This is the part {part}, as of --image-set {part}.{of_others}"] * bool(parts)
+    needs = "" if part == "test" else f"; evaluate reads it with --image-set={part}"
+    return [f"This is the part {part}{needs}.{of_others}"] * bool(parts)
 
 
 @dataclass(frozen=True)
