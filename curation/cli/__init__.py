@@ -115,13 +115,15 @@ class Parser(argparse.ArgumentParser):
         return options, rest
 
     def _likely_words(self, words: list[str], rest: list[str]) -> str | None:
-        """Return a hint for words that belong to no option: ``NAME=PATH``, or a pattern in quotes."""
+        """Return a hint for words that belong to no option: ``NAME=PATH``, the option again, or a pattern in quotes."""
         option, value = ["", "", *words][words.index(rest[0]) :][:2]
         action = self._option_string_actions.get(option)
         if action is None:
             return None
         if "=" in str(action.metavar) and "=" not in value:
             return f"did you mean {option} {value}={rest[0]}?"
+        if "=" in str(action.metavar) and all("=" in word for word in (value, *rest)):
+            return f"did you mean {' '.join(f'{option} {word}' for word in (value, *rest))}?"
         if all(Path(word).exists() for word in (value, *rest)):
             return f"the shell wrote names of files in place of a pattern: {option} 'PATTERN', in quotes"
         return None

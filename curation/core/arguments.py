@@ -9,6 +9,7 @@ import functools
 import inspect
 import operator
 import os
+import shlex
 import sys
 import types
 import typing
@@ -382,6 +383,9 @@ def pairs(
                 where=f"{option} {text[:200]}",
                 expected=f"{option} NAME=VALUE",
                 found="no name" if not key or not equals else "no value",
+                hint=f"{option} NAME={shlex.quote(text)}"
+                if text and not equals
+                else f"{option} {key or 'NAME'}={value or 'VALUE'}",
             )
         if key in values_by_key:
             values = zip(names, (values_by_key[key], text), strict=False) if not key else ()
