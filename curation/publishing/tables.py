@@ -65,7 +65,7 @@ COLUMNS: Mapping[str, str] = {
     "objects": "boxes, as the part's label view leaves them: bbox is x, y, w, h in pixels from the top left corner; "
     "an object with ignore counts neither for nor against a detector",
     "labels": "classes that the image shows, where its dataset has no boxes",
-    "decisions": "verdicts of reviewers on the image",
+    "decisions": "decisions of reviewers on the image",
     "dataset_origin": "the dataset that the image is from",
     "distance_category": "how far the image's classes are from the known ones: near, far or farther",
     "categories": "the classes of the row's objects, by number",

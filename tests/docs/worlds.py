@@ -182,7 +182,7 @@ def pair_of_ones_own(folder: Path) -> None:
     write_coco(folder / "zoo.json", shown, names)
     (folder / "zoo.toml").write_text(data_of("docs/findmeifyoucan.md", "toml")[0])
     row = {"image_id": "zoo:b", "dataset": "zoo", "stage": "manual", "action": "to_near", "reviewer": "anna"}
-    write_lines(folder / "verdicts.jsonl", [json.dumps(row)])
+    write_lines(folder / "decisions.jsonl", [json.dumps(row)])
 
 
 def lists_alone(folder: Path) -> None:
@@ -411,7 +411,7 @@ def openood_files(folder: Path) -> None:
             rows = "".join(f"{image}.jpg,{rng.random()},0,0\n" for image in images)
             (folder / run / f"{name}.csv").write_text(f"image,score,label,prediction\n{rows}")
     verdict = {"image_id": "dtd:banded/banded_0002", "dataset": "textures", "stage": "manual", "action": "remove"}
-    (folder / "verdicts.jsonl").write_text(json.dumps(verdict) + "\n")
+    (folder / "decisions.jsonl").write_text(json.dumps(verdict) + "\n")
     rows = [f"{n},textures/images/banded/banded_000{n}.jpg,{code}" for n, code in ((2, "i"), (4, "o"))]
     write_lines(folder / "textures.csv", ["index,image_location,decision", *rows])
 

@@ -388,7 +388,7 @@ def _list_record(left: LeftOut | None, run: Run) -> dict[str, Any]:
         for name, count in judged.items()
     ]
     if left.judged is not None and not judged:
-        notes.append("unjudged is not clean: the list comes from verdicts, and not every image need have one")
+        notes.append("unjudged is not clean: the list holds decisions, and images without one may show a known class")
     notes += left.notes
     if not removed:
         notes.append("no image of a set is left out")

@@ -342,14 +342,14 @@ class LeftOut:
 
 
 def _is_decisions(path: Path, name: str) -> bool:
-    """Return whether a table contains decisions; a table of verdicts in another form is an error."""
+    """Return whether a table contains decisions; a table of codes is an error."""
     if path.suffix.lower() != ".csv":
         return False
     first = beginning(path, _HEAD, kind="list").split(b"\n", 1)[0].decode("utf-8", "replace")
     columns = {column.strip().strip('"') for column in first.split(",")}
     if "decision" in columns:
         raise UsageError(
-            "The table has verdicts whose meaning is not stated",
+            "The table has codes whose meaning is not stated",
             where=f"--without {name}={path}",
             expected="decisions, or a list of the images to leave out",
             found=ascii(first.strip())[:120],

@@ -178,7 +178,7 @@ def review_notes(reviewed: FolderDecisions) -> tuple[str, ...]:
     notes = [f"Question to the reviewers: {record.guide.question}"] if record.guide else []
     notes.append(
         f"Reviewers: {', '.join(who)}"
-        f"{', each without the verdicts of others' if record.blind else ''}"
+        f"{', each without the decisions of others' if record.blind else ''}"
         f"{'; conflicts settled by ' + ', '.join(record.adjudicators) if record.adjudicators else ''}."
     )
     for stage in agreement(judges):

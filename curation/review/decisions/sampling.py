@@ -169,14 +169,15 @@ class Remainder:
     reason: str = ""
 
     def text(self) -> str:
-        """Return it as one sentence."""
-        begin = f"Of {self.images:,} images {self.drawn:,} were drawn by hash rank"
+        """Return the bound, or why it is undefined, as text."""
+        begin = f"{self.drawn:,} of {self.images:,} images were drawn by hash rank"
         if self.share is None or self.at_most is None:
             return f"{begin}; what remains is undefined: {self.reason}."
         percent = math.ceil(self.share * 10_000) / 100
         return (
-            f"{begin} and judged, {self.positives:,} of them in-distribution, unfit or unsure: at most {percent:.2f} % "
-            f"of all are (95 %, Clopper-Pearson), that is at most {self.at_most:,} of the {self.unseen:,} unseen."
+            f"{begin} and judged; {self.positives:,} of them are in-distribution, unfit or unsure. At most "
+            f"{percent:.2f} % of all images are (95 %, Clopper-Pearson): at most {self.at_most:,} of the "
+            f"{self.unseen:,} unseen."
         )
 
 
@@ -209,6 +210,6 @@ def remainder(strata: Sequence[Stratum], standing: Iterable[Decision]) -> Remain
             at_most += min(math.floor(bound) - removed, stratum.images - len(stratum.drawn))
     unseen = images - drawn
     if judged < drawn:
-        reason = f"{counted(drawn - judged, 'drawn image')} of {drawn:,} wait for a verdict"
+        reason = f"{counted(drawn - judged, 'drawn image')} of {drawn:,} have no decision yet"
         return Remainder(images, drawn, judged, positives, None, unseen, None, reason)
     return Remainder(images, drawn, judged, positives, expected / images, unseen, int(at_most))

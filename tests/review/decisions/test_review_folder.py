@@ -97,10 +97,10 @@ def test_a_manifest_says_who_judged_what_was_asked_and_what_remains(folder: Path
     question, reviewers, kappa, left = applied.manifest.header.notes[-4:]
     assert question == "Question to the reviewers: Is it a horse?"
     assert reviewers == (
-        "Reviewers: anna (6 images), ben (6 images), each without the verdicts of others; conflicts settled by cleo."
+        "Reviewers: anna (6 images), ben (6 images), each without the decisions of others; conflicts settled by cleo."
     )
     assert kappa == "Agreement at stage manual: Cohen's kappa 0.000 on 6 images."
-    assert left.startswith("Of 100 images 6 were drawn by hash rank and judged, 1 of them in-distribution")
+    assert left.startswith("6 of 100 images were drawn by hash rank and judged; 1 of them are in-distribution")
     # The exported file is what is behind the digest, and alone adds no note.
     rows = read_decisions(_exported(folder, tmp_path / "x.jsonl")).decisions
     assert decisions_behind(applied.manifest, rows)

@@ -96,15 +96,15 @@ def test_what_remains_is_bounded_once_all_that_was_drawn_is_judged() -> None:
     waiting = remainder(strata, verdicts("k" * 19))
     assert waiting is not None
     assert (waiting.share, waiting.at_most, waiting.judged) == (None, None, 19)
-    assert "1 drawn image of 20 wait for a verdict" in waiting.text()
+    assert "1 drawn image of 20 have no decision yet" in waiting.text()
     left = remainder(strata, verdicts("kkrku" + "k" * 15))
     assert left is not None
     bound = float(beta.ppf(0.95, 3, 18))
     assert left.share == pytest.approx(bound)
     assert (left.positives, left.unseen, left.at_most) == (2, 980, floor(1000 * bound) - 2)
     assert left.text() == (
-        "Of 1,000 images 20 were drawn by hash rank and judged, 2 of them in-distribution, unfit or unsure: at most "
-        "28.27 % of all are (95 %, Clopper-Pearson), that is at most 280 of the 980 unseen."
+        "20 of 1,000 images were drawn by hash rank and judged; 2 of them are in-distribution, unfit or unsure. "
+        "At most 28.27 % of all images are (95 %, Clopper-Pearson): at most 280 of the 980 unseen."
     )
     assert remainder([], verdicts("k")) is None
 
