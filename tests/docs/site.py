@@ -5,6 +5,7 @@ these files become links between pages. A link to another file (code, a manifest
 """
 
 import base64
+import inspect
 import json
 import posixpath
 import re
@@ -38,7 +39,8 @@ def on_files(files: Files, config: Any) -> Files:
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         content = "\n".join(_notebook(files, config, path))
         files.append(File.generated(config, f"notebooks/{path.stem}.md", content=content))
-    files.append(File.generated(config, "api.md", content=_reference()))
+    for page, content in _reference():
+        files.append(File.generated(config, page, content=content))
     for verb, content in commands.pages().items():
         files.append(File.generated(config, f"commands/{verb}.md", content=content))
     files.append(File.generated(config, "llms.txt", content="\n".join(_for_language_models(config))))
@@ -115,14 +117,20 @@ def _for_language_models(config: Any) -> Iterator[str]:
                 yield ""
 
 
-def _reference() -> str:
-    """Return the reference of the public interface, from its docstrings."""
+def _reference() -> Iterator[tuple[str, str]]:
+    """Yield the pages of the public interface: the list of its names, and a page of each, from its docstring."""
     import curation
 
-    name = "Python reference: build, audit and score open-set benchmarks"
-    title = (
-        f'---\ntitle: "{name}"\n---\n\n# {name}\n',
-        "These names keep their meaning within a major version. Other modules may change in any version.\n",
-    )
-    homes = map(".".join, map(curation._HOMES.__getitem__, curation.__all__))
-    return "\n".join([*title, *(f"::: {home}\n    options:\n      heading_level: 2\n" for home in homes)])
+    names = [name for name in curation.__all__ if name != "__version__"]
+    summaries = {name: (inspect.getdoc(getattr(curation, name)) or "").partition("\n")[0] for name in names}
+    title = "Python reference: build, audit and score open-set benchmarks"
+    promise = "These names keep their meaning within a major version. Other modules may change in any version."
+    rows = [f"| [`curation.{name}`](api/{name}.md) | {summary} |" for name, summary in summaries.items()]
+    lines = [f'---\ntitle: "{title}"\n---\n\n# {title}\n', f"{promise}\n", "| name | |", "|---|---|", *rows, ""]
+    yield "api.md", "\n".join(lines)
+    for name in names:
+        home = ".".join(curation._HOMES[name])
+        yield (
+            f"api/{name}.md",
+            f"---\ntitle: curation.{name}\n---\n\n::: {home}\n    options:\n      heading_level: 1\n",
+        )
