@@ -73,10 +73,11 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Mark code that the style sheet keeps on one line (short) or lets wrap (long; commands), and cells of text."""
+    """Mark code and cells that the style sheet keeps on one line (short) or lets wrap (long, text; commands)."""
     html = re.sub(r"<code>(?=[^<\n]{1,30}</code>)", '<code class="short">', html)
     html = re.sub(r"<code>(?=[^<\n]{90,}</code>)", '<code class="long">', html)
     html = re.sub(r"<td>((?:(?:<(?!/td)[^>]*>)*[^<\n]){60,})", r'<td class="text">\1', html)
+    html = re.sub(r"<td>(?=[^<\n]{1,16}</td>)", '<td class="short">', html)
     return _COMMANDS.sub(r'<div class="commands \1', html)
 
 
