@@ -97,7 +97,8 @@ DEFINITIONS: dict[str, str] = {
     "num_unknown_gt": "N_u: unknown objects that count (not difficult; clean: not crowd either), once for each line of "
     "the image list",
     "AP_unknown": "AP of class unknown, in %",
-    "TP_u, FN_u": "unknown objects found by a detection called unknown; FN_u: N_u - TP_u",
+    "TP_u": "unknown objects found by a detection called unknown",
+    "FN_u": "N_u - TP_u",
     "UR": "TP_u / N_u, in % (unknown recall, U-Recall)",
     "P_unknown": "TP_u / (TP_u + FP_u), in %; FP_u: detections called unknown that found none",
     "FN_u_star": "unknown objects that no detection called unknown found, with at least one detection of a known class "
@@ -136,7 +137,7 @@ def _measure(
     return Measure(key, name, formula, unit, better, source, undefined, ranked=ranked)
 
 
-_MAPS, _FOUND, _EXCL = "mAP_prev, mAP_cur, mAP_both", "TP_u, FN_u", "FN_u_star_excl_known_tp"
+_MAPS, _EXCL = "mAP_prev, mAP_cur, mAP_both", "FN_u_star_excl_known_tp"
 _higher, _lower = partial(_measure, better="higher"), partial(_measure, better="lower")
 MEASURES = (
     _higher("mAP_both", "mean average precision, known classes", "%", doc=_MAPS, undefined=_NO_CLASSES, ranked=True),
@@ -156,8 +157,8 @@ MEASURES = (
     _higher("UDR_excl_known_tp", "UDR without known true positives", "%", doc=_EXCL),
     _higher("UDP_excl_known_tp", "UDP without known true positives", "%", doc=_EXCL),
     _measure("num_unknown_gt", "unknown objects", "count"),
-    _higher("TP_u", "unknown objects found", "count", doc=_FOUND),
-    _lower("FN_u", "unknown objects missed", "count", doc=_FOUND),
+    _higher("TP_u", "unknown objects found", "count"),
+    _lower("FN_u", "unknown objects missed", "count"),
     _lower("FN_u_star", "unknown objects found as known", "count"),
     _lower("FN_u_star_excl_known_tp", "unknown objects found as known, true positives apart", "count"),
 )  # fmt: skip

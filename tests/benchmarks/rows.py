@@ -80,8 +80,8 @@ def _build(benchmark: str, what: str, most: float) -> Row:
 
 def _command(name: str) -> Row:
     peers = {"previous release": Work(commands.run, (name, commands.PREVIOUS))} if commands.PREVIOUS else {}
-    what = f"command `{name}`, seconds of all cores"
-    return Row(what, Work(commands.run, (name, "")), peers, most=1.05, cores=True, repeats=5, draw=Work(commands.draw))
+    work = Work(commands.run, (name, ""))
+    return Row(f"command `{name}`", work, peers, most=1.05, cores=True, repeats=5, draw=Work(commands.draw))
 
 
 _LOADED = {

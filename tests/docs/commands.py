@@ -61,8 +61,18 @@ def _sections(parser: argparse.ArgumentParser, level: int, apart: bool = False) 
 
 
 def _wrapped(usage: str, width: int = 75) -> Iterator[str]:
+    """Yield the lines of a usage; brackets stay whole, and a required option stays with its value."""
+    parts: list[str] = []
+    depth = 0
+    for word in usage.split():
+        value = parts and re.fullmatch(r"-\S+", parts[-1]) and not word.startswith(("-", "[-"))
+        if depth or value:
+            parts[-1] += f" {word}"
+        else:
+            parts.append(word)
+        depth += word.count("[") - word.count("]")
     line = ""
-    for part in re.findall(r"(?:\[(?:[^\[\]]|\[[^\]]*\])*\]|[^\s\[\]])+", usage):
+    for part in parts:
         if line and len(line) + len(part) + 1 > width:
             yield line
             line = "   "

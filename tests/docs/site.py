@@ -29,6 +29,9 @@ PAGES = {
 }
 """Files of the repository that are pages of the site."""
 _LINK = re.compile(r"(?<!\\)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+_COMMANDS = re.compile(
+    r'<div class="(language-text highlight"><pre><span></span><code>(?:curation |pip |#!|job=|RAY_ADDRESS=))'
+)
 _FENCE = re.compile(r"^(`{3,}).*?^\1`*\s*$", re.MULTILINE | re.DOTALL)
 
 
@@ -63,7 +66,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         place = posixpath.normpath(posixpath.join(posixpath.dirname(origin), path))
         home = PAGES.get(place) or place.removeprefix("docs/").replace(".ipynb", ".md")
         if files.get_file_from_path(home) is None:
-            return f"{text} (`{place}`)" if text.strip("`") != place else text
+            names_it = text.strip("`") in (place, place.removesuffix(".py").replace("/", "."))
+            return f"`{place}`" if names_it else f"{text} (`{place}`)"
         return f"[{text}]({posixpath.relpath(home, posixpath.dirname(page.file.src_uri) or '.')}{mark}{anchor})"
 
     fenced = {place for block in _FENCE.finditer(markdown) for place in range(*block.span())}
@@ -71,8 +75,12 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Mark short code within a line, which the style sheet keeps on one line."""
-    return re.sub(r"<code>(?=[^<\n]{1,30}</code>)", '<code class="short">', html)
+    """Mark code and cells that the style sheet keeps on one line (short) or lets wrap (long, text; commands)."""
+    html = re.sub(r"<code>(?=[^<\n]{1,30}</code>)", '<code class="short">', html)
+    html = re.sub(r"<code>(?=[^<\n]{90,}</code>)", '<code class="long">', html)
+    html = re.sub(r"<td>((?:(?:<(?!/td)[^>]*>)*[^<\n]){60,})", r'<td class="text">\1', html)
+    html = re.sub(r"<td>(?=[^<\n]{1,16}</td>)", '<td class="short">', html)
+    return _COMMANDS.sub(r'<div class="commands \1', html)
 
 
 def _notebook(files: Files, config: Any, path: Path) -> Iterator[str]:

@@ -31,6 +31,12 @@ from curation.sources.source import Source
 
 SETTINGS = {"generalized": ("all",), "constrained": ("seen", "unseen"), "whole": ("whole",)}
 """Lists that are scored in each setting."""
+_SETTINGS = {
+    "generalized": "images with a class of either kind, all classes together",
+    "constrained": "base classes on images with a base class, and novel ones on images with a novel class",
+    "whole": "all images and classes",
+}
+"""What the help of ``setting`` says of each."""
 OUTSIDE = "left out: detections of the 15 classes that are neither base nor novel"
 
 _LISTS = (Column("list"), Column("images", "count"), Column("sha256", "digest", "digest"),
@@ -95,10 +101,9 @@ def declared(protocol: str, facts: Mapping[str, Any]) -> tuple[Callable[..., Res
             COCO results (a JSON list, or one record a line), a table (.csv), or a folder of label files of YOLO
             (data.yaml, labels/STEM.txt) or of VOC results (comp4_det_test_CLASS.txt); may be compressed by gzip
         setting : str
-            generalized: images with a class of either kind, all classes together; constrained: base classes on images
-            with a base class, and novel ones on images with a novel class; whole: all images and classes
+            {settings}
         variant : str
-            how a mean takes a class without objects: left out, or the mean is undefined (detic)
+            {variants}
         outside : {"error", "drop"}
             detections of classes that are neither base nor novel: refuse, or leave out and report
         reading : Reading
@@ -168,7 +173,13 @@ def declared(protocol: str, facts: Mapping[str, Any]) -> tuple[Callable[..., Res
 
     choice: Any = Literal
     evaluate.__annotations__ |= {"setting": choice[(*settings, "all")], "variant": choice[(*variants, "all")]}
-    for placeholder, text in {"{classes}": table["classes"], "{metric}": metrics[0]}.items():
+    texts = {
+        "{classes}": table["classes"],
+        "{metric}": metrics[0],
+        "{settings}": "; ".join(f"{name}: {_SETTINGS[name]}" for name in settings),
+        "{variants}": "; ".join(f"{name}: {text}" for name, text in variants.items()),
+    }
+    for placeholder, text in texts.items():
         evaluate.__doc__ = (evaluate.__doc__ or "").replace(placeholder, text)
     return evaluate, report
 
