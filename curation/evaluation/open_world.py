@@ -614,7 +614,7 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
             truth = remembered_truth(opened, parts)
         tasks = _tasks(truth, task, opened, classes, opening)
         names = [entry.name for entry in tasks]
-        hint = f"one plain --detections FILE goes with --task {(task or names)[0]}"
+        hint = f"--task {(task or names)[0]} goes with one plain --detections FILE"
         files: dict[str, Path] = by_name(detections, "--detections", "task", names, requested=task, hint=hint)
         truths: dict[str, Truth] = by_name(truth, "--truth", "task", names, requested=list(files), shared=True)
         inputs: dict[str, tuple[TaskTruth, ReadDetections]] = {}
@@ -690,7 +690,7 @@ def _tasks(
             "--task names a task, not a file",
             expected="t1",
             found=task[0],
-            hint="--manifest MANIFEST or --classes FILE says which classes each task knows",
+            hint="--task NAME --manifest MANIFEST, or --task NAME --classes FILE",
         )
     else:
         return (task_of_truth(opening(truth), (task or ("test",))[0]),)

@@ -709,7 +709,9 @@ def _scored(columns: Columns, truth: Objects) -> Iterator[Finding]:
         unit, mend = ("in percent", "percent") if is_percent else ("logits or margins", "logits")
         if np.abs(scores - 0.5).max() <= 0.51:
             keep = "curation evaluate coco --on-error scores=keep takes them as they are"
-            yield Finding("Scores are slightly below 0 or above 1, as after rounding", "scores from 0 to 1", within, command=keep)
+            yield Finding(
+                "Scores are slightly below 0 or above 1, as after rounding", "scores from 0 to 1", within, command=keep
+            )
         else:
             yield Finding(f"Scores are {unit}", "scores from 0 to 1", within, 1.0, f"scores={mend}")
         return

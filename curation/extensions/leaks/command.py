@@ -31,7 +31,5 @@ def leaks(
             written = result.save(out)
     lines = [*result.lines(), *summary_lines(result.data)]
     if out and result.shard is not None:
-        lines.append(
-            f"nothing is written to {out}: the same command without --shard reports on the whole corpus"
-        )
+        lines.append(f"nothing is written to {out}: the same command without --shard reports on the whole corpus")
     return Answer(result.json_data, lines, int(bool(result.leaked) and result.shard is None), written)
