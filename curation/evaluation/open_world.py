@@ -610,7 +610,9 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         opened = load_manifest(manifest) if isinstance(manifest, str) else manifest
         opening = reading.opener()
         if isinstance(truth, Mapping) and not truth:
-            parts = [part] if part else [f"{entry.name}-test" for entry in tasks_of_manifest(opened)] if opened else []
+            known_tasks = tasks_of_manifest(opened) if opened else ()
+            tasks = choose_tasks(known_tasks, task) or known_tasks
+            parts = [part] if part else [f"{entry.name}-test" for entry in tasks]
             truth = remembered_truth(opened, parts)
         tasks = _tasks(truth, task, opened, classes, opening)
         names = [entry.name for entry in tasks]

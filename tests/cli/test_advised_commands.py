@@ -120,6 +120,7 @@ MADE = (
     "review apply shapes --decisions 'my review' --rule senior --senior anna --version 1.1.0 --out reviewed",
     "similarity embed --photos photos --encoder colour --out store",
     "split kinds --parts train=0.75,test=0.25 --stratify --out parts",
+    "build both.toml --source train=train.json --source test=one.json --source first-test=two.json --out both",
     "export shapes --part t1-val --format voc --out voc",
     "init wilderness --source closed=closed.json --source wild=wild.json --out wilderness.toml",
     "build wilderness.toml --source closed=closed.json --source wild=wild.json --out wilderness",
@@ -142,6 +143,8 @@ def write_faults(folder: Path, truth: dict[str, Any]) -> None:
         "closed": cut(slice(20), {1, 2}) | {"categories": truth["categories"][:2]},
         "wild": cut(slice(20, None), {1, 3, 4}),
         "no stars": cut(slice(20), {1, 2}),
+        "one": cut(slice(20), {1, 2, 3, 4}),
+        "two": cut(slice(20, None), {1, 2, 3, 4}),
         "roles": {"tasks": [{"name": "t2", "prev": ["circle", "square"], "cur": ["triangle", "star"]}]},
         "known": {"known": ["circle"]},
         "stars": {"known": ["star"]},
@@ -166,14 +169,17 @@ def write_faults(folder: Path, truth: dict[str, Any]) -> None:
     (folder / "both parts.csv").write_text("\n".join(lines))
     scores, labels = np.eye(2), np.arange(2)
     np.save(folder / "labels.npy", labels)
-    for name, arrays in {
+    arrays: dict[str, dict[str, Any]] = {
         "unnamed": {"marks": scores, "gt": labels},
         "bare": {"scores": scores, "marks": labels},
         "halves": {"scores": scores / 2, "gt": labels},
         "three": {"scores": np.eye(2, 3), "gt": labels},
         "logits": {"logits": scores},
-    }.items():
-        np.savez(folder / f"{name}.npz", **arrays)
+    }
+    for name, columns in arrays.items():
+        np.savez(folder / f"{name}.npz", **columns)
+    tasks = (folder / "tasks.toml").read_text()
+    (folder / "both.toml").write_text(tasks.replace("\ntest = ", '\nfirst-test = { dataset = "first" }\ntest = '))
     (folder / "named.csv").write_text("score_0,score_1,label\n1,0,cat\n0,1,dog\n")
 
 
@@ -352,6 +358,7 @@ ROWS: list[tuple[str, dict[str, str]]] = [
     ("evaluate owod --truth test.json --detections d.json --task tasks.toml", {"FILE": "roles.json", "NAME": "t2"}),
     ("evaluate owod --manifest shapes --detections d.json --on-error classes=drop --task tasks.toml", {}),
     ("evaluate owod --manifest shapes --detections d.json --on-error classes=drop", {}),
+    ("evaluate owod --manifest both --task t2 --detections d.json", {"MANIFEST": "both", "FILE": "both.json"}),
     (f"{T1} --on-error stray=drop --truth voc --image-set t1-val --category-ids truth", {}),
     (f"{ELEPHANT} closed=closed.json", {"DIR": "wilderness"}),
     (f"{ELEPHANT} 'closed=no stars.json' --classes stars.json", {"FILE": "squares.json"}),
