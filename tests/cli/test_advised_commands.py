@@ -265,6 +265,8 @@ PARTS = {"MANIFEST": "parts", "PART": "test"}
 ROWS: list[tuple[str, dict[str, str]]] = [
     ("verify test.json", {}),
     ("audit d.json", {}),
+    ("audit kinds", {}),
+    ("audit shapes --rules DS22", {}),
     ("verify nothing", {}),
     ("build openood --out m", {}),
     (
