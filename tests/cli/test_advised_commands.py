@@ -70,6 +70,7 @@ FAULTS: dict[str, dict[str, object]] = {
     "margins": {"score": 3.5},
     "named": {"category_id": "circle"},
     "unscored": {"score": None},
+    "boxless": {"bbox": None},
 }
 """What the first detection of a file is instead."""
 FLAGS = {parser.prog.removeprefix("curation "): parser._option_string_actions for parser in parsers()}
@@ -149,6 +150,7 @@ def write_faults(folder: Path, truth: dict[str, Any]) -> None:
         "known": {"known": ["circle"]},
         "stars": {"known": ["star"]},
         "squares": {"known": ["square"]},
+        "osod": {"known": ["circle", "square", "triangle"], "unknown": ["star"]},
         "empty": {},
         "root/annotations/instances_train2017": truth,
         "root/annotations/instances_val2017": truth,
@@ -156,6 +158,7 @@ def write_faults(folder: Path, truth: dict[str, Any]) -> None:
     (folder / "root" / "annotations").mkdir(parents=True)
     for name, content in contents.items():
         (folder / f"{name}.json").write_text(json.dumps(content))
+    (folder / "torn.jsonl").write_text("{")
     (folder / "twice.txt").write_text("".join(f"{image['file_name']}\n" for image in [*truth["images"], first]))
     (folder / "moved" / "a").mkdir(parents=True)
     shutil.copy(folder / "photos" / first["file_name"], folder / "moved" / "a" / f"of {first['file_name']}")
@@ -341,6 +344,8 @@ ROWS: list[tuple[str, dict[str, str]]] = [
     ("export shapes --part all --format coco --out all.json", {}),
     ("export shapes --part all --format txt --out all.txt", {}),
     ("export parts --part test --format coco --out made", {}),
+    ("export shapes --part t2-test --format elephant-json --out made", {}),
+    ("export wilderness --part closed --format owod --out made", {}),
     # Detections.
     (f"{COCO} stray.json", {}),
     (f"{COCO} strange.json", {"TRUTH": "test.json", "FILE": "strange.json"}),
@@ -348,8 +353,11 @@ ROWS: list[tuple[str, dict[str, str]]] = [
     (f"{COCO} margins.json", {}),
     (f"{COCO} named.json", {"FILE": "named.json"}),
     (f"{COCO} unscored.json", {}),
+    (f"{COCO} boxless.json", {"FILE": "boxless.json"}),
     (f"{COCO} d.json --append rows.jsonl --name ' '", {}),
     ("leaderboard old.jsonl", {"…": T2[9:]}),
+    ("leaderboard torn.jsonl", {"…": T2[9:]}),
+    ("verify shapes --part t1-test", {}),
     (f"{T2} --truth fewer.json", {"NAME=PATH": "test=test.json"}),
     ("evaluate owod --classes roles.json --task t2 --truth test.json --detections d.json --lists twice.txt", {}),
     (
@@ -364,6 +372,11 @@ ROWS: list[tuple[str, dict[str, str]]] = [
     (f"{T1} --on-error stray=drop --truth voc --image-set t1-val --category-ids truth", {}),
     (f"{ELEPHANT} closed=closed.json", {"DIR": "wilderness"}),
     (f"{ELEPHANT} 'closed=no stars.json' --classes stars.json", {"FILE": "squares.json"}),
+    ("evaluate owod --manifest shapes --task t1 --detections d.json", {"TRUTH": "test.json"}),
+    (
+        "evaluate osod3 --manifest shapes --truth test.json --detections d.json --on-error classes=drop",
+        {"FILE": "osod.json"},
+    ),
     (f"{OOD} d.json --detections ood.json", {}),
     (f"{OOD} d.json --detections ood.json --score energy --on-error shared-ids=report", {"FILE": "s.json"}),
     (f"{OOD} labels.npy --detections ood.json --set official_compat=yes --set id_classes=2", {}),
@@ -390,6 +403,10 @@ ROWS: list[tuple[str, dict[str, str]]] = [
     ("import elephant/train2017 --lists shapes --out m", COMPLETED),
     ("export elephant/train2017 --part wilderness --format txt --out m", COMPLETED),
     ("build elephant/train2017 --out m", COMPLETED),
+    (
+        "build elephant/train2017 --set ratios=1 --out m",
+        {"…": "--source voc2007-test=test.json --source coco=train.json"},
+    ),
     ("export elephant/wr1-prob-published --part wr1 --format txt --out m", {"--lists DIR": "--lists shapes"}),
     ("build elephant/wr1-prob-published --out m", {"--lists DIR": "--lists shapes"}),
     ("verify scores", {}),
