@@ -146,7 +146,7 @@ def build(
             raise UsageError(
                 "A header-only manifest has its own parameters, name and version",
                 where=_target_name(benchmark),
-                hint=f"curation build {declared.header.rule.protocol} … for other ones",
+                hint=f"curation build {declared.header.rule.protocol} … --out DIR makes other ones",
             )
         known = find_benchmark(declared.header.rule.protocol)
     replayed = "" if decisions is None else _replayed(known, settings, decisions, allow_conflicts)

@@ -208,7 +208,7 @@ def _results(path: Path, digests: Sequence[str]) -> Results:
                 where=f"--results {path.name}, line {number} ({printable(row.name)})",
                 expected=" or ".join(digests),
                 found=manifest_text,
-                hint="evaluate --manifest … --append FILE into a file for these manifests alone",
+                hint="curation evaluate … --append FILE.jsonl writes a file for these manifests alone",
             )
     return Results(read.data, "\n".join(markdown_groups(ranked_groups(read.rows), "###")))
 

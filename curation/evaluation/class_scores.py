@@ -137,7 +137,7 @@ def class_scores(
             where=where,
             expected=f"{len(table)} labels, {n_columns}" + (" and the background" if background == "last" else ""),
             found=f"labels of shape {label_array.shape}, {table.shape[1]} columns",
-            hint="--background=last: the last column is the background class"
+            hint="--background last: the last column is the background class"
             if classes and table.shape[1] == len(classes) + 1
             else "keep a column for each known class, in the order of the labels",
         )
@@ -204,7 +204,7 @@ def _checked_labels(labels: npt.NDArray[Any], n_classes: int, background: Backgr
         row = int(np.argmax(wrong))
         hint = "no label is 0: they seem to count from 1"
         if (numbers == 0).any():
-            hint = "--background=last: the last column, and the last label, is the background class"
+            hint = "the label of the background class is -1, where the scores have no column of it"
         raise PredictionError(
             "Label out of range",
             where=f"{where}: row {row}",
@@ -375,7 +375,7 @@ def rows_of_part(
                 where=where,
                 expected=f"{len(part.images)} rows, in the order of part {part.name}",
                 found=str(n),
-                hint="add image names (column or array 'image'), or choose another --part",
+                hint="add image names (column or array 'image'), or --part PART of these images",
             )
         return np.arange(n), 0
     names = [native_name(text) for text in images]

@@ -295,6 +295,8 @@ def _parsed(text: bytes, where: str) -> LeaderboardRow:
             where=where,
             expected=str(SCHEMA_VERSION),
             found=str(version)[:40],
-            hint="install a newer curation" if version > SCHEMA_VERSION else "evaluate again with --append FILE",
+            hint="install a newer curation"
+            if version > SCHEMA_VERSION
+            else "curation evaluate … --append FILE.jsonl writes such rows",
         )
     return _checked(fields, where)

@@ -611,11 +611,13 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         opened = load_manifest(manifest) if isinstance(manifest, str) else manifest
         opening = reading.opener()
         if isinstance(truth, Mapping) and not truth:
-            parts = [part] if part else [f"{entry.name}-test" for entry in tasks_of_manifest(opened)] if opened else []
+            known_tasks = tasks_of_manifest(opened) if opened else ()
+            asked = choose_tasks(known_tasks, task) if opened and task else known_tasks
+            parts = [part] if part else [f"{entry.name}-test" for entry in asked]
             truth = remembered_truth(opened, parts)
         tasks = _tasks(truth, task, opened, classes, opening)
         names = [entry.name for entry in tasks]
-        hint = f"one plain --detections FILE goes with --task {(task or names)[0]}"
+        hint = f"--task {(task or names)[0]} goes with one plain --detections FILE"
         files: dict[str, Path] = by_name(detections, "--detections", "task", names, requested=task, hint=hint)
         truths: dict[str, Truth] = by_name(truth, "--truth", "task", names, requested=list(files), shared=True)
         inputs: dict[str, tuple[TaskTruth, ReadDetections]] = {}
@@ -691,7 +693,7 @@ def _tasks(
             "--task names a task, not a file",
             expected="t1",
             found=task[0],
-            hint="--manifest MANIFEST or --classes FILE says which classes each task knows",
+            hint="--task NAME --manifest MANIFEST, or --task NAME --classes FILE",
         )
     else:
         return (task_of_truth(opening(truth), (task or ("test",))[0]),)

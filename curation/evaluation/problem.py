@@ -569,7 +569,7 @@ def tasks_of_manifest(manifest: Manifest) -> tuple[ClassRoles, ...]:
             "The manifest has no tasks",
             where=f"{header.name} {header.version}",
             expected="an OWOD manifest, whose header lists the classes that each task introduces",
-            hint="curation list shows the available manifests; --classes FILE names the tasks instead",
+            hint="curation list shows all benchmarks; --classes FILE in place of --manifest",
         )
     numbers = {entry.name: entry.index for entry in header.classes}
     unknown = unknown_index(header)
@@ -626,7 +626,7 @@ def task_of_truth(source: Source, name: str = "test") -> ClassRoles:
             where=files_of(source),
             expected="a test view with known classes and a category named 'unknown', or a list of tasks",
             found=", ".join(source.categories.names)[:_SHOWN] or "no category",
-            hint="--classes FILE names the tasks, --manifest MANIFEST takes them from a manifest",
+            hint="--classes FILE names the tasks; --manifest MANIFEST takes them from a manifest",
         )
     return ClassRoles(name, (), known, (), "categories of the truth")
 
@@ -675,7 +675,7 @@ def choose_tasks(tasks: tuple[ClassRoles, ...], requested: Iterable[str]) -> tup
             where=tasks[0].origin,
             expected=", ".join(task.name for task in tasks)[:_SHOWN],
             found=repr(missing[0][:80]),
-            hint="--task takes a name; a file of tasks goes to `curation build FILE`"
+            hint=f"--task {shlex.quote(tasks[0].name)} names a task; `curation build` makes a manifest of a .toml file"
             if missing[0].lower().endswith((".toml", ".json"))
             else _did_you_mean(missing[0], [task.name for task in tasks]),
         )

@@ -461,7 +461,7 @@ def _no_column(message: str, columns: ScoreColumns, path: Path, lacking: Sequenc
         if lacking
         else f"an array {', '.join(SCORE_ARRAYS)}; columns score_0, score_1, ..., or one a class of a manifest",
         found=", ".join(columns.names)[:200] or "nothing",
-        hint="--key score=NAME, --key label=NAME and --key image=NAME name columns or arrays",
+        hint="--key score=NAME names the array of scores, or the prefix of its numbered columns",
     )
 
 
@@ -575,7 +575,7 @@ def _labels(
             "The file has no labels",
             where=where,
             expected="a column or array of labels, or a part of a manifest with known classes",
-            hint="--labels FILE.npy; or "
+            hint="--key label=NAME names them in the file; --labels FILE.npy; or "
             + ("--manifest MANIFEST " if classes is None else "")
             + "--part PART, with --truth PATH if the sources were moved since the manifest was built",
         )
@@ -620,6 +620,6 @@ def _kind(requested: Kind | Literal["auto"], raw: ScoreTable, where: str) -> Kin
         "The file does not say what kind of scores it holds, and they are not probabilities that sum to 1",
         where=where,
         expected="--kind=logits, --kind=probabilities or --kind=real",
-        hint="--kind=logits applies softmax; --kind=probabilities with --background=removed is for probabilities "
+        hint="--kind logits applies softmax; --kind probabilities --background removed is for probabilities "
         "without their background column",
     )

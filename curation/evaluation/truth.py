@@ -257,7 +257,7 @@ def check_closed(part: Part) -> None:
             where=files_of(part),
             expected="objects of: " + ", ".join(part.truth.classes)[:300],
             found=f"{len(part.truth.label)} objects, none of them known",
-            hint="are --truth closed=FILE and --truth wilderness=FILE swapped? Else name the classes with --classes",
+            hint="are the closed and the wilderness file swapped? If not, --classes FILE names the classes",
         )
 
 
@@ -273,7 +273,7 @@ def check_wilderness(part: Part) -> None:
         where=f"{files_of(part)}: image {part.truth.image_ids[part.truth.image[first]]}",
         expected="images without any known class",
         found=f"{len(known)} objects of {', '.join(names)}"[:300],
-        hint="are the closed and the wilderness file swapped? --manifest DIR takes only the images of its list",
+        hint="are the closed and the wilderness file swapped? If not, --manifest DIR takes only the images of its list",
     )
 
 

@@ -308,7 +308,9 @@ def push(hub: HubRepository, folder: Path, publication: Publication, *, public: 
         info = hub.info("main")
     if not info.private and not public:
         raise PublishError(
-            "The repository is public, and --public was not given", where=hub.where, hint="--public, or another --repo"
+            "The repository is public, and --public was not given",
+            where=hub.where,
+            hint="--public, or --repo ORG/NAME of another",
         )
     tagged = hub.tags().get(publication.tag)
     commit = tagged or _committed(hub, folder, publication, info)
@@ -353,7 +355,7 @@ def _published_before(hub: HubRepository, files: set[str], commit: str) -> set[s
             where=hub.where,
             expected=f"a new repository, or one with {RECORD_FILE}",
             found=ascii(", ".join(others[:5]))[1:-1],
-            hint="choose another --repo",
+            hint="--repo ORG/NAME of another repository",
         )
     return set()
 
@@ -369,7 +371,7 @@ def _require_same(hub: HubRepository, commit: str, publication: Publication) -> 
             where=f"{hub.where}@{publication.tag}",
             expected=publication.digest,
             found=digest,
-            hint="choose another --tag, or give the manifest a new version",
+            hint="--tag MAJOR.MINOR.PATCH of a new version",
         )
 
 

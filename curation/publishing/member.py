@@ -198,8 +198,8 @@ def decisions_behind(manifest: Manifest, decisions: Iterable[Decision]) -> tuple
     rows = tuple(decisions)
     digest, candidates = decisions_digest(rows), [rows]
     # A rule may need facts that are not known here (who is senior); the decisions must then be resolved.
+    rule = cast("Rule", header.rule.parameters.get("review_rule", "error"))
     with suppress(CurationError):
-        rule = cast("Rule", header.rule.parameters.get("review_rule", "error"))
         candidates.append(resolve(rows, rule, allow_conflicts=rule == "error").decisions)
     for candidate in candidates:
         if header.decisions in (decisions_digest(candidate), recorded_digest(recorded_form(candidate))):
@@ -209,7 +209,10 @@ def decisions_behind(manifest: Manifest, decisions: Iterable[Decision]) -> tuple
         where=where,
         expected=header.decisions,
         found=f"{len(rows)} decisions, {digest}",
-        hint="curation review summary FILE --rule RULE --out RESOLVED.jsonl, and --decisions RESOLVED.jsonl",
+        hint="curation review summary FILE --rule senior --senior NAME --out RESOLVED.jsonl; "
+        "then --decisions RESOLVED.jsonl"
+        if rule == "senior"
+        else None,
     )
 
 
@@ -365,11 +368,13 @@ def check_member(member: Member) -> None:
             require_labels(entry, terms[entry.name])
     used = {source for part in member.labelled for source in member.manifest.part(part).sources}
     if idle := sorted(set(member.sources) - used):
+        # Authors' lists are not published, complete or not.
+        completion = "" if header.origin == "as_published" else member.manifest.completion()
         raise PublishError(
             "No published list uses the labels of a source",
             where=f"{where}: --source {idle[0]}",
             expected="all sources of a part, and a part with a list",
-            hint="leave it out, or complete the manifest first: curation build, curation import",
+            hint=f"leave out --source {idle[0]}" + f", or complete the manifest first: {completion}" * bool(completion),
         )
     failures = [finding for finding in verify_sources(member.manifest, member.sources) if finding.outcome == "failure"]
     if member.sources and failures:

@@ -213,7 +213,7 @@ EXPORT = "export shapes --part t2-test --format"
             None,
         ),
         ("audit train.json", "curation inspect train.json", None),
-        (f"{EVALUATE} --task tasks.toml", "--task takes a name", results),
+        (f"{EVALUATE} --task tasks.toml", "--task t1 names a task", results),
         (f"{EVALUATE} --task t1", "of a later task than t1? --task", results),
         ("evaluate owod --task t2 --detections d.json", "--truth is missing", results),
         (f"{EVALUATE} --task t2 --out shapes", "The folder holds a manifest", results),

@@ -53,7 +53,7 @@ def test_the_number_of_the_background_is_a_negative_and_reported() -> None:
     assert list(data.reported.values()) == [1]
     with pytest.raises(PredictionError, match="out of range") as caught:
         class_scores([0, 3, -2], np.eye(3))
-    assert "--background" in str(caught.value.hint)
+    assert "background class is -1" in str(caught.value.hint)
 
 
 @pytest.mark.parametrize("value", [3, -3, 0.5, np.nan, np.inf, 1e300])

@@ -131,7 +131,7 @@ def damage(change: Callable[[dict[str, Any]], Any]) -> str:
         ("[" * 30_000, "not JSON"),
         ('{"schema_version": 1, "schema_version": 1}', "not JSON"),
         (damage(lambda row: row.update(schema_version=3)), "schema version.*\n(.*\n)*.*install a newer"),
-        (damage(lambda row: row.update(schema_version=1)), "schema version.*\n(.*\n)*.*evaluate again"),
+        (damage(lambda row: row.update(schema_version=1)), "schema version.*\n(.*\n)*.*curation evaluate"),
         (damage(lambda row: row.update(clock="now")), "not a leaderboard row"),
         (damage(lambda row: row.pop("part")), "not a leaderboard row"),
         (damage(lambda row: row.update(name=" ")), "not a leaderboard row"),

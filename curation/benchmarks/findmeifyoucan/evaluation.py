@@ -716,7 +716,7 @@ def choose_methods(
             where=f"{read.name} and {id_scores.name}"[:300],
             expected="a score with the same name in both: ood_score, or scores: {NAME: number}, of each detection",
             found=f"detections: {', '.join(ood_names) or 'none'}; ID: {', '.join(id_names) or 'none'}"[:300],
-            hint="curation scores computes MSP, energy, GEN, kNN and others from logits and features",
+            hint="curation scores --test NPZ --out FILE computes MSP, energy and others from logits and features",
         )
     if requested:
         return tuple(dict.fromkeys(requested))
@@ -787,6 +787,6 @@ def check_apart(read: ReadOodDetections, id_scores: IdScores, *, shared: str = "
             where=f"{id_scores.name}, {read.name}",
             expected="no image in both",
             found=f"{len(common)}: {', '.join(common[:3])}"[:300],
-            hint="where equal numbers mean different images (VOC 000009 and COCO 9): --on-error shared-ids=report",
+            hint="--on-error shared-ids=report, if equal numbers mean different images (VOC 000009 and COCO 9)",
         )
     return [message]

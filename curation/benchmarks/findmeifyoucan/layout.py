@@ -81,9 +81,7 @@ def findmeifyoucan_tables(member: Member) -> list[PlannedTable]:
     parts = [part.name for part in _splits(header) if part.name in member.manifest.lists]
     if not parts:
         raise PublishError(
-            "No near, far or farther split is available",
-            where=where,
-            hint="curation build MANIFEST --source NAME=PATH --out DIR completes it",
+            "No near, far or farther split is available", where=where, hint=member.manifest.completion() or None
         )
     for part in parts:
         if part not in member.labelled:

@@ -223,7 +223,7 @@ def open_set_classes(origin: Path | Manifest, name: str) -> ClassRoles:
             where=where,
             expected=f"taxonomy one of {', '.join(TAXONOMIES)}, at least one known class, none of them 'unknown'",
             found=f"{taxonomy[:80]}, {len(classes.known)} known classes",
-            hint="--classes FILE names known and unknown classes for any data",
+            hint="--classes FILE in place of --manifest" if isinstance(origin, Manifest) else None,
         )
     return classes
 

@@ -343,7 +343,7 @@ def leaks(
             found=f"{counted(len(broken), 'photo')}, none readable: {next(iter(broken.values()))}"
             if broken
             else "no photos",
-            hint="--photos DIR is the folder of the benchmark's photos" if broken or sources else FILE_NAMES,
+            hint="--photos DIR with the photos of the benchmark" if broken or sources else FILE_NAMES,
         )
     step = FindLeaks.of_photos(prints, radius)
     with TemporaryDirectory(prefix="curation-leaks-") if evidence is None else nullcontext(evidence) as folder:

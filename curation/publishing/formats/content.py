@@ -226,7 +226,7 @@ def require_parts(manifest: Manifest, parts: Sequence[str]) -> None:
                     f"Parts {home[image]!r} and {part!r} share images, so one file cannot contain both",
                     where=f"{manifest.header.name} {manifest.header.version}",
                     found=image,
-                    hint="--each writes every part separately",
+                    hint="--each --out DIR writes every part separately",
                 )
             home[image] = part
 
@@ -243,7 +243,7 @@ def _require_one_task(manifest: Manifest, parts: Sequence[str]) -> None:
             "Parts of different tasks have labels of different classes, so one file cannot contain both",
             where=f"{manifest.header.name} {manifest.header.version}",
             found=", ".join(f"{part} ({manifest.part(part).task or 'no task'})" for part in parts),
-            hint="--each writes every part separately",
+            hint="--each --out DIR writes every part separately",
         )
 
 

@@ -96,7 +96,7 @@ def decimal_text(value: float) -> str:
 NOTE = "a proposal, not a decision: membership comes from replayed human decisions alone"
 """Part of every file, table and printed result that is made of proposals."""
 
-_HINT = "curation review propose … --out FILE"
+_HINT = "curation review propose … --out FILE.jsonl"
 Form = TypeVar("Form")
 
 Verdict = Literal["remove", "near", "far", "undecided"]

@@ -418,7 +418,7 @@ def _sources(ood: Mapping[str, Path], bad_boxes: BadBoxes) -> dict[str, Source]:
                     "The root offers several parts",
                     where=f"--source {key}={path}",
                     found=", ".join(offered),
-                    hint=f"--source {name}@{offered[0]}={shlex.quote(str(path))}",
+                    hint=f"--source {name}@{offered[0]}={shlex.quote(str(path))} in place of --source {key}",
                 )
             part = offered[0] if offered else ""
         if name in opened or name == "id":

@@ -13,6 +13,8 @@ from curation.cli import main
 from curation.extensions.audit.report import Report, Statement
 from curation.extensions.audit.run import audit
 from tests.cli.test_audit import arguments, folder
+from tests.extensions.audit.benchmark_world import TEST as TASK_TEST
+from tests.extensions.audit.benchmark_world import TRAIN as TASK_TRAIN
 from tests.extensions.audit.test_published_rules import laid
 from tests.extensions.audit.test_statements import TEST, TRAIN, VAL, said
 
@@ -88,6 +90,8 @@ def test_names_alone_are_decided_by_folders_by_a_namespace_or_by_photos(tmp_path
     bare = {"train": [f"d/{n}x.png" for n in "abcdefghijkl"], "test": [f"{n}x.png" for n in "abcdefghijkl"]}
     lists = laid(tmp_path / "bare", files(bare))
     assert only(audit(lists), "DS2").hint == "compare the photos: --photos NAME=DIR"
+    [needed] = said(audit(lists, rules="DS3"), "undecidable")
+    assert needed.hint == "the photos of these images: --photos NAME=DIR"
     for name in {*bare["train"], *bare["test"]}:
         (tmp_path / "photos" / name).parent.mkdir(parents=True, exist_ok=True)
         image.effect_noise((64, 64), 80).save(tmp_path / "photos" / name)
@@ -130,6 +134,50 @@ def test_the_option_that_is_needed_decides(rule: str, without: str, words: str, 
     assert main([*rest, "--rules", rule]) in (0, 2)
     assert f"needed: {words}" in capsys.readouterr().out
     assert main([*whole, "--rules", rule]) == 0
+    assert "needed: " not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("rule", "words", "decided"),
+    [
+        ("AS1", "an annotation file with boxes instead of a table of image and class: --source ", ".json"),
+        ("AS3", "an annotation file with boxes instead of a table of image and class: --source ", ".json"),
+        ("LI3", "an annotation file with boxes instead of a table of image and class: --source ", ".json"),
+        ("TI4", "an annotation file instead of a table of image and class, which may miss classes: ", ".json"),
+        ("TI4", "an annotation file instead of a table of image and class, which may miss classes: ", ".csv"),
+    ],
+)
+def test_a_table_of_classes_is_replaced_or_declared_whole(
+    rule: str, words: str, decided: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, images in {"train": TASK_TRAIN, "test": TASK_TEST}.items():
+        rows = [f"{image},{label.rstrip('*~')}" for image, labels in images.items() for label in labels]
+        (folder.parent / f"{name}.csv").write_text("\n".join(["image_id,class", *rows]))
+
+    def printed(suffix: str, *declared: str) -> str:
+        command = [text.replace(".json", suffix) if "mine-" in text else text for text in arguments(folder)[:-4]]
+        views = [text for role in ("train", "finetune", "val", "test") for text in ("--view", f"{role}={role}")]
+        assert main([*command, *views, *declared, "--rules", rule]) in (0, 2)
+        return capsys.readouterr().out
+
+    assert f"needed: {words}" in printed(".csv")
+    assert "needed: " not in printed(decided, *(("--exhaustive", "mine-train") if decided == ".csv" else ()))
+
+
+@pytest.mark.parametrize(
+    ("rule", "names", "needed", "options"),
+    [
+        ("DS2", ("a", "b"), "the role of the lists: --role LIST=train, =val, =test", "a=train b=test"),
+        ("PL8", ("a", "ood"), "which lists are in-distribution and which out: --role LIST=id, ", "a=id ood=ood"),
+    ],
+)
+def test_a_role_that_is_needed_decides(
+    rule: str, names: tuple[str, str], needed: str, options: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["audit", str(laid(tmp_path / "lists", files(dict(zip(names, (TRAIN, TEST), strict=True))))), "--rules"]
+    assert main([*command, rule]) in (0, 2)
+    assert f"needed: {needed}" in capsys.readouterr().out
+    assert main([*command, rule, *(word for text in options.split() for word in ("--role", text))]) in (0, 2)
     assert "needed: " not in capsys.readouterr().out
 
 

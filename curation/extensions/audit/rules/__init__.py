@@ -70,6 +70,6 @@ def chosen_rules(names: str) -> tuple[Rule, ...]:
                 "Unknown rule",
                 where=f"--rules {name[:40]}",
                 expected=", ".join(every),
-                hint=f"did you mean {near[0]}?" if near else None,
+                hint=f"did you mean --rules {near[0]}?" if near else None,
             )
     return tuple(rule for rule in _ALL if any(rule.name.startswith(name) for name in prefixes))
