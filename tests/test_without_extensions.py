@@ -40,7 +40,7 @@ def test_list_and_verify_run(site: Path) -> None:
     listed = python(site, "-m", "curation", "list")
     assert listed.returncode == 0, listed.stderr
     assert "elephant" in listed.stdout
-    assert "openood" not in listed.stdout.partition("Manifests")[0]
+    assert "openood" not in listed.stdout.partition("Available manifests")[0]
     verified = python(site, "-m", "curation", "verify", "elephant/val2017")
     assert verified.returncode == 0, verified.stderr
 
