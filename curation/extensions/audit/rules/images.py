@@ -346,8 +346,8 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
     ]
     verdict: Verdict = "warn" if pair.unlabelled and pair.roles == ("train", "val") else "fail"
     text = (
-        f"both hold {counted(len(images), 'image')}, on {lines[0]:,} of {sizes[0]:,} and {lines[1]:,} of "
-        f"{counted(sizes[1], 'line')}"
+        f"both hold {counted(len(images), 'image')}, on {lines[1]:,} of {sizes[1]:,} and {lines[0]:,} of "
+        f"{counted(sizes[0], 'line')}"
     )
     hint = _mend(pair)
     if hint and len(images) == here[0]:
