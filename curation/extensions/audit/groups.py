@@ -33,8 +33,8 @@ LARGEST_GROUP = 0.2
 """Fewer groups, or a group with a larger share of all lines, may be classes if the name does not state their kind."""
 GROUP_COLUMNS = (
     "patient", "subject", "case", "study", "lesion", "video", "clip", "sequence", "scene", "slide",
-    "drive", "session", "recording", "speaker", "site", "location", "group", "source_id", "user", "participant",
-    "src_file", "source_file",
+    "drive", "session", "recording", "speaker", "site", "location", "group", "source_id", "user", "client",
+    "participant", "src_file", "source_file",
 )  # fmt: skip
 """Names of columns of groups; ``patient_id`` and ``PatientID`` are read as ``patient``."""
 _SHOWN = 3
@@ -391,6 +391,10 @@ class Groups:
             return "one group holds all lines" + next_to * (near >= _NEAR)
         if pattern.is_view and not result.both:
             return "no companion of an image is in the other list"
+        if not pattern.regex and present < LEAST_GROUPS and 2 * result.both > present:
+            # Hospitals, age groups and topics are attributes of images that any draw has on both sides.
+            if not match_mask(sides.names.filter(arrow_of(counts > 0)), r"\d").any():
+                return f"the values of {pattern.name} may be classes: {result.both} of {present} are on both sides"
         follows = [self._follow_labels(at, codes) for at, codes in zip(pair, sides.codes, strict=True)]
         if not pattern.sure and True in follows and False not in follows:
             return f"each {pattern.nouns[0]} holds one label"
