@@ -81,7 +81,7 @@ def test_nothing_checked_is_no_pass(tmp_path: Path) -> None:
         (TRAIN, "the same list twice (300 lines, byte for byte)"),
         (TRAIN[::-1], "the same list twice (300 lines, in another order)"),
         ([f"./{one}\r" for one in TRAIN], "the same list twice (300 lines, line for line)"),
-        ([*TEST, *TRAIN[:7]], "7 images, on 7 of 300 and 7 of 67"),
+        ([*TEST, *TRAIN[:7]], "7 images, on 7 of 67 and 7 of 300"),
     ],
 )
 def test_train_and_test_that_share_images(tmp_path: Path, test: list[str], told: str) -> None:

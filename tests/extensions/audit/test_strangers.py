@@ -363,6 +363,14 @@ SOUND: dict[str, dict[str, Any]] = {
         f"{part}.tsv": [f"/data/{part}", *(f"{n // 9}/{n}.flac\t{16000 + n}" for n in range(size))]
         for part, size in (("train", 90), ("valid", 40))
     },
+    "labels of names that begin anew": {
+        f"{part}/labels.txt": [f"{n:04}.jpg {n * step % 5}" for n in range(size)]
+        for part, size, step in (("train", 80, 3), ("test", 40, 7))
+    },
+    "texts of names that begin anew": {
+        f"{part}/metadata.jsonl": [json.dumps({"file_name": f"{n:04}.png", "text": f"{part} {n}"}) for n in range(size)]
+        for part, size in (("train", 40), ("test", 20))
+    },
     "arrays that are columns": {
         f"{part}.json": {
             "label_names": ["n01440764", "001.Bird", "002.Owl"],

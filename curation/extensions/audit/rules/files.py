@@ -18,6 +18,7 @@ from curation.core.wording import counted
 from curation.extensions.audit.classes import fold, known_aliases
 from curation.extensions.audit.lists import AuditedList, ListSet, list_of
 from curation.extensions.audit.rule import Finding, Verdict, joined, list_finding, pair_finding
+from curation.extensions.audit.rules.images import may_count_anew
 from curation.extensions.audit.rules.lists import published_of
 from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditTarget
 from curation.extensions.diagnosis.inspection import CocoFacts, read_coco_facts
@@ -45,7 +46,7 @@ def labels_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
         yield from (findings := [*_two_labels(lists, listed)])
         if not findings:
             sound.append(listed.name)
-    for first, second in combinations(labelled, 2):
+    for first, second in _of_one_numbering(target, labelled):
         yield from _between(lists, first, second)
     for pair in target.pairs:
         if min(pair.places) >= 0:
@@ -53,6 +54,15 @@ def labels_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
     if sound:
         text = f"{counted(len(sound), 'list')} with one label for each image"
         yield Finding("pass", "lists", text=text, lists=tuple(sound), asked=len(sound))
+
+
+def _of_one_numbering(target: AuditTarget, lists: Sequence[AuditedList]) -> Iterator[tuple[AuditedList, AuditedList]]:
+    """Yield pairs of lists without those of two roles whose equal names may be other images: DS2 and DS4 name these."""
+    compared = {frozenset(pair.names): pair for pair in target.pairs}
+    for first, second in combinations(lists, 2):
+        pair = compared.get(frozenset((first.name, second.name)))
+        if pair is None or not may_count_anew(target, pair):
+            yield first, second
 
 
 def _values(listed: AuditedList) -> Int32s | None:
@@ -149,7 +159,7 @@ def _shifted(a: AuditedList, b: AuditedList) -> Iterator[Finding]:
 def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
     """PL16: Two tables of a folder agree on the value of an image in a column of the same name."""
     lists = published_of(target)
-    for first, second in combinations(lists.lists, 2):
+    for first, second in _of_one_numbering(target, lists.lists):
         columns = _columns_of_both(lists, first, second)
         if not columns or not lists.shared(first, second):
             continue
@@ -303,18 +313,21 @@ def _broken(name: str, facts: CocoFacts) -> Iterator[Finding]:
     if facts.orphans:
         examples = [f"annotation {key}: image {image}" for key, image in facts.orphans[:SHOWN_EXAMPLES]]
         text = f"{len(facts.orphans):,} of {counted(total, 'annotation')} on images missing from the file"
-        yield Finding("fail", name, len(facts.orphans), text, tuple(examples), of=total, lists=lists)
+        hint = "add the images to the file, or remove these annotations"
+        yield Finding("fail", name, len(facts.orphans), text, tuple(examples), of=total, lists=lists, hint=hint)
     if facts.undeclared and facts.categories:
         count = sum(facts.undeclared.values())
         examples = [f"category {key}: {n:,} annotations" for key, n in list(facts.undeclared.items())[:SHOWN_EXAMPLES]]
         text = f"{count:,} of {counted(total, 'annotation')} of undeclared categories"
-        yield Finding("fail", name, count, text, tuple(examples), of=total, lists=lists)
+        hint = "add the categories to the file, or remove these annotations"
+        yield Finding("fail", name, count, text, tuple(examples), of=total, lists=lists, hint=hint)
     # An image that occurs twice under one id is reported by PL6.
     twice = {text: set(ids) for text, ids in facts.repeated_files.items() if len(set(ids)) > 1}
     if twice:
         examples = [f"{text}: ids {joined(sorted(map(str, twice[text])), 3)}" for text in list(twice)[:SHOWN_EXAMPLES]]
         text = f"{counted(len(twice), 'file')} under two or more ids"
-        yield Finding("fail", name, len(twice), text, tuple(examples), of=len(facts.images), lists=lists)
+        hint = "keep one record of each file, with the annotations of all"
+        yield Finding("fail", name, len(twice), text, tuple(examples), of=len(facts.images), lists=lists, hint=hint)
 
 
 def _numbered_otherwise(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
