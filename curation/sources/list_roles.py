@@ -13,7 +13,7 @@ ROLE_ORDER: tuple[Role, ...] = ("train", "val", "test")
 _WORDS: dict[str, tuple[Role, ...]] = {
     **dict.fromkeys(("train", "training", "tr", "trn", "labeled", "labelled", "support"), ("train",)),
     **dict.fromkeys(("unlabeled", "unlabelled"), ("train",)),
-    **dict.fromkeys(("val", "va", "valid", "validation", "dev", "minival", "holdout"), ("val",)),
+    **dict.fromkeys(("val", "va", "valid", "validate", "validation", "dev", "minival", "holdout"), ("val",)),
     **dict.fromkeys(("test", "testing", "te", "tst", "eval", "query", "testdev"), ("test",)),
     "trainval": ("train", "val"),
     "valtest": ("val", "test"),

@@ -48,7 +48,7 @@ _IMAGE_NAMES = (
     "imageid", "image_index", "image_name", "img_name", "image_file", "images", "imgs", "photo", "picture", "rgb",
     "file_path", "img_file", "image_filename", "img_filename", "imagepath", "imgpath", "images_path",
 )  # fmt: skip
-_ANY_IDS = ("id", "uid", "name")
+_ANY_IDS = ("id", "uid", "name", "slide_id", "video_id", "youtube_id", "ytid", "clip_id")
 _COMPANIONS = re.compile(
     r"mask|seg(?:_|m|\Z)|depth|annot|label|right|target|gt(?:_|\Z)|maps?(?:_|\Z)|salien|edges?(?:_|\Z)|flow|normals?(?:_|\Z)"
     r"|dispar|trimap|alpha|matte|pred|output|result|caption|xml|json|thumb|feature|embedding|noise|derived"
@@ -57,6 +57,8 @@ _COMPANIONS = re.compile(
 _IMAGE_WORDS = re.compile(r"image|img|photo|picture|rgb|path|file")
 _CLASS_COLUMNS = ("class", "label", "decision", "category", "target", "finding", "dx")
 _PARTS = ("split", "subset", "set", "partition", "fold")
+_PART = re.compile(r"(?i)\D*(?:train|val|dev|test)\D*")
+"""Values of a column of another name that gives parts, such as ``Training`` and ``PublicTest`` below ``Usage``."""
 _BOX = {"xmin", "x_min", "x1", "bbox", "bbox_x", "xcenter", "x_center", "gtboxes"}
 _OTHER_CELLS = "it has another number of cells than the header"
 _NO_IMAGE = "it names no image"
@@ -319,7 +321,8 @@ def _lists_of(
     oddities = {"odd": len(odd), "odd_lines": tuple(odd[:SHOWN]), "short": short, "short_lines": cut}
     doubts = _doubts(images, sample)
     notes = _choice(images) if headed else (f"it has no header; column {header.index(images[0]) + 1} holds files",)
-    lists = _described(cells, numbers, header, images, oddities, headed=headed, boxes=boxes)
+    is_whole = bool(read_role(Path(where).name).roles)
+    lists = _described(cells, numbers, header, images, oddities, headed=headed, boxes=boxes, is_whole=is_whole)
     return {"lists": tuple(lists), "notes": notes, "doubts": doubts}
 
 
@@ -364,6 +367,14 @@ def _of_part_columns(table: Any, numbers: Any, parts: Mapping[str, str], where: 
     return {"lists": tuple(lists), "notes": (f"each of the columns {', '.join(parts)} is a list",)}
 
 
+def _are_parts(values: Sequence[str]) -> bool:
+    """Return whether the values of a column state roles, and at least two."""
+    if len(values) > _MOST_PARTS or not all(map(_PART.fullmatch, values)):
+        return False
+    roles = {read_role(value).roles for value in values}
+    return len(roles) > 1 and () not in roles
+
+
 def _decimal(cells: Sequence[str]) -> bool:
     """Return whether a column holds measures: many decimal numbers, which do not group images."""
     filled = [cell for cell in cells[:_SAMPLE] if cell]
@@ -397,9 +408,12 @@ def _choice(images: Sequence[str]) -> tuple[str, ...]:
 
 def _described(
     cells: dict[str, Any], lines: Any, header: Sequence[str], images: Sequence[str], oddities: dict[str, Any], *,
-    headed: bool, boxes: bool,
+    headed: bool, boxes: bool, is_whole: bool,
 ) -> Iterator[PublishedList]:  # fmt: skip
-    """Yield lists with their further columns: classes, second files, labels, parts."""
+    """Yield lists with their further columns: classes, second files, labels, parts.
+
+    The name of a file that `is_whole` states its role: only a column with the name of parts divides it.
+    """
     paths = cells.pop(images[0])
     rest = values_of(cells.pop(_REST).dictionary_encode().indices) if _REST in cells else None
     coded_columns = {name: texts_and_codes(column) for name, column in cells.items()}
@@ -414,6 +428,8 @@ def _described(
     second = next(
         (name for name in images[1:] if name in keys and (_COMPANIONS.search(keys[name]) or not headed)), None
     )
+    if part is None and headed and not is_whole:
+        part = next((name for name, (values, _) in coded_columns.items() if _are_parts(values)), None)
     if part is not None and len(coded_columns[part][0]) > _MOST_PARTS:
         part = None
     flags = [name for name, (values, _) in coded_columns.items() if set(values) <= _FLAGS and name != part]
