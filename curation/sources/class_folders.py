@@ -99,7 +99,7 @@ def class_folders(root: Path) -> ClassFolders | None:
             found=f"{'/'.join(deeper[0])}; such photos: {len(deeper)}"[:300],
             hint="move it up into its class folder"
             if labelled
-            else f"give the folder that holds the class folders, such as {root.joinpath(*deeper[0][:-depth])}",
+            else f"give the folder that holds the class folders, such as {root.joinpath(*_above_parts(deeper, depth))}",
         )
     # Folders of photos that are named like parts hold images of all classes. A single one is a class: a train.
     named_like_parts = {names[0] for names in labelled if not has_parts and part_of_folder(names[0])}
@@ -108,6 +108,12 @@ def class_folders(root: Path) -> ClassFolders | None:
     dropped["photos outside the class folders"] = len(photos) - len(labelled)
     parts = [part_of_folder(names[0]) if has_parts else "" for names in labelled]
     return ClassFolders(["/".join(names) for names in labelled], parts, dict(+dropped))
+
+
+def _above_parts(photos: list[tuple[str, ...]], depth: int) -> tuple[str, ...]:
+    """Return the folders above the first folder of a part, else above the class folder of the first photo."""
+    above = (names[:at] for names in photos for at, name in enumerate(names[:-2]) if part_of_folder(name))
+    return next(above, photos[0][:-depth])
 
 
 def class_folder_parts(folders: ClassFolders) -> tuple[str, ...]:

@@ -97,7 +97,7 @@ def files_below_folder(folder: Path) -> tuple[list[Path], Counter[str]]:
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
             path = Path(parent, name)
-            if name.startswith(".") or _accompanies_lists(name):
+            if name.startswith(".") or accompanies_lists(name):
                 continue
             if not _may_be_list(name):
                 others[path.suffix.lower()] += 1
@@ -117,7 +117,8 @@ def _may_be_list(name: str) -> bool:
     return path.name in YAML_NAMES or path.suffix in (*LIST_SUFFIXES, ".parquet", *_TABLES)
 
 
-def _accompanies_lists(name: str) -> bool:
+def accompanies_lists(name: str) -> bool:
+    """Return whether a file beside lists, such as a README or a licence, is none by its name."""
     return name.lower().partition(".")[0] in _NO_LISTS and not name.lower().endswith((".jpg", ".jpeg", ".png"))
 
 
