@@ -277,8 +277,8 @@ def _group_finding(pair: ComparedPair, result: GroupResult) -> Finding:
     left_out = f"; {counted(sum(result.without), 'line')} without" if sum(result.without) else ""
     left_out += f"; tried before: {joined(result.tried)}" * bool(result.tried)
     if result.verdict == "disjoint":
-        first, second = result.groups
-        text = f"by {result.pattern}: {first:,} and {counted(second, result.noun, several)}, none on both sides{left_out}"
+        first, second = f"{result.groups[0]:,}", counted(result.groups[1], result.noun, several)
+        text = f"by {result.pattern}: {first} and {second}, none on both sides{left_out}"
         return pair_finding("pass", names, 0, text, about=about)
     sides = " and ".join(
         f"{lines:,} of {n:,} lines of {name}" for lines, n, name in zip(result.lines, result.of, names, strict=True)
