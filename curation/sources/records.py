@@ -36,10 +36,10 @@ from curation.sources.entries import (
     name_classes,
     texts_and_codes,
 )
-from curation.sources.list_roles import read_role
+from curation.sources.list_roles import are_parts, read_role
 from curation.sources.object_rows import image_columns
 from curation.sources.stems import FILE_NAME, normalised_lines, text_of
-from curation.sources.text_lines import require_utf8
+from curation.sources.text_lines import VALUES, are_values, require_utf8
 
 PATH_COLUMNS = ("image_location", "file_name", "path", "image_id")
 """Columns that name images regardless of their content, in order of preference."""
@@ -57,8 +57,6 @@ _COMPANIONS = re.compile(
 _IMAGE_WORDS = re.compile(r"image|img|photo|picture|rgb|path|file")
 _CLASS_COLUMNS = ("class", "label", "decision", "category", "target", "finding", "dx")
 _PARTS = ("split", "subset", "set", "partition", "fold")
-_PART = re.compile(r"(?i)\D*(?:train|val|dev|test)\D*")
-"""Values of a column of another name that gives parts, such as ``Training`` and ``PublicTest`` below ``Usage``."""
 _BOX = {"xmin", "x_min", "x1", "bbox", "bbox_x", "xcenter", "x_center", "gtboxes"}
 _OTHER_CELLS = "it has another number of cells than the header"
 _NO_IMAGE = "it names no image"
@@ -367,14 +365,6 @@ def _of_part_columns(table: Any, numbers: Any, parts: Mapping[str, str], where: 
     return {"lists": tuple(lists), "notes": (f"each of the columns {', '.join(parts)} is a list",)}
 
 
-def _are_parts(values: Sequence[str]) -> bool:
-    """Return whether the values of a column state roles, and at least two."""
-    if len(values) > _MOST_PARTS or not all(map(_PART.fullmatch, values)):
-        return False
-    roles = {read_role(value).roles for value in values}
-    return len(roles) > 1 and () not in roles
-
-
 def _decimal(cells: Sequence[str]) -> bool:
     """Return whether a column holds measures: many decimal numbers, which do not group images."""
     filled = [cell for cell in cells[:_SAMPLE] if cell]
@@ -428,8 +418,9 @@ def _described(
     second = next(
         (name for name in images[1:] if name in keys and (_COMPANIONS.search(keys[name]) or not headed)), None
     )
-    if part is None and headed and not is_whole:
-        part = next((name for name, (values, _) in coded_columns.items() if _are_parts(values)), None)
+    if part is None and not is_whole:
+        part = next((name for name, (values, _) in coded_columns.items() if are_parts(values)), None)
+        label = label if label != part else None
     if part is not None and len(coded_columns[part][0]) > _MOST_PARTS:
         part = None
     flags = [name for name, (values, _) in coded_columns.items() if set(values) <= _FLAGS and name != part]
@@ -660,6 +651,8 @@ def _are_pairs(array: Sequence[Any]) -> bool:
 def _from_array(array: Sequence[str | int], where: str) -> dict[str, Any]:
     if not array:
         raise EmptyListError("The list is empty", where=where, expected="at least one entry")
+    if are_values(array):
+        raise AnnotationFormatError(VALUES, where=where, expected=_FORMS)
     texts = [text for text in array if isinstance(text, str)]
     if len(texts) == len(array) <= MOST_CLASS_NAMES and name_classes(texts):
         return {"form": "class names", "classes": {"": tuple(texts)}}
@@ -684,7 +677,7 @@ def _from_arrays(arrays: Mapping[str, Sequence[str | int]], where: str) -> dict[
         rows = _rows_as_objects([*map(list, zip(*map(arrays.__getitem__, columns), strict=True))])
         classes = {key: tuple(map(str, arrays[key])) for key in arrays if key not in columns}
         return read_objects(rows, where) | {"classes": classes}
-    lists = tuple(_listed(key, arrays[key], where) for key in arrays if arrays[key])
+    lists = tuple(_listed(key, array, where) for key, array in arrays.items() if array and not are_values(array))
     if not lists:
         raise EmptyListError("The lists are empty", where=where, expected="at least one entry")
     parts = all(_PART_NAME.fullmatch(key) for key in arrays)

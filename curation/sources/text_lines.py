@@ -50,6 +50,10 @@ _FEWEST_NUMBERS = 4
 _BOX_SHARE = 0.25
 """Minimum share of box lines in a file of boxes; its other lines may be image names and counts."""
 _FLAG_WORDS = {"0", "1", "-1"}
+_FRACTION = re.compile(r"[+-]?0?\.\d+(?:[eE][+-]?\d+)?|[01](?:\.0*)?")
+_FEWEST_VALUES, _OFTEN = 20, 4
+"""Entries that show what numbers are, and how often labels occur on average."""
+VALUES = "The entries are values, such as labels, without names of images"
 _HEAD, _SAMPLED_LINES = 1 << 16, 200
 _COMMENT = r"^#(?:$|\w*[\s:])"
 _CONTROL = r"[\x00-\x08\x0b-\x1f\x7f]"
@@ -96,6 +100,14 @@ def are_numbers(cells: Any) -> bool:
 
     lengths = values_of(compute.binary_length(cells))
     return bool(lengths.max() <= _LONGEST_NAME and compute.all(compute.ascii_is_decimal(cells)).as_py())
+
+
+def are_values(entries: Any) -> bool:
+    """Return whether entries are labels or weights of images: numbers that repeat often, or fractions of 1."""
+    texts = [str(entry).strip() for entry in entries[:_SAMPLED_LINES]]
+    if len(texts) < _FEWEST_VALUES or not all(map(_DECIMAL.fullmatch, texts)):
+        return False
+    return _OFTEN * len({*texts}) <= len(texts) or all(map(_FRACTION.fullmatch, texts))
 
 
 def require_utf8(data: bytes, where: str) -> None:

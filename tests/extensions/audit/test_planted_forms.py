@@ -187,6 +187,16 @@ def test_attributes_that_every_list_has_are_no_groups(value: str, gravity: str, 
     assert audit(tmp_path, group_column="study").sums.warnings == 1
 
 
+@pytest.mark.parametrize(("name", "mark"), [("list_eval_partition.txt", "   "), ("list.csv", ",")])
+def test_words_of_roles_beside_images_give_the_lists_of_a_text(name: str, mark: str, tmp_path: Path) -> None:
+    """DeepFashion writes the part of an image after it."""
+    write(tmp_path / "in", name, [f"{image}{mark}{part}" for part, images in LEAK.items() for image in images])
+    report = audit(tmp_path / "in")
+    assert accused(report) == [("DS2", "error")]
+    assert report.coverage.compared == 3
+    assert report.repair(tmp_path / "out")["status"] == 0
+
+
 @pytest.mark.parametrize("words", ["Training PublicTest PrivateTest", "train val test"])
 def test_a_column_whose_values_state_roles_gives_the_lists_of_a_file_without_a_role(words: str, tmp_path: Path) -> None:
     rows = [f"{name},{word}" for word, names in zip(words.split(), LEAK.values(), strict=True) for name in names]

@@ -371,6 +371,14 @@ SOUND: dict[str, dict[str, Any]] = {
         f"{part}/metadata.jsonl": [json.dumps({"file_name": f"{n:04}.png", "text": f"{part} {n}"}) for n in range(size)]
         for part, size in (("train", 40), ("test", 20))
     },
+    "labels and weights one a line": {
+        "train.txt": HASHES[:120],
+        "test.txt": HASHES[120:],
+        "train_labels.txt": [str(n * n % 7) for n in range(120)],
+        "test_labels.txt": [str(n * n % 7) for n in range(80)],
+        "train_weights.txt": [f"0.{n * n % 97:02}" for n in range(120)],
+        "labels.json": {"train_labels": [n % 7 for n in range(120)], "train": HASHES[:120], "test": HASHES[120:]},
+    },
     "arrays that are columns": {
         f"{part}.json": {
             "label_names": ["n01440764", "001.Bird", "002.Owl"],
