@@ -266,6 +266,8 @@ class _Words:
         self.after, is_behind = self.last - self.file, words > np.repeat(self.file, count)
         self.after_are_numbers = self.sums(numeric & is_behind) == self.after
         self.after_are_flags = self.sums(is_flag & is_behind) == self.after
+        before = self.file - self.first
+        self.before_are_integers = self.sums(self.is_integer & (words < np.repeat(self.file, count))) == before
         self.after_is_integer = (self.after == 1) & self.is_integer[self.last]
         self.ones = self.sums(is_one & is_behind)
 
@@ -332,7 +334,10 @@ def read_file_lines(lines: Lines) -> dict[str, Any] | None:
     elif mostly(table.after_are_flags & (after > 1)):
         read = _flags(table, after)
     elif mostly(after == 0):
-        read = _numbered(table) if mostly((before == 1) & (table.is_integer[table.first])) else None
+        # A name with blanks may hold numbers: several are columns below a header only.
+        most = table.count.max() if header.any() else 1
+        are_numbered = (before > 0) & (before <= most) & table.before_are_integers
+        read = _numbered(table) if mostly(are_numbered) else None
     elif not mostly(integers := table.after_is_integer) and mostly(table.after_are_numbers & (after > 0)):
         read = table.read("file and labels", table.texts("first", "file"))
     else:

@@ -220,7 +220,7 @@ def lines_are_whole(target: AuditTarget) -> Iterator[Finding]:
 def _lines(part: AuditedList, verdict: Verdict, count: int, text: str, lines: Sequence[OddLine], like: str) -> Finding:
     examples = tuple(f"line {odd.line}: {odd.reason}: {odd.text!r}" for odd in lines[:SHOWN_EXAMPLES])
     total = len(part) + part.read.odd
-    return Finding(verdict, "", count, text, examples, of=total, lists=(part.name,), like=like)
+    return Finding(verdict, "", count, text, examples, of=total, lists=(part.name,), like=like, brief=part.name)
 
 
 _MOST_PARTS = 12
@@ -287,7 +287,7 @@ def _group_finding(pair: ComparedPair, result: GroupResult) -> Finding:
     if result.is_view:
         text += "; these are other views of the same instant, not the same images"
     examples = tuple(
-        f"{row.name}: {counted(row.lines[0], 'line')} of {names[0]} and {row.lines[1]:,} of {names[1]}"
+        f"{row.name or 'no text'}: {counted(row.lines[0], 'line')} of {names[0]} and {row.lines[1]:,} of {names[1]}"
         for row in result.examples[:_SHOWN]
     )
     hint = f"split by {result.noun}; if the same {several} in another modality or view are intended, document it"
