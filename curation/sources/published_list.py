@@ -51,6 +51,7 @@ from curation.sources.records import read_json, read_list_table, read_parquet
 from curation.sources.source import Bools, FileRecord, Images, Source, texts
 from curation.sources.stems import ANY_FILE, FILE_NAME, cells_of, label_of, stems, suffix_widths, text_of
 from curation.sources.text_lines import (
+    SAMPLED_LINES,
     VALUES,
     Lines,
     are_frames,
@@ -202,7 +203,7 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
     if not ended:
         data += b"\n"
     cells = cells_of(data)
-    if are_values(cells):
+    if are_values(cells.slice(0, SAMPLED_LINES).to_pylist()):
         raise AnnotationFormatError(VALUES, where=f"{path}, line 1", expected="one image a line")
     if are_numbers(cells):
         return {"form": "id list", "lists": (_of_numbers(data, len(cells), ended=ended),)}

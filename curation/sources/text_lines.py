@@ -54,7 +54,7 @@ _FRACTION = re.compile(r"[+-]?0?\.\d+(?:[eE][+-]?\d+)?|[01](?:\.0*)?")
 _FEWEST_VALUES, _OFTEN = 20, 4
 """Entries that show what numbers are, and how often labels occur on average."""
 VALUES = "The entries are values, such as labels, without names of images"
-_HEAD, _SAMPLED_LINES = 1 << 16, 200
+_HEAD, SAMPLED_LINES = 1 << 16, 200
 _COMMENT = r"^#(?:$|\w*[\s:])"
 _CONTROL = r"[\x00-\x08\x0b-\x1f\x7f]"
 
@@ -102,9 +102,9 @@ def are_numbers(cells: Any) -> bool:
     return bool(lengths.max() <= _LONGEST_NAME and compute.all(compute.ascii_is_decimal(cells)).as_py())
 
 
-def are_values(entries: Any) -> bool:
+def are_values(entries: Sequence[Any]) -> bool:
     """Return whether entries are labels or weights of images: numbers that repeat often, or fractions of 1."""
-    texts = [str(entry).strip() for entry in entries[:_SAMPLED_LINES]]
+    texts = [str(entry).strip() for entry in entries[:SAMPLED_LINES]]
     if len(texts) < _FEWEST_VALUES or not all(map(_DECIMAL.fullmatch, texts)):
         return False
     return _OFTEN * len({*texts}) <= len(texts) or all(map(_FRACTION.fullmatch, texts))
@@ -128,7 +128,7 @@ def box_line(data: bytes) -> int | None:
     # Most lists have one word a line.
     if head.isascii() and not any(mark in head for mark in b" \t\v\f,;"):
         return None
-    lines = [line for line in head.decode("utf-8", "ignore").split("\n")[:_SAMPLED_LINES] if line.strip()]
+    lines = [line for line in head.decode("utf-8", "ignore").split("\n")[:SAMPLED_LINES] if line.strip()]
     counts = [count for count in map(_box_numbers, lines) if count]
     return counts[0] if counts and len(counts) >= _BOX_SHARE * len(lines) else None
 

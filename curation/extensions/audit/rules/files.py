@@ -46,8 +46,9 @@ def labels_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
         yield from (findings := [*_two_labels(lists, listed)])
         if not findings:
             sound.append(listed.name)
-    for first, second in _of_one_numbering(target, labelled):
-        yield from _between(lists, first, second)
+    for first, second in combinations(labelled, 2):
+        if lists.shared(first, second) and not _count_anew(target, first, second):
+            yield from _between(lists, first, second)
     for pair in target.pairs:
         if min(pair.places) >= 0:
             yield from _shifted(*(lists.lists[index] for index in pair.places))
@@ -56,13 +57,12 @@ def labels_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
         yield Finding("pass", "lists", text=text, lists=tuple(sound), asked=len(sound))
 
 
-def _of_one_numbering(target: AuditTarget, lists: Sequence[AuditedList]) -> Iterator[tuple[AuditedList, AuditedList]]:
-    """Yield pairs of lists without those of two roles whose equal names may be other images: DS2 and DS4 name these."""
-    compared = {frozenset(pair.names): pair for pair in target.pairs}
-    for first, second in combinations(lists, 2):
-        pair = compared.get(frozenset((first.name, second.name)))
-        if pair is None or not may_count_anew(target, pair):
-            yield first, second
+def _count_anew(target: AuditTarget, first: AuditedList, second: AuditedList) -> bool:
+    """Return whether two lists have two roles, and equal names may be other images, as DS2 and DS4 say."""
+    if ("compared", "") not in target.cache:
+        target.cache["compared", ""] = {frozenset(pair.names): pair for pair in target.pairs}
+    pair = target.cache["compared", ""].get(frozenset((first.name, second.name)))
+    return pair is not None and may_count_anew(target, pair)
 
 
 def _values(listed: AuditedList) -> Int32s | None:
@@ -105,8 +105,8 @@ def are_versions(first: str, second: str) -> bool:
 
 
 def _between(lists: ListSet, first: AuditedList, second: AuditedList) -> Iterator[Finding]:
-    """Yield whether two lists, both with numbers or both with names, give shared images the same labels."""
-    if (first.read.labels is None) != (second.read.labels is None) or not lists.shared(first, second):
+    """Yield whether two lists, both with numbers or both with names, give the images of both the same labels."""
+    if (first.read.labels is None) != (second.read.labels is None):
         return
     shared, rows = lists.images.in_both(lists.index[first.name], lists.index[second.name])
     left, right = (_labels(side, index) for side, index in zip((first, second), rows, strict=True))
@@ -159,9 +159,9 @@ def _shifted(a: AuditedList, b: AuditedList) -> Iterator[Finding]:
 def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
     """PL16: Two tables of a folder agree on the value of an image in a column of the same name."""
     lists = published_of(target)
-    for first, second in _of_one_numbering(target, lists.lists):
+    for first, second in combinations(lists.lists, 2):
         columns = _columns_of_both(lists, first, second)
-        if not columns or not lists.shared(first, second):
+        if not columns or not lists.shared(first, second) or _count_anew(target, first, second):
             continue
         shared, rows = lists.images.in_both(lists.index[first.name], lists.index[second.name])
         names = (first.name, second.name)
