@@ -103,6 +103,19 @@ def test_a_folder_above_class_folders_is_refused_with_the_folder_to_audit(tmp_pa
     assert audit(tmp_path / "bottle").checked_text == "checked: 11 lines in 2 lists"
 
 
+@pytest.mark.parametrize(("folders", "errors"), [(("img", "mask"), 0), (("with_mask", "mask"), 2)])
+def test_masks_beside_photos_are_no_class_of_equal_photos(
+    folders: tuple[str, str], errors: int, tmp_path: Path
+) -> None:
+    """Empty masks are equal in every part; a class may be called mask."""
+    for part in ("train", "test"):
+        for at, folder in enumerate(folders):
+            photo = tmp_path / part / folder / "0001.png"
+            photo.parent.mkdir(parents=True)
+            Image.new("RGB", (6, 6), (0, 0, 0) if at else (len(part), 9, 0)).save(photo)
+    assert audit(tmp_path).sums.errors == errors
+
+
 @pytest.mark.parametrize("name", ["nowhere", "no/where", "nowhere@1.0.0"])
 def test_a_name_that_is_nothing_is_told_what_an_audit_takes(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", name]) == 2
