@@ -403,8 +403,10 @@ class Groups:
         is_attribute = not pattern.regex and present < LEAST_GROUPS and 2 * result.both > present
         if is_attribute and not match_mask(sides.names.filter(arrow_of(counts > 0)), r"\d").any():
             return f"the values of {pattern.name} may be classes: {result.both} of {present} are on both sides"
-        follows = [self._follow_labels(at, codes) for at, codes in zip(pair, sides.codes, strict=True)]
-        if not pattern.sure and True in follows and False not in follows:
+        # The values of a column are classes if they are the labels, as of speakers to be recognised.
+        most = _GROUPS_A_LABEL if pattern.regex else 1
+        follows = [self._follow_labels(at, codes, most) for at, codes in zip(pair, sides.codes, strict=True)]
+        if not (pattern.sure and pattern.regex) and True in follows and False not in follows:
             return f"each {pattern.nouns[0]} holds one label"
         if pattern.in_folders:
             folders = [_folders(sides.names.take(arrow_of(distinct(codes[codes >= 0])))) for codes in sides.codes]
@@ -480,8 +482,8 @@ class Groups:
         ]
         return all(map(len, texts)) and bool(10 * compute.sum(compute.is_in(*texts)).as_py() > min(map(len, texts)))
 
-    def _follow_labels(self, at: int, codes: Int32s) -> bool | None:
-        """Return whether each group of a list holds one label and each label few groups; None without labels."""
+    def _follow_labels(self, at: int, codes: Int32s, most: int) -> bool | None:
+        """Return whether groups of a list hold one label each, and labels at most some groups; None without labels."""
         listed = self.images.lists[at]
         labels = listed.labels if listed.labels is not None else listed.group_of
         if labels is None:
@@ -492,7 +494,7 @@ class Groups:
         usual = np.zeros(int(codes.max(initial=0)) + 1, np.int64)
         np.maximum.at(usual, pairs >> 32, counts)
         # Some labels may be wrong.
-        follows = usual.sum() >= _FOLLOWING * rows.sum() and groups <= _GROUPS_A_LABEL * values
+        follows = usual.sum() >= _FOLLOWING * rows.sum() and groups <= most * values
         return bool(follows) if values > 1 else None
 
 

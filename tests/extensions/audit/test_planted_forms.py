@@ -200,6 +200,14 @@ def test_attributes_that_every_list_has_are_no_groups(value: str, gravity: str, 
     assert audit(tmp_path, group_column="study").sums.warnings == 1
 
 
+@pytest.mark.parametrize(("labels", "gravity"), [(12, "undecidable"), (4, "warning")])
+def test_groups_that_are_the_labels_are_classes(labels: int, gravity: str, tmp_path: Path) -> None:
+    for part, names in SOUND.items():
+        rows = [f"{name},s{at % 12},{at % labels}" for at, name in enumerate(names)]
+        write(tmp_path, f"{part}.csv", ["image,speaker,label", *rows])
+    assert {one.gravity for one in audit(tmp_path).statements if one.rule == "PL7"} == {gravity}
+
+
 @pytest.mark.parametrize(("name", "mark"), [("list_eval_partition.txt", "   "), ("list.csv", ",")])
 def test_words_of_roles_beside_images_give_the_lists_of_a_text(name: str, mark: str, tmp_path: Path) -> None:
     """DeepFashion writes the part of an image after it."""
