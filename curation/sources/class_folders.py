@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +28,11 @@ _PART = re.compile(r"(?:(train|training)|(val|valid|validation)|(test|testing))(
 _OTHER_LAYOUTS = {"annotations", "imagesets", "jpegimages", "labels", "images"}
 """Folders of the layouts of COCO, VOC and YOLO, in lower case."""
 _SAMPLED = 50
+_PHOTOS = re.compile(r"images?|imgs?|rgb|photos?|inputs?|a", re.IGNORECASE)
+_MASKS = re.compile(
+    r"masks?|labels?|gts?|ground[ _-]?truths?|annotations?|seg(?:mentation)?s?|depths?|out", re.IGNORECASE
+)
+"""Folders of photos, and beside them those of a second file of each photo, such as its mask: no two classes."""
 
 
 class ClassFolders(NamedTuple):
@@ -61,7 +66,7 @@ def part_of_folder(name: str) -> str:
 def class_folders(root: Path) -> ClassFolders | None:
     """Return the photos in the class folders of a root; None if the root has no class folders.
 
-    Hidden files, other files, photos beside the class folders and links that
+    Hidden files, other files, photos beside the class folders, masks of photos and links that
     lead out of the root are left out and counted.
 
     Raises
@@ -88,6 +93,9 @@ def class_folders(root: Path) -> ClassFolders | None:
     has_parts = any(len(names) > 2 and part_of_folder(names[0]) for names in photos)
     depth = 3 if has_parts else 2
     usable = [names for names in photos if not has_parts or part_of_folder(names[0])]
+    masks = _folders_of_masks(usable)
+    dropped["masks beside photos"] = sum(names[:-1] in masks for names in usable)
+    usable = [names for names in usable if names[:-1] not in masks]
     labelled = [names for names in usable if len(names) == depth]
     if deeper := [names for names in usable if len(names) > depth]:
         if any(name.lower() in _OTHER_LAYOUTS for name in deeper[0]):
@@ -99,15 +107,36 @@ def class_folders(root: Path) -> ClassFolders | None:
             found=f"{'/'.join(deeper[0])}; such photos: {len(deeper)}"[:300],
             hint="move it up into its class folder"
             if labelled
-            else f"give the folder that holds the class folders, such as {root.joinpath(*deeper[0][:-depth])}",
+            else f"give the folder that holds the class folders, such as {root.joinpath(*_above_parts(deeper, depth))}",
         )
     # Folders of photos that are named like parts hold images of all classes. A single one is a class: a train.
     named_like_parts = {names[0] for names in labelled if not has_parts and part_of_folder(names[0])}
     if len(named_like_parts) > 1 or named_like_parts == {names[0] for names in labelled}:
         return None
-    dropped["photos outside the class folders"] = len(photos) - len(labelled)
+    dropped["photos outside the class folders"] = len(photos) - len(labelled) - dropped["masks beside photos"]
     parts = [part_of_folder(names[0]) if has_parts else "" for names in labelled]
     return ClassFolders(["/".join(names) for names in labelled], parts, dict(+dropped))
+
+
+def _folders_of_masks(photos: list[tuple[str, ...]]) -> set[tuple[str, ...]]:
+    """Return the folders of masks, depth and the like whose files are named as those of a folder of photos beside."""
+    stems = defaultdict[tuple[str, ...], set[str]](set)
+    for path in photos:
+        stems[path[:-1]].add(path[-1].rpartition(".")[0])
+    beside = defaultdict[tuple[str, ...], set[str]](set)
+    for folder, names in stems.items():
+        if folder and _PHOTOS.fullmatch(folder[-1]):
+            beside[folder[:-1]] |= names
+    return {
+        folder for folder, names in stems.items()
+        if folder and _MASKS.fullmatch(folder[-1]) and names <= beside[folder[:-1]]
+    }  # fmt: skip
+
+
+def _above_parts(photos: list[tuple[str, ...]], depth: int) -> tuple[str, ...]:
+    """Return the folders above the first folder of a part, else above the class folder of the first photo."""
+    above = (names[:at] for names in photos for at, name in enumerate(names[:-2]) if part_of_folder(name))
+    return next(above, photos[0][:-depth])
 
 
 def class_folder_parts(folders: ClassFolders) -> tuple[str, ...]:

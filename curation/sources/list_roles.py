@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -13,7 +14,7 @@ ROLE_ORDER: tuple[Role, ...] = ("train", "val", "test")
 _WORDS: dict[str, tuple[Role, ...]] = {
     **dict.fromkeys(("train", "training", "tr", "trn", "labeled", "labelled", "support"), ("train",)),
     **dict.fromkeys(("unlabeled", "unlabelled"), ("train",)),
-    **dict.fromkeys(("val", "va", "valid", "validation", "dev", "minival", "holdout"), ("val",)),
+    **dict.fromkeys(("val", "va", "valid", "validate", "validation", "dev", "minival", "holdout"), ("val",)),
     **dict.fromkeys(("test", "testing", "te", "tst", "eval", "query", "testdev"), ("test",)),
     "trainval": ("train", "val"),
     "valtest": ("val", "test"),
@@ -22,6 +23,8 @@ _WORDS: dict[str, tuple[Role, ...]] = {
 _JOINED = {("train", "val"), ("val", "test"), ("test", "dev")}
 _LIST_WORD = "lists?|splits?|set|files?|images|img|ids|annotations"
 _ROLE_WORD = re.compile(rf"({'|'.join(sorted(_WORDS, key=len, reverse=True))})?(?:{_LIST_WORD})*")
+_PART = re.compile(r"(?i)\D*(?:train|val|dev|test)\D*")
+_MOST_PARTS = 12
 _FOLD = re.compile(r"(?i)(?:cv[_-]?)?folds?=")
 """A value of a column of folds."""
 _UNIT = re.compile(r"[^\W_]+")
@@ -133,3 +136,11 @@ def read_role(path: str) -> RoleGuess:
             ) + ": unlabelled training" * unlabelled
             return replace(guess, roles=part.roles, words=part.hits, why=why, unlabelled=unlabelled)
     return replace(guess, why=_OF_FOLD) if _FOLD.match(name) else guess
+
+
+def are_parts(values: Sequence[str]) -> bool:
+    """Return whether values beside images state roles, at least two: ``Training``, ``PublicTest``, ``PrivateTest``."""
+    if len(values) > _MOST_PARTS or not all(map(_PART.fullmatch, values)):
+        return False
+    roles = {read_role(value).roles for value in values}
+    return len(roles) > 1 and () not in roles

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -40,18 +40,23 @@ from curation.sources.entries import (
     OddLine,
     PublishedFile,
     PublishedList,
+    TextColumn,
     name_classes,
     text_column,
 )
 from curation.sources.foreign_forms import refuse_foreign_text
 from curation.sources.integrity import check_unique
+from curation.sources.list_roles import are_parts
 from curation.sources.records import read_json, read_list_table, read_parquet
 from curation.sources.source import Bools, FileRecord, Images, Source, texts
 from curation.sources.stems import ANY_FILE, FILE_NAME, cells_of, label_of, stems, suffix_widths, text_of
 from curation.sources.text_lines import (
+    SAMPLED_LINES,
+    VALUES,
     Lines,
     are_frames,
     are_numbers,
+    are_values,
     box_line,
     read_entries,
     read_file_lines,
@@ -97,7 +102,7 @@ def files_below_folder(folder: Path) -> tuple[list[Path], Counter[str]]:
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
             path = Path(parent, name)
-            if name.startswith(".") or _accompanies_lists(name):
+            if name.startswith(".") or accompanies_lists(name):
                 continue
             if not _may_be_list(name):
                 others[path.suffix.lower()] += 1
@@ -117,7 +122,8 @@ def _may_be_list(name: str) -> bool:
     return path.name in YAML_NAMES or path.suffix in (*LIST_SUFFIXES, ".parquet", *_TABLES)
 
 
-def _accompanies_lists(name: str) -> bool:
+def accompanies_lists(name: str) -> bool:
+    """Return whether a file beside lists, such as a README or a licence, is none by its name."""
     return name.lower().partition(".")[0] in _NO_LISTS and not name.lower().endswith((".jpg", ".jpeg", ".png"))
 
 
@@ -197,6 +203,8 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
     if not ended:
         data += b"\n"
     cells = cells_of(data)
+    if are_values(cells.slice(0, SAMPLED_LINES).to_pylist()):
+        raise AnnotationFormatError(VALUES, where=f"{path}, line 1", expected="one image a line")
     if are_numbers(cells):
         return {"form": "id list", "lists": (_of_numbers(data, len(cells), ended=ended),)}
     lines, refused, odd = read_entries(data)
@@ -207,7 +215,7 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
         if read.get("lists"):
             [listed] = read["lists"]
             listed = replace(listed, odd=listed.odd + refused, odd_lines=_first([*odd, *listed.odd_lines]))
-            read |= {"lists": (listed,)}
+            read |= {"lists": tuple(_by_part(listed)) if are_parts(listed.groups) else (listed,)}
         return read
     if form == "id list" and lines.is_sentence.any():
         odd += lines.odd(lines.is_sentence, "it holds several words")
@@ -240,6 +248,17 @@ def _from_text(data: bytes, path: Path) -> dict[str, Any]:
             form, paths = "frames", text_of(lines.cells)
             listed = replace(listed, paths=paths, labels=None, by_columns=True, columns={"sequence": folders})
     return {"form": form, "lists": (listed,)}
+
+
+def _by_part(listed: PublishedList) -> Iterator[PublishedList]:
+    """Yield the lists of the parts that are the labels of a list; the first reports lines that are not entries."""
+    cells = cells_of(listed.paths)
+    others: dict[str, Any] = {"odd": 0, "odd_lines": (), "short": 0, "short_lines": ()}
+    for number, part in enumerate(listed.groups):
+        rows = listed.group_of == number
+        parted = replace(listed, name=part, paths=text_of(cells.filter(arrow_of(rows))), lines=listed.lines[rows])
+        columns = {name: TextColumn(column.values, column.of[rows]) for name, column in listed.columns.items()}
+        yield replace(parted, groups=(), group_of=None, columns=columns, **(others if number else {}))
 
 
 def _of_numbers(data: bytes, count: int, *, ended: bool) -> PublishedList:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from operator import attrgetter
@@ -36,10 +36,10 @@ from curation.sources.entries import (
     name_classes,
     texts_and_codes,
 )
-from curation.sources.list_roles import read_role
+from curation.sources.list_roles import are_parts, read_role
 from curation.sources.object_rows import image_columns
 from curation.sources.stems import FILE_NAME, normalised_lines, text_of
-from curation.sources.text_lines import require_utf8
+from curation.sources.text_lines import VALUES, are_values, require_utf8
 
 PATH_COLUMNS = ("image_location", "file_name", "path", "image_id")
 """Columns that name images regardless of their content, in order of preference."""
@@ -48,7 +48,7 @@ _IMAGE_NAMES = (
     "imageid", "image_index", "image_name", "img_name", "image_file", "images", "imgs", "photo", "picture", "rgb",
     "file_path", "img_file", "image_filename", "img_filename", "imagepath", "imgpath", "images_path",
 )  # fmt: skip
-_ANY_IDS = ("id", "uid", "name")
+_ANY_IDS = ("id", "uid", "name", "slide_id", "video_id", "youtube_id", "ytid", "clip_id", "dicom_id")
 _COMPANIONS = re.compile(
     r"mask|seg(?:_|m|\Z)|depth|annot|label|right|target|gt(?:_|\Z)|maps?(?:_|\Z)|salien|edges?(?:_|\Z)|flow|normals?(?:_|\Z)"
     r"|dispar|trimap|alpha|matte|pred|output|result|caption|xml|json|thumb|feature|embedding|noise|derived"
@@ -62,7 +62,7 @@ _OTHER_CELLS = "it has another number of cells than the header"
 _NO_IMAGE = "it names no image"
 _OTHER_LIST = re.compile(r"\.(?:txt|csv|tsv|json|jsonl|list|lst|py|zip|gz|tar)\Z", re.IGNORECASE)
 _DECIMAL = re.compile(r"-?\d*\.\d+(?:e-?\d+)?", re.IGNORECASE)
-_NO_NAME = re.compile(r"-?\d*\.?\d{0,3}|(?i:true|false|yes|no|nan|none)")
+_NO_NAME = re.compile(r"-?\d*\.?\d*(?:e-?\d+)?|(?i:true|false|yes|no|nan|none)")
 _FLAGS = {"", "0", "1", "-1", "0.0", "1.0", "-1.0"}
 _REST = "\0"
 """Key of the remaining cells of a row; no column has this name."""
@@ -319,7 +319,8 @@ def _lists_of(
     oddities = {"odd": len(odd), "odd_lines": tuple(odd[:SHOWN]), "short": short, "short_lines": cut}
     doubts = _doubts(images, sample)
     notes = _choice(images) if headed else (f"it has no header; column {header.index(images[0]) + 1} holds files",)
-    lists = _described(cells, numbers, header, images, oddities, headed=headed, boxes=boxes)
+    is_whole = bool(read_role(Path(where).name).roles)
+    lists = _described(cells, numbers, header, images, oddities, headed=headed, boxes=boxes, is_whole=is_whole)
     return {"lists": tuple(lists), "notes": notes, "doubts": doubts}
 
 
@@ -397,9 +398,12 @@ def _choice(images: Sequence[str]) -> tuple[str, ...]:
 
 def _described(
     cells: dict[str, Any], lines: Any, header: Sequence[str], images: Sequence[str], oddities: dict[str, Any], *,
-    headed: bool, boxes: bool,
+    headed: bool, boxes: bool, is_whole: bool,
 ) -> Iterator[PublishedList]:  # fmt: skip
-    """Yield lists with their further columns: classes, second files, labels, parts."""
+    """Yield lists with their further columns: classes, second files, labels, parts.
+
+    The name of a file that `is_whole` states its role: only a column with the name of parts divides it.
+    """
     paths = cells.pop(images[0])
     rest = values_of(cells.pop(_REST).dictionary_encode().indices) if _REST in cells else None
     coded_columns = {name: texts_and_codes(column) for name, column in cells.items()}
@@ -414,6 +418,9 @@ def _described(
     second = next(
         (name for name in images[1:] if name in keys and (_COMPANIONS.search(keys[name]) or not headed)), None
     )
+    if part is None and not is_whole:
+        part = next((name for name, (values, _) in coded_columns.items() if are_parts(values)), None)
+        label = label if label != part else None
     if part is not None and len(coded_columns[part][0]) > _MOST_PARTS:
         part = None
     flags = [name for name, (values, _) in coded_columns.items() if set(values) <= _FLAGS and name != part]
@@ -523,10 +530,25 @@ def _json_lists(data: bytes, where: str) -> dict[str, Any]:
     if keys.keys() >= {"known_classes", "unknown_classes"}:
         roles = {role: msgspec.json.decode(keys[f"{role}_classes"]) for role in ("known", "unknown")}
         return {"form": "class roles", "classes": dict(_roles(roles, "", where))}
+    if _name_images(keys):
+        return read_objects(_named_records(msgspec.json.decode(data)), where)
     if all(bytes(value)[:1] == b"[" for value in keys.values()) and keys:
         return _from_arrays(msgspec.json.decode(data, type=dict[str, list[str | int]]), where)
     msgspec.json.decode(data, type=dict[str, str | dict[str, str]])
     return {"form": "map"}
+
+
+def _name_images(keys: Collection[str]) -> bool:
+    """Return whether the keys of an object are files, as in ``{"cat/1.jpg": 3}``, but no lists such as ``val.txt``."""
+    files = sum(bool(FILE_NAME.search(key) and not _OTHER_LIST.search(key)) for key in keys)
+    return len(keys) >= _FEWEST_FLAGS and files >= SHARE * len(keys)
+
+
+def _named_records(values: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the values of an object whose keys name images as records with these names."""
+    return [
+        {"file_name": name} | (value if isinstance(value, dict) else {"label": value}) for name, value in values.items()
+    ]
 
 
 def _walked(value_tree: Any, where: str) -> dict[str, Any] | None:
@@ -566,14 +588,17 @@ def _arrays(value_tree: Any, keys: tuple[str, ...], *, numbers: bool = True) -> 
     if len(keys) > _DEEPEST:
         raise RecursionError
     kinds = str | int if numbers else str
-    if isinstance(value_tree, dict):
+    if isinstance(value_tree, dict) and _name_images(value_tree):
+        yield keys, _named_records(value_tree)
+    elif isinstance(value_tree, dict):
         filled = {key: value for key, value in value_tree.items() if value or not isinstance(value, list)}
         if filled and all(_is_array(value, kinds) for value in filled.values()):
-            yield keys, filled
+            if not all(map(_are_values, filled, filled.values())):
+                yield keys, filled
         else:
             for key, value in value_tree.items():
                 yield from _arrays(value, (*keys, key), numbers=numbers)
-    elif isinstance(value_tree, list) and value_tree:
+    elif isinstance(value_tree, list) and value_tree and not (keys and _are_values(keys[-1], value_tree)):
         if rows := _rows_as_objects(value_tree):
             yield keys, rows
         elif _is_array(value_tree, kinds) or _are_pairs(value_tree) or image_name_key(value_tree):
@@ -637,6 +662,12 @@ def _is_array(array: Any, kinds: Any) -> bool:
     return isinstance(array, list) and bool(array) and all(isinstance(value, kinds) for value in array)
 
 
+def _are_values(key: str, array: Sequence[Any]) -> bool:
+    """Return whether an array holds labels, or a few numbers such as a size or a box, below a key that is no part."""
+    few = len(array) < _FEWEST_RECORDS and not _SPLIT_NAME.search(key)
+    return are_values(array) or (few and all(isinstance(value, int) for value in array))
+
+
 def _are_pairs(array: Sequence[Any]) -> bool:
     return all(_is_array(pair, str) and len(pair) > 1 for pair in array)
 
@@ -644,6 +675,8 @@ def _are_pairs(array: Sequence[Any]) -> bool:
 def _from_array(array: Sequence[str | int], where: str) -> dict[str, Any]:
     if not array:
         raise EmptyListError("The list is empty", where=where, expected="at least one entry")
+    if are_values(array):
+        raise AnnotationFormatError(VALUES, where=where, expected=_FORMS)
     texts = [text for text in array if isinstance(text, str)]
     if len(texts) == len(array) <= MOST_CLASS_NAMES and name_classes(texts):
         return {"form": "class names", "classes": {"": tuple(texts)}}
@@ -668,7 +701,9 @@ def _from_arrays(arrays: Mapping[str, Sequence[str | int]], where: str) -> dict[
         rows = _rows_as_objects([*map(list, zip(*map(arrays.__getitem__, columns), strict=True))])
         classes = {key: tuple(map(str, arrays[key])) for key in arrays if key not in columns}
         return read_objects(rows, where) | {"classes": classes}
-    lists = tuple(_listed(key, arrays[key], where) for key in arrays if arrays[key])
+    lists = tuple(_listed(key, array, where) for key, array in arrays.items() if array and not _are_values(key, array))
+    if not lists and any(arrays.values()):
+        raise AnnotationFormatError(VALUES, where=where, expected=_FORMS)
     if not lists:
         raise EmptyListError("The lists are empty", where=where, expected="at least one entry")
     parts = all(_PART_NAME.fullmatch(key) for key in arrays)

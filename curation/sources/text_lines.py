@@ -8,6 +8,7 @@ the image.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,11 @@ _FEWEST_NUMBERS = 4
 _BOX_SHARE = 0.25
 """Minimum share of box lines in a file of boxes; its other lines may be image names and counts."""
 _FLAG_WORDS = {"0", "1", "-1"}
-_HEAD, _SAMPLED_LINES = 1 << 16, 200
+_FRACTION = re.compile(r"[+-]?0?\.\d+(?:[eE][+-]?\d+)?|[01](?:\.0*)?")
+_FEWEST_VALUES, _OFTEN = 20, 4
+"""Entries that show what numbers are, and how often labels occur on average."""
+VALUES = "The entries are values, such as labels, without names of images"
+_HEAD, SAMPLED_LINES = 1 << 16, 200
 _COMMENT = r"^#(?:$|\w*[\s:])"
 _CONTROL = r"[\x00-\x08\x0b-\x1f\x7f]"
 
@@ -98,6 +103,14 @@ def are_numbers(cells: Any) -> bool:
     return bool(lengths.max() <= _LONGEST_NAME and compute.all(compute.ascii_is_decimal(cells)).as_py())
 
 
+def are_values(entries: Sequence[Any]) -> bool:
+    """Return whether entries are labels or weights of images: numbers that repeat often, or fractions of 1."""
+    texts = [str(entry).strip() for entry in entries[:SAMPLED_LINES]]
+    if len(texts) < _FEWEST_VALUES or not all(map(_DECIMAL.fullmatch, texts)):
+        return False
+    return _OFTEN * len({*texts}) <= len(texts) or all(map(_FRACTION.fullmatch, texts))
+
+
 def require_utf8(data: bytes, where: str) -> None:
     """Raise `DamagedFileError` for bytes that are not UTF-8."""
     try:
@@ -116,7 +129,7 @@ def box_line(data: bytes) -> int | None:
     # Most lists have one word a line.
     if head.isascii() and not any(mark in head for mark in b" \t\v\f,;"):
         return None
-    lines = [line for line in head.decode("utf-8", "ignore").split("\n")[:_SAMPLED_LINES] if line.strip()]
+    lines = [line for line in head.decode("utf-8", "ignore").split("\n")[:SAMPLED_LINES] if line.strip()]
     counts = [count for count in map(_box_numbers, lines) if count]
     return counts[0] if counts and len(counts) >= _BOX_SHARE * len(lines) else None
 
@@ -254,6 +267,8 @@ class _Words:
         self.after, is_behind = self.last - self.file, words > np.repeat(self.file, count)
         self.after_are_numbers = self.sums(numeric & is_behind) == self.after
         self.after_are_flags = self.sums(is_flag & is_behind) == self.after
+        before = self.file - self.first
+        self.before_are_integers = self.sums(self.is_integer & (words < np.repeat(self.file, count))) == before
         self.after_is_integer = (self.after == 1) & self.is_integer[self.last]
         self.ones = self.sums(is_one & is_behind)
 
@@ -320,7 +335,10 @@ def read_file_lines(lines: Lines) -> dict[str, Any] | None:
     elif mostly(table.after_are_flags & (after > 1)):
         read = _flags(table, after)
     elif mostly(after == 0):
-        read = _numbered(table) if mostly((before == 1) & (table.is_integer[table.first])) else None
+        # A name with blanks may hold numbers: several are columns below a header only.
+        most = table.count.max() if header.any() else 1
+        are_numbered = (before > 0) & (before <= most) & table.before_are_integers
+        read = _numbered(table) if mostly(are_numbered) else None
     elif not mostly(integers := table.after_is_integer) and mostly(table.after_are_numbers & (after > 0)):
         read = table.read("file and labels", table.texts("first", "file"))
     else:

@@ -168,7 +168,9 @@ def test_a_column_of_parts_makes_a_list_of_each(tmp_path: Path) -> None:
         ([{"train": ["s01"]}, {"train": ["s02"]}], ["0/train", "1/train"]),
         ({"training": [{"image": "a.nii.gz", "label": "b.nii.gz"}], "test": ["c.nii.gz"]}, ["training", "test"]),
         ({"a": {"b": {"n01440764": ["1.jpg"], "n01443537": ["2.jpg"]}}}, ["a/b"]),
-        ({"a": {"b": [1, 2]}, "c": 3}, ["a/b"]),
+        ({"a": {"train": [1, 2]}, "size": [640, 480], "c": 3}, ["a/train"]),
+        ({"a": {"1.jpg": 3, "2.jpg": 4, "3.jpg": 3}}, ["a"]),
+        ({"1.jpg": {"box": [1, 2]}, "2.jpg": {"box": [1, 2]}, "3.jpg": {"box": [1, 2]}}, [""]),
     ],
 )  # fmt: skip
 def test_json_of_any_depth(tmp_path: Path, given: object, names: list[str]) -> None:

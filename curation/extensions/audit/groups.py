@@ -33,8 +33,8 @@ LARGEST_GROUP = 0.2
 """Fewer groups, or a group with a larger share of all lines, may be classes if the name does not state their kind."""
 GROUP_COLUMNS = (
     "patient", "subject", "case", "study", "lesion", "video", "clip", "sequence", "scene", "slide",
-    "drive", "session", "recording", "speaker", "site", "location", "group", "source_id", "user", "participant",
-    "src_file", "source_file",
+    "drive", "session", "recording", "speaker", "site", "location", "group", "source_id", "user", "client",
+    "participant", "src_file", "source_file",
 )  # fmt: skip
 """Names of columns of groups; ``patient_id`` and ``PatientID`` are read as ``patient``."""
 _SHOWN = 3
@@ -69,8 +69,10 @@ _COUNTER = r"^((?:.*?[^A-Za-z])??(?i:{})[_-]?{})"
 _MORE = r"[^.\d]"
 """The number is followed by more text: a file that is one clip is not a group, but a patient may have one image."""
 _SLIDE = "slide|region|roi|scan|section|biopsy|tissue|wsi|tumou?r|core"
-_COPY = rf"^(.*[^/ _-])(?:[ _-]+(?i:aug|augmented|augmentation|copy)(?:[ _-]?\(?\d+\)?)?)+{_END}"
-"""Names of images made from another image: ``a_augmented_3.jpg``, ``a_aug.jpg``, ``a - Copy (2).jpg``."""
+_MADE = "aug|augmented|augmentation|copy|[hv]flip|flipped|fliplr|flipud"
+_COPY = rf"^(.*[^/ _-])(?:[ _-]+(?i:{_MADE})(?:[ _-]?\(?\d+\)?)?)+{_END}"
+"""Names of images made from another image: ``a_augmented_3.jpg``, ``a_hflip.jpg``, ``a - Copy (2).jpg``."""
+_YEAR = re.compile(r"(?:^|\D)(?:19|20)\d\d$")
 _CLASS_FOLDER = r"^\D*$|^n\d{8}$|^\d{1,4}(?:[._ -]*[A-Za-z].*)?$|^(?i:c|cls|class|cat|category|label|id)[._ -]?\d+$"
 """Names of folders that may be classes: words, a WordNet id, a number."""
 _FRAMES = "text before the frame"
@@ -364,9 +366,15 @@ class Groups:
         is_copied = values_of(compute.is_in(sides.names, copied))
         here, there = (np.where(is_copied[codes], codes, -1).astype(np.int32) for codes in sides.codes)
         sides = self._without_common(_Sides((here, there), sides.names), (a, b))
-        pattern = _Pattern("the name of the original (aug, augmented, copy)", ("source photo",), _COPY)
+        pattern = _Pattern("the name of the original (aug, copy, hflip)", ("source photo",), _COPY)
         result = replace(_judged(pattern, sides), without=(0, 0))
-        return result if result.both and not self._numbered_anew(sides, (a, b)) else None
+        # A name of many images is a word of theirs, as in carbon_copy_12; aug after a year is a month.
+        most = max((sum(example.lines) for example in result.examples), default=0)
+        if most > max(LEAST_GROUPS, LARGEST_GROUP * sum(result.of)) or all(
+            _YEAR.search(e.name) for e in result.examples
+        ):
+            return None
+        return None if self._numbered_anew(sides, (a, b)) else result
 
     def _without_common(self, sides: _Sides, pair: tuple[int, int]) -> _Sides:
         """Return groups without those that two lists share only by equal paths, which are the same images."""
@@ -391,8 +399,14 @@ class Groups:
             return "one group holds all lines" + next_to * (near >= _NEAR)
         if pattern.is_view and not result.both:
             return "no companion of an image is in the other list"
-        follows = [self._follow_labels(at, codes) for at, codes in zip(pair, sides.codes, strict=True)]
-        if not pattern.sure and True in follows and False not in follows:
+        # Hospitals, age groups and topics are attributes of images, which any draw has on both sides.
+        is_attribute = not pattern.regex and present < LEAST_GROUPS and 2 * result.both > present
+        if is_attribute and not match_mask(sides.names.filter(arrow_of(counts > 0)), r"\d").any():
+            return f"the values of {pattern.name} may be classes: {result.both} of {present} are on both sides"
+        # The values of a column are classes if they are the labels, as of speakers to be recognised.
+        most = _GROUPS_A_LABEL if pattern.regex else 1
+        follows = [self._follow_labels(at, codes, most) for at, codes in zip(pair, sides.codes, strict=True)]
+        if not (pattern.sure and pattern.regex) and True in follows and False not in follows:
             return f"each {pattern.nouns[0]} holds one label"
         if pattern.in_folders:
             folders = [_folders(sides.names.take(arrow_of(distinct(codes[codes >= 0])))) for codes in sides.codes]
@@ -468,8 +482,8 @@ class Groups:
         ]
         return all(map(len, texts)) and bool(10 * compute.sum(compute.is_in(*texts)).as_py() > min(map(len, texts)))
 
-    def _follow_labels(self, at: int, codes: Int32s) -> bool | None:
-        """Return whether each group of a list holds one label and each label few groups; None without labels."""
+    def _follow_labels(self, at: int, codes: Int32s, most: int) -> bool | None:
+        """Return whether groups of a list hold one label each, and labels at most some groups; None without labels."""
         listed = self.images.lists[at]
         labels = listed.labels if listed.labels is not None else listed.group_of
         if labels is None:
@@ -480,7 +494,7 @@ class Groups:
         usual = np.zeros(int(codes.max(initial=0)) + 1, np.int64)
         np.maximum.at(usual, pairs >> 32, counts)
         # Some labels may be wrong.
-        follows = usual.sum() >= _FOLLOWING * rows.sum() and groups <= _GROUPS_A_LABEL * values
+        follows = usual.sum() >= _FOLLOWING * rows.sum() and groups <= most * values
         return bool(follows) if values > 1 else None
 
 

@@ -7,7 +7,6 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -263,18 +262,15 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
         if labels_of_photos:
             _refuse_labels(folder, labels_of_photos)
         reasons = "; ".join(f"{name}: {refusal.why}" for name, refusal in list(unread.items())[:3])
-        is_photos = False
-        with suppress(CurationError):
-            is_photos = not reasons and class_folders(folder) is not None
-        raise UsageError(
-            "No list of images found",
-            where=str(folder),
-            expected=EXPECTED,
-            found=reasons or ("class folders" if is_photos else "no such file"),
-            hint=f"curation init hierarchy --source {shlex.quote(str(folder))}, and audit the benchmark that it makes"
-            if is_photos
-            else None,
-        )
+        found, hint = reasons or "no such file", None
+        try:
+            if not reasons and class_folders(folder) is not None:
+                found = "class folders"
+                source = shlex.quote(str(folder))
+                hint = f"curation init hierarchy --source {source}, and audit the benchmark that it makes"
+        except CurationError as error:
+            found, hint = error.found or found, error.hint
+        raise UsageError("No list of images found", where=str(folder), expected=EXPECTED, found=found, hint=hint)
     names = sorted(entries)
     images = images_of([entries[name][1] for name in names], namespace)
     lists = tuple(

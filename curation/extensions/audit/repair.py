@@ -196,10 +196,19 @@ def _require_form(report: Report, part: AuditedList) -> None:
         form = f"a list beside {labels.name}, which holds its annotations"
     elif _is_written(part.file, form):
         data = published.files[part.file].path.read_bytes()
-        if form == _JSON or not (data.lstrip()[:1] == b"[" or (form == "csv" and b"\r" in data.replace(b"\r\n", b""))):
+        is_document = form == "json lines" and _is_document(data)
+        if not is_document and (form != "csv" or b"\r" not in data.replace(b"\r\n", b"")):
             return
-        form = "a JSON array of objects" if form == "json lines" else "a table with line ends of one carriage return"
+        form = "one JSON text of all lines" if is_document else "a table with line ends of one carriage return"
     raise _not_written(part.file, form)
+
+
+def _is_document(data: bytes) -> bool:
+    """Return whether a text is one JSON value, whose entries are not lines."""
+    try:
+        return bool(json.loads(data))
+    except ValueError:
+        return False
 
 
 def _not_written(file: str, form: str) -> UsageError:

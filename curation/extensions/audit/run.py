@@ -44,7 +44,7 @@ from curation.sources.class_folders import class_folder_parts, class_folders, pa
 from curation.sources.datasets import is_known
 from curation.sources.opening import open_slots
 from curation.sources.photos import CLASS_FOLDERS, MOST_PHOTOS
-from curation.sources.published_list import LIST_SUFFIXES
+from curation.sources.published_list import LIST_SUFFIXES, accompanies_lists
 from curation.sources.source import Source
 from curation.sources.source_specs import Reading, Sources, SourceSlot
 from curation.sources.yolo import missing_yaml, yolo_file
@@ -224,7 +224,9 @@ def subject_of(target: StrPath) -> Manifest | Path:
     if path.is_dir() and not (path / HEADER_FILE).is_file():
         files = [entry for entry in path.iterdir() if entry.suffix.lower() in LIST_SUFFIXES[:-1]]
         # Folders that `curation publish` and `pull` write contain manifests, and tables that are not lists.
-        if all(entry.stem.upper().startswith("README") for entry in files) and (made := _folders_as_parts(path)):
+        if all(accompanies_lists(entry.name) or entry.name.lower().startswith("class") for entry in files) and (
+            made := _folders_as_parts(path)
+        ):
             return made
         if (files and (path / "publication.json") not in files) or not any(path.rglob(HEADER_FILE)):
             return path

@@ -60,7 +60,8 @@ def test_json_beside_text_of_the_same_name_holds_its_labels(tmp_path: Path) -> N
         ("deep.json", b"[" * 100_000, "unknown form"),
         ("other.json", b'{"a": 1}', "unknown form"),
         ("float.json", b"[1.5]", "unknown form"),
-        ("steering.json", b'{"a\\u001b": [1]}', "no valid name"),
+        ("steering.json", b'{"a\\u001b": ["1"]}', "no valid name"),
+        ("camera.json", b'{"size": [640, 480], "K": [500, 500, 320, 240]}', "values, such as labels"),
         ("break.json", b'["a\\nb"]', "not printable"),
     ],
 )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from curation.cli import main
 from curation.core.errors import UsageError
@@ -87,6 +88,34 @@ def test_photos_beside_a_yaml_are_opened_and_pixels_are_asked_for_with_their_fol
     assert main(["audit", str(tmp_path), "--rules", "DS3", *advice.split(maxsplit=1)]) == 0
 
 
+def test_a_folder_above_class_folders_is_refused_with_the_folder_to_audit(tmp_path: Path) -> None:
+    """MVTec AD: masks in ``ground_truth`` come before ``train`` by name, and each category holds its licence."""
+    names = [f"ground_truth/crack/{at}_mask.png" for at in range(3)] + [f"train/good/{at}.png" for at in range(9)]
+    for at, name in enumerate([*names, "test/good/0.png", "test/crack/0.png"]):
+        photo = tmp_path / "bottle" / name
+        photo.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (6, 6), (at, 9 * at, 0)).save(photo)
+    write(tmp_path, "bottle/license.txt", ["CC BY-NC-SA 4.0"])
+    with pytest.raises(UsageError, match="No list of images found") as refused:
+        audit(tmp_path)
+    assert str(refused.value.hint).endswith(f"such as {tmp_path / 'bottle'}")
+    write(tmp_path, "bottle/classes.txt", ["good", "crack"])
+    assert audit(tmp_path / "bottle").checked_text == "checked: 11 lines in 2 lists"
+
+
+@pytest.mark.parametrize(("folders", "errors"), [(("img", "mask"), 0), (("with_mask", "mask"), 2)])
+def test_masks_beside_photos_are_no_class_of_equal_photos(
+    folders: tuple[str, str], errors: int, tmp_path: Path
+) -> None:
+    """Empty masks are equal in every part; a class may be called mask."""
+    for part in ("train", "test"):
+        for at, folder in enumerate(folders):
+            photo = tmp_path / part / folder / "0001.png"
+            photo.parent.mkdir(parents=True)
+            Image.new("RGB", (6, 6), (0, 0, 0) if at else (len(part), 9, 0)).save(photo)
+    assert audit(tmp_path).sums.errors == errors
+
+
 @pytest.mark.parametrize("name", ["nowhere", "no/where", "nowhere@1.0.0"])
 def test_a_name_that_is_nothing_is_told_what_an_audit_takes(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", name]) == 2
@@ -130,6 +159,7 @@ GROUPS: dict[str, tuple[Sequence[str], Sequence[str], str]] = {
         "5 source photos on both sides",
     ),
     "aug": ([f"a/{name}.jpg" for name in PHOTOS], [f"a/{name}_aug.jpg" for name in PHOTOS[:7]], "7 source photos"),
+    "flip": ([f"a/{name}.jpg" for name in PHOTOS], [f"a/{name}_hflip.jpg" for name in PHOTOS[:7]], "7 source photos"),
     "copy": ([f"{name}.jpg" for name in PHOTOS], [f"{name} - Copy (2).jpg" for name in PHOTOS[:7]], "7 source photos"),
     "frames": (
         [f"cam/frame_{number:05}.jpg" for number in range(100) if number % 5],
@@ -159,6 +189,57 @@ def test_groups_on_both_sides_are_told_with_their_count(kind: str, tmp_path: Pat
     assert said in statement.text
 
 
+@pytest.mark.parametrize(("value", "gravity"), [("young old", "undecidable"), ("P1 P2", "warning")])
+def test_attributes_that_every_list_has_are_no_groups(value: str, gravity: str, tmp_path: Path) -> None:
+    for part, names in SOUND.items():
+        rows = [f"{name},{value.split()[at % 2]}" for at, name in enumerate(names)]
+        write(tmp_path, f"{part}.csv", ["image,study", *rows])
+    report = audit(tmp_path)
+    assert {one.gravity for one in report.statements if one.rule == "PL7"} == {gravity}
+    assert "studys" not in str(report.statements)
+    assert audit(tmp_path, group_column="study").sums.warnings == 1
+
+
+@pytest.mark.parametrize(("labels", "gravity"), [(12, "undecidable"), (4, "warning")])
+def test_groups_that_are_the_labels_are_classes(labels: int, gravity: str, tmp_path: Path) -> None:
+    for part, names in SOUND.items():
+        rows = [f"{name},s{at % 12},{at % labels}" for at, name in enumerate(names)]
+        write(tmp_path, f"{part}.csv", ["image,speaker,label", *rows])
+    assert {one.gravity for one in audit(tmp_path).statements if one.rule == "PL7"} == {gravity}
+
+
+@pytest.mark.parametrize(("name", "mark"), [("list_eval_partition.txt", "   "), ("list.csv", ",")])
+def test_words_of_roles_beside_images_give_the_lists_of_a_text(name: str, mark: str, tmp_path: Path) -> None:
+    """DeepFashion writes the part of an image after it."""
+    write(tmp_path / "in", name, [f"{image}{mark}{part}" for part, images in LEAK.items() for image in images])
+    report = audit(tmp_path / "in")
+    assert accused(report) == [("DS2", "error")]
+    assert report.coverage.compared == 3
+    assert report.repair(tmp_path / "out")["status"] == 0
+
+
+@pytest.mark.parametrize("words", ["Training PublicTest PrivateTest", "train val test"])
+def test_a_column_whose_values_state_roles_gives_the_lists_of_a_file_without_a_role(words: str, tmp_path: Path) -> None:
+    rows = [f"{name},{word}" for word, names in zip(words.split(), LEAK.values(), strict=True) for name in names]
+    write(tmp_path, "meta.csv", ["image,Usage", *rows])
+    assert accused(audit(tmp_path)) == [("DS2", "error")]
+    # In the files of train and test such a column tells where images come from.
+    (tmp_path / "meta.csv").unlink()
+    for part, names in SOUND.items():
+        origin = [f"{name},{('train', 'test')[at % 2]}" for at, name in enumerate(names)]
+        write(tmp_path, f"{part}.csv", ["image,origin", *origin])
+    report = audit(tmp_path)
+    assert not accused(report)
+    assert report.coverage.compared == 3
+
+
+def test_a_table_of_slides_and_patients_is_a_list_of_slides(tmp_path: Path) -> None:
+    for part, names in LEAK.items():
+        rows = [f"case{at // 2 + len(part) * 100},{Path(name).stem},luad" for at, name in enumerate(names)]
+        write(tmp_path, f"{part}.csv", ["case_id,slide_id,label", *rows])
+    assert ("DS2", "error") in accused(audit(tmp_path))
+
+
 @pytest.mark.parametrize(("common", "gravity"), [(1, "warning"), (0, "pass")])
 def test_users_are_groups(common: int, gravity: str, tmp_path: Path) -> None:
     write(tmp_path, "train.csv", ["image,user_id", *(f"{at}.jpg,u{at // 5}" for at in range(50))])
@@ -179,6 +260,14 @@ NO_GROUPS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     "class folders of an open set": (
         [f"breed_{name}/{at}.jpg" for name in "abcdefghijklmnopq" for at in range(5)],
         [f"breed_{name}/{at}.jpg" for name in "pqrstuvwxyz" for at in range(5, 9)],
+    ),
+    "a month after a year": (
+        [f"cam_2019_{month}_{day:02}.jpg" for month in ("jul", "aug", "sep") for day in range(1, 20)],
+        [f"cam_2019_{month}_{day:02}.jpg" for month in ("jul", "aug", "sep") for day in range(20, 28)],
+    ),
+    "a word of all names": (
+        [f"carbon_copy_{number:03}.jpg" for number in range(1, 60, 2)],
+        [f"carbon_copy_{number:03}.jpg" for number in range(2, 60, 2)],
     ),
     "copies on one side": (
         [f"{name}{end}.jpg" for name in PHOTOS[:50] for end in ("", "_aug")],

@@ -154,15 +154,20 @@ def test_equal_photos_go_from_the_training_side(tmp_path: Path) -> None:
     [
         ("all.json", {"train": TRAIN, "test": [*TEST, TRAIN[0]]}, "json lists"),
         ("all.json", [{"file_name": name, "split": split} for name, split in [(TRAIN[3], "test"), (TRAIN[3], "train")]],
-         "a JSON array of objects"),
+         "one JSON text of all lines"),
+        ("split.json", {"train": [[name, 0] for name in TRAIN], "test": [[name, 0] for name in (*TEST, TRAIN[0])]},
+         "one JSON text of all lines"),
+        ("split.json", {"train": {"image_names": TRAIN, "image_labels": [0] * len(TRAIN)}, "test": {"image_names":
+         [*TEST, TRAIN[0]], "image_labels": [0] * (len(TEST) + 1)}}, "one JSON text of all lines"),
     ],
 )  # fmt: skip
 def test_a_form_that_is_not_written_is_refused_by_name(name: str, content: object, form: str, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / name).write_text(json.dumps(content))
     with pytest.raises(UsageError) as refused:
-        audit(tmp_path / "in").repair(tmp_path / "out")
+        (report := audit(tmp_path / "in")).repair(tmp_path / "out")
     assert refused.value.found == form
+    assert not report.next_text
     assert not (tmp_path / "out").exists()
 
 

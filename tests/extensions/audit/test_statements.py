@@ -81,7 +81,7 @@ def test_nothing_checked_is_no_pass(tmp_path: Path) -> None:
         (TRAIN, "the same list twice (300 lines, byte for byte)"),
         (TRAIN[::-1], "the same list twice (300 lines, in another order)"),
         ([f"./{one}\r" for one in TRAIN], "the same list twice (300 lines, line for line)"),
-        ([*TEST, *TRAIN[:7]], "7 images, on 7 of 300 and 7 of 67"),
+        ([*TEST, *TRAIN[:7]], "7 images, on 7 of 67 and 7 of 300"),
     ],
 )
 def test_train_and_test_that_share_images(tmp_path: Path, test: list[str], told: str) -> None:
@@ -142,7 +142,7 @@ def test_the_verdict_is_first_and_notes_wait(tmp_path: Path, capsys: pytest.Capt
     lines = capsys.readouterr().out.splitlines()
     # What lists share comes before what is wrong in one of them.
     assert lines[:2] == [
-        "lists: test and train: both hold 1 image, on 2 of 303 and 1 of 61 lines "
+        "lists: test and train: both hold 1 image, on 1 of 61 and 2 of 303 lines "
         "(2 errors, 0 warnings; 1 of 4 files could not be read)",
         "checked: 394 lines in 3 lists; 1 of 4 files could not be read; 1 list without a role",
     ]

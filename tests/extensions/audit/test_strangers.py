@@ -363,6 +363,38 @@ SOUND: dict[str, dict[str, Any]] = {
         f"{part}.tsv": [f"/data/{part}", *(f"{n // 9}/{n}.flac\t{16000 + n}" for n in range(size))]
         for part, size in (("train", 90), ("valid", 40))
     },
+    "labels of names that begin anew": {
+        f"{part}/labels.txt": [f"{n:04}.jpg {n * step % 5}" for n in range(size)]
+        for part, size, step in (("train", 80, 3), ("test", 40, 7))
+    },
+    "texts of names that begin anew": {
+        f"{part}/metadata.jsonl": [json.dumps({"file_name": f"{n:04}.png", "text": f"{part} {n}"}) for n in range(size)]
+        for part, size in (("train", 40), ("test", 20))
+    },
+    "losses of train and val": {
+        "history.csv": [
+            "epoch,train,val",
+            *(f"{n},0.{n * 7919 % 99991:06},0.{n * 7919 % 99991:06}" for n in range(40)),
+        ],
+        "train.txt": HASHES[:120],
+        "test.txt": HASHES[120:],
+    },
+    "columns of numbers below a header": {
+        f"Ebay_{part}.txt": ["image_id class_id super_class_id path", *(f"{n} {n // 4} 1 sofa/{n}_0.JPG" for n in rows)]
+        for part, rows in (("train", range(1, 60)), ("test", range(60, 90)))
+    },
+    "sizes and boxes in JSON": {
+        f"{part}.json": {"size": [640, 480], "images": names, "of": {f"s{n}": {"bbox": [1, 2, 3, 4]} for n in range(9)}}
+        for part, names in (("train", HASHES[:120]), ("test", HASHES[120:]))
+    },
+    "labels and weights one a line": {
+        "train.txt": HASHES[:120],
+        "test.txt": HASHES[120:],
+        "train_labels.txt": [str(n * n % 7) for n in range(120)],
+        "test_labels.txt": [str(n * n % 7) for n in range(80)],
+        "train_weights.txt": [f"0.{n * n % 97:02}" for n in range(120)],
+        "labels.json": {"train_labels": [n % 7 for n in range(120)], "train": HASHES[:120], "test": HASHES[120:]},
+    },
     "arrays that are columns": {
         f"{part}.json": {
             "label_names": ["n01440764", "001.Bird", "002.Owl"],

@@ -18,6 +18,7 @@ from curation.core.wording import counted
 from curation.extensions.audit.classes import fold, known_aliases
 from curation.extensions.audit.lists import AuditedList, ListSet, list_of
 from curation.extensions.audit.rule import Finding, Verdict, joined, list_finding, pair_finding
+from curation.extensions.audit.rules.images import may_count_anew
 from curation.extensions.audit.rules.lists import published_of
 from curation.extensions.audit.target import SHOWN_EXAMPLES, AuditTarget
 from curation.extensions.diagnosis.inspection import CocoFacts, read_coco_facts
@@ -46,13 +47,22 @@ def labels_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
         if not findings:
             sound.append(listed.name)
     for first, second in combinations(labelled, 2):
-        yield from _between(lists, first, second)
+        if lists.shared(first, second) and not _count_anew(target, first, second):
+            yield from _between(lists, first, second)
     for pair in target.pairs:
         if min(pair.places) >= 0:
             yield from _shifted(*(lists.lists[index] for index in pair.places))
     if sound:
         text = f"{counted(len(sound), 'list')} with one label for each image"
         yield Finding("pass", "lists", text=text, lists=tuple(sound), asked=len(sound))
+
+
+def _count_anew(target: AuditTarget, first: AuditedList, second: AuditedList) -> bool:
+    """Return whether two lists have two roles, and equal names may be other images, as DS2 and DS4 say."""
+    if ("compared", "") not in target.cache:
+        target.cache["compared", ""] = {frozenset(pair.names): pair for pair in target.pairs}
+    pair = target.cache["compared", ""].get(frozenset((first.name, second.name)))
+    return pair is not None and may_count_anew(target, pair)
 
 
 def _values(listed: AuditedList) -> Int32s | None:
@@ -95,8 +105,8 @@ def are_versions(first: str, second: str) -> bool:
 
 
 def _between(lists: ListSet, first: AuditedList, second: AuditedList) -> Iterator[Finding]:
-    """Yield whether two lists, both with numbers or both with names, give shared images the same labels."""
-    if (first.read.labels is None) != (second.read.labels is None) or not lists.shared(first, second):
+    """Yield whether two lists, both with numbers or both with names, give the images of both the same labels."""
+    if (first.read.labels is None) != (second.read.labels is None):
         return
     shared, rows = lists.images.in_both(lists.index[first.name], lists.index[second.name])
     left, right = (_labels(side, index) for side, index in zip((first, second), rows, strict=True))
@@ -151,7 +161,7 @@ def tables_fit_each_other(target: AuditTarget) -> Iterator[Finding]:
     lists = published_of(target)
     for first, second in combinations(lists.lists, 2):
         columns = _columns_of_both(lists, first, second)
-        if not columns or not lists.shared(first, second):
+        if not columns or not lists.shared(first, second) or _count_anew(target, first, second):
             continue
         shared, rows = lists.images.in_both(lists.index[first.name], lists.index[second.name])
         names = (first.name, second.name)
@@ -303,18 +313,21 @@ def _broken(name: str, facts: CocoFacts) -> Iterator[Finding]:
     if facts.orphans:
         examples = [f"annotation {key}: image {image}" for key, image in facts.orphans[:SHOWN_EXAMPLES]]
         text = f"{len(facts.orphans):,} of {counted(total, 'annotation')} on images missing from the file"
-        yield Finding("fail", name, len(facts.orphans), text, tuple(examples), of=total, lists=lists)
+        hint = "add the images to the file, or remove these annotations"
+        yield Finding("fail", name, len(facts.orphans), text, tuple(examples), of=total, lists=lists, hint=hint)
     if facts.undeclared and facts.categories:
         count = sum(facts.undeclared.values())
         examples = [f"category {key}: {n:,} annotations" for key, n in list(facts.undeclared.items())[:SHOWN_EXAMPLES]]
         text = f"{count:,} of {counted(total, 'annotation')} of undeclared categories"
-        yield Finding("fail", name, count, text, tuple(examples), of=total, lists=lists)
+        hint = "add the categories to the file, or remove these annotations"
+        yield Finding("fail", name, count, text, tuple(examples), of=total, lists=lists, hint=hint)
     # An image that occurs twice under one id is reported by PL6.
     twice = {text: set(ids) for text, ids in facts.repeated_files.items() if len(set(ids)) > 1}
     if twice:
         examples = [f"{text}: ids {joined(sorted(map(str, twice[text])), 3)}" for text in list(twice)[:SHOWN_EXAMPLES]]
         text = f"{counted(len(twice), 'file')} under two or more ids"
-        yield Finding("fail", name, len(twice), text, tuple(examples), of=len(facts.images), lists=lists)
+        hint = "keep one record of each file, with the annotations of all"
+        yield Finding("fail", name, len(twice), text, tuple(examples), of=len(facts.images), lists=lists, hint=hint)
 
 
 def _numbered_otherwise(a: dict[str, Any], b: dict[str, Any]) -> list[str]:

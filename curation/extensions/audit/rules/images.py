@@ -346,8 +346,8 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
     ]
     verdict: Verdict = "warn" if pair.unlabelled and pair.roles == ("train", "val") else "fail"
     text = (
-        f"both hold {counted(len(images), 'image')}, on {lines[0]:,} of {sizes[0]:,} and {lines[1]:,} of "
-        f"{counted(sizes[1], 'line')}"
+        f"both hold {counted(len(images), 'image')}, on {lines[1]:,} of {sizes[1]:,} and {lines[0]:,} of "
+        f"{counted(sizes[0], 'line')}"
     )
     hint = _mend(pair)
     if hint and len(images) == here[0]:
@@ -355,7 +355,7 @@ def _shared(target: AuditTarget, pair: ComparedPair, images: Int32s) -> Finding:
     finding = _shared_finding(verdict, pair, len(images), text, target.examples(images, [first, second]), hint=hint)
     loser = (first, second)[loser_of(pair)]
     finding = replace(finding, like="the lists share images", drops={loser.name: loser.lines[inside[loser.members]]})
-    if _counted_anew(target, pair, images) and not _are_files_of_one_folder(target, pair, images):
+    if may_count_anew(target, pair):
         return _undecided(pair, len(images), target.examples(images, [first, second]))
     if len(images) == here[0] == here[1]:
         how = _equal(pair)
@@ -469,6 +469,20 @@ def _annotations(target: AuditTarget, part: AuditedList) -> tuple[Source, Path] 
         target.cache[key] = source if is_yolo or has_boxes else None
     known: Source | None = target.cache[key]
     return None if known is None else (known, path)
+
+
+def may_count_anew(target: AuditTarget, pair: ComparedPair) -> bool:
+    """Return whether the names that two lists share may count the images of each list, and name other images."""
+    key = (f"counted anew: {pair.first.name}", pair.second.name)
+    if key not in target.cache:
+        images = target.shared(pair.first, pair.second)
+        target.cache[key] = (
+            len(images) > 0
+            and _counted_anew(target, pair, images)
+            and not _are_files_of_one_folder(target, pair, images)
+        )
+    may_count: bool = target.cache[key]
+    return may_count
 
 
 def _counted_anew(target: AuditTarget, pair: ComparedPair, images: Int32s) -> bool:

@@ -220,7 +220,7 @@ def lines_are_whole(target: AuditTarget) -> Iterator[Finding]:
 def _lines(part: AuditedList, verdict: Verdict, count: int, text: str, lines: Sequence[OddLine], like: str) -> Finding:
     examples = tuple(f"line {odd.line}: {odd.reason}: {odd.text!r}" for odd in lines[:SHOWN_EXAMPLES])
     total = len(part) + part.read.odd
-    return Finding(verdict, "", count, text, examples, of=total, lists=(part.name,), like=like)
+    return Finding(verdict, "", count, text, examples, of=total, lists=(part.name,), like=like, brief=part.name)
 
 
 _MOST_PARTS = 12
@@ -273,20 +273,23 @@ def _group_finding(pair: ComparedPair, result: GroupResult) -> Finding:
             brief=pair.family.replace(" ", "_") or names[1],
             need="what a group of images is: --group REGEX, or --group column=NAME",
         )  # fmt: skip
-    several = f"{result.noun}s"
+    several = re.sub(r"(?<![aeiou])y$", "ie", result.noun) + "s"
     left_out = f"; {counted(sum(result.without), 'line')} without" if sum(result.without) else ""
     left_out += f"; tried before: {joined(result.tried)}" * bool(result.tried)
     if result.verdict == "disjoint":
-        first, second = result.groups
-        text = f"by {result.pattern}: {first:,} and {counted(second, result.noun)}, none on both sides{left_out}"
+        first, second = f"{result.groups[0]:,}", counted(result.groups[1], result.noun, several)
+        text = f"by {result.pattern}: {first} and {second}, none on both sides{left_out}"
         return pair_finding("pass", names, 0, text, about=about)
     sides = " and ".join(
         f"{lines:,} of {n:,} lines of {name}" for lines, n, name in zip(result.lines, result.of, names, strict=True)
     )
-    text = f"by {result.pattern}: {counted(result.both, result.noun)} on both sides, with {sides}{left_out}"
+    text = f"by {result.pattern}: {counted(result.both, result.noun, several)} on both sides, with {sides}{left_out}"
     if result.is_view:
         text += "; these are other views of the same instant, not the same images"
-    examples = tuple(f"{row.name}: {row.lines[0]:,} and {row.lines[1]:,} lines" for row in result.examples[:_SHOWN])
+    examples = tuple(
+        f"{row.name or 'no text'}: {counted(row.lines[0], 'line')} of {names[0]} and {row.lines[1]:,} of {names[1]}"
+        for row in result.examples[:_SHOWN]
+    )
     hint = f"split by {result.noun}; if the same {several} in another modality or view are intended, document it"
     size = sum(result.groups) - result.both
     side = (pair.first, pair.second)[loser_of(pair)]
