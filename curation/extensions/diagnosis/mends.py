@@ -234,7 +234,7 @@ class Objects:
         return GroundTruth(
             image_numbers=np.arange(len(self.images)),
             classes=tuple(self.names),
-            class_numbers=(None,) * len(self.names),
+            class_numbers=tuple(number if isinstance(number, int) else None for number in self.categories),
             image=self.image.astype(np.int32),
             label=self.category.astype(np.int32),
             boxes=self.boxes,

@@ -597,14 +597,13 @@ def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
     is_lacking = any(category not in truth.category_position for category in used)
     is_mended = _multiplies(now, most, n, low=0.2) or (is_lacking and most > 1.2 * now + _FEW)
     evidence = RIGHT_CLASS
-    if numbering and is_mended and most >= 0.9 * learnt:
+    classes = sum(count > 0 for count in votes[used[0]].values()) if len(used) == 1 else 0
+    if classes > 1 and n >= _MANY and max(now, most) <= 0.7 * n:
+        mistake = f"All detections have the same class, {used[0]!s:.40}, on objects of {classes} classes"
+        yield Finding(mistake, evidence, now / n, command="write each detection's own category_id")
+    elif numbering and is_mended and most >= 0.9 * learnt:
         mistake = _NUMBERINGS.get(numbering) or f"Category ids are off by {-int(numbering)}"
         yield Finding(mistake, evidence, now / n, most / n, f"category_ids={numbering}")
-    elif len(used) == 1 and len(truth.categories) > 1:
-        classes = sum(count > 0 for count in votes[used[0]].values())
-        if n >= _MANY and now <= 0.7 * n and classes > 1:
-            mistake = f"All detections have the same class, {used[0]!s:.40}, on objects of {classes} classes"
-            yield Finding(mistake, evidence, now / n, command="write each detection's own category_id")
     elif learnt >= now + _MANY:
         yield _renamed(rename, Finding("", evidence, now / n, learnt / n))
 
