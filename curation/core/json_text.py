@@ -134,7 +134,7 @@ def _each_once(pairs: Sequence[tuple[str, Any]]) -> None:
 
 
 def is_json_lines(data: bytes) -> bool:
-    """Return whether the first line of a text is a JSON object with ``image_id``: one record a line, without a list."""
+    """Return whether the first line of a text is a JSON object with an image: one record a line, without a list."""
     line = data.lstrip()[: 1 << 20].split(b"\n", 1)[0].strip()
     if not line.startswith(b"{"):
         return False
@@ -143,7 +143,7 @@ def is_json_lines(data: bytes) -> bool:
         record = json.loads(line.decode())
     except (ValueError, RecursionError):
         return False
-    return isinstance(record, dict) and "image_id" in record
+    return isinstance(record, dict) and not {"image_id", "file_name"}.isdisjoint(record)
 
 
 def plain_json(data: bytes) -> bytes:

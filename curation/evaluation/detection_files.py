@@ -606,7 +606,8 @@ def _counted_classes(
     """
     used = {number for number in numbers if number is not None and number != UNKNOWN_NUMBER}
     known = truth.class_numbers
-    if not always and used <= {*known}:
+    ids = [number for number in known if number is not None]
+    if not always and used <= {*ids}:
         return list(numbers), [None] * len(numbers)
     order = range(len(known)) if None in known else np.argsort(np.array(known)).tolist()
     classes = truth.yolo_classes or tuple(truth.classes[row] for row in order if truth.classes[row] != UNKNOWN)
@@ -615,7 +616,7 @@ def _counted_classes(
         raise PredictionError(
             "The classes of the detections are neither ids of the truth nor counted from 0",
             where=where,
-            expected=f"0 to {len(classes) - 1}, or {', '.join(map(str, known))}"[:300],
+            expected=", or ".join(filter(None, (f"0 to {len(classes) - 1}", ", ".join(map(str, ids)))))[:300],
             found=", ".join(map(str, strange))[:100],
             hint="write class names: a column class_name, or labels as texts",
         )

@@ -633,7 +633,8 @@ def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth)
         if finding := other_images(sample, objects):
             return f"{finding.what} ({finding.shown}); {_ASK}"
     predicted, expected = label[best_of_image][on], objects.category[partner[on]]
-    right = (predicted == expected)[expected < len(truth.classes)]
+    # Label -1 is that of detections called unknown.
+    right = (predicted == expected)[(expected < len(truth.classes)) & (predicted != -1)]
     if not len(on) or (on.mean() >= _SOUND and (not len(right) or right.mean() >= _SOUND)):
         return ""
     in_file = np.where(position >= 0, file_positions[position], -1).astype(np.int32)

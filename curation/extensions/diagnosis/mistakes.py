@@ -131,6 +131,7 @@ def form_mistake(form: str, evidence: str, now: float | None, mended: float | No
 
 _EXPECTED = "expected x, y, width, height in pixels"
 _ASK = "curation inspect TRUTH --detections FILE: boxes of detections may tell which"
+_COMPARE = "compare some boxes and image sizes of the truth with the photos: these detections do not tell which"
 
 
 def other_mistakes(
@@ -354,6 +355,8 @@ def truth_layout(columns: Columns, truth: Objects) -> tuple[Finding | None, Obje
         # On square images x and y can be exchanged in all boxes: no number changes.
         chosen = [form for form, count in counts.items() if 2 * count >= best][: 1 if best else None]
         finding = layout_mistake(chosen, truth.boxes, sizes, is_settled=is_settled)
+        if finding and finding.command == _ASK:
+            finding = finding._replace(command=_COMPARE)
         return finding, mended(chosen[0]) if finding and finding.mend else truth
     if not n or any(hits("xywh", form) >= 0.25 * n for form in forms):
         return None, truth
@@ -597,7 +600,8 @@ def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
     is_lacking = any(category not in truth.category_position for category in used)
     is_mended = _multiplies(now, most, n, low=0.2) or (is_lacking and most > 1.2 * now + _FEW)
     evidence = RIGHT_CLASS
-    classes = sum(count > 0 for count in votes[used[0]].values()) if len(used) == 1 else 0
+    is_one = len(used) == 1 and used[0] not in (UNKNOWN, UNKNOWN_NUMBER)
+    classes = sum(count > 0 for count in votes[used[0]].values()) if is_one else 0
     if classes > 1 and n >= _MANY and max(now, most) <= 0.7 * n:
         mistake = f"All detections have the same class, {used[0]!s:.40}, on objects of {classes} classes"
         yield Finding(mistake, evidence, now / n, command="write each detection's own category_id")

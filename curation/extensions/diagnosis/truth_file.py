@@ -27,7 +27,7 @@ import numpy as np
 from curation.core.arguments import checked
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import AnnotationFormatError, CurationError, DanglingIdError, UsageError
-from curation.core.json_text import plain_json, refuse_repeated_keys
+from curation.core.json_text import as_integer, plain_json, refuse_repeated_keys
 from curation.core.reading import InputFile
 from curation.core.wording import counted, examples
 from curation.core.writing import write_bytes
@@ -165,7 +165,7 @@ def _runs(records: Sequence[Image] | Sequence[Record], where: str) -> list[range
             expected="whole numbers, which rise within each of the files that were joined",
             hint="renumber the files before they are joined",
         )
-    starts = [row for row, number in enumerate(ids) if not row or number <= ids[row - 1]]  # type: ignore[operator]
+    starts = [row for row, number in enumerate(ids) if not row or number <= ids[row - 1]]
     return [range(start, end) for start, end in pairwise([*starts, len(records)])]
 
 
@@ -182,13 +182,14 @@ _DROP = "records=drop"
 class Image(msgspec.Struct, gc=False):
     """An unchecked entry of ``images``; a field of a wrong type counts as missing."""
 
-    id: Int64 | str
+    id: Any
     file_name: Any = ""
     curation_id: Any = ""
     width: Any = None
     height: Any = None
 
     def __post_init__(self) -> None:
+        self.id = _whole_id(self.id)
         self.file_name, self.curation_id = (
             text if isinstance(text, str) else "" for text in (self.file_name, self.curation_id)
         )
@@ -198,10 +199,11 @@ class Image(msgspec.Struct, gc=False):
 class Category(msgspec.Struct, gc=False):
     """An unchecked entry of ``categories``."""
 
-    id: Int64 | str
+    id: Any
     name: Any = ""
 
     def __post_init__(self) -> None:
+        self.id = _whole_id(self.id)
         self.name = self.name if isinstance(self.name, str) else ""
 
 
@@ -219,7 +221,7 @@ class Record(msgspec.Struct, gc=False):
 
     def __post_init__(self) -> None:
         self.image_id, self.category_id, self.id = (
-            value if isinstance(value, str) or _is_number(value) else None
+            as_integer(value) if isinstance(value, str) or _is_number(value) else None
             for value in (self.image_id, self.category_id, self.id)
         )
         self.file_name, self.category = (
@@ -250,6 +252,14 @@ class Annotation(Record, gc=False):
 
 def _is_number(value: Any) -> bool:
     return type(value) in (int, float)
+
+
+def _whole_id(value: Any) -> int | str:
+    try:
+        return msgspec.convert(as_integer(value), Int64 | str)
+    except msgspec.ValidationError as error:
+        # msgspec adds the place of the record.
+        raise ValueError(str(error)) from None
 
 
 class AnnotationFile(msgspec.Struct):
@@ -391,7 +401,8 @@ def opened(annotations: Any, image_set: str = "") -> Source:
     if not isinstance(annotations, Path) or is_named(annotations):
         return as_source(annotations, dataset="coco", part=image_set)
     parts = offered_parts(annotations)
-    if annotations.is_file() and not parts and not annotations.name.removesuffix(".gz").endswith((".json", ".jsonl")):
+    name = annotations.name.lower().removesuffix(".gz")
+    if annotations.is_file() and not parts and not name.endswith((".json", ".jsonl")):
         return as_source(annotations, dataset=native_dataset(annotations) or "custom", part=image_set)
     return Reading(image_set=image_set or usual_part(parts)).open(annotations)
 
@@ -459,7 +470,7 @@ class TruthFile:
         try:
             self.part = _as_file(self.data, path, self.data is not data, _read_truth)
         except CurationError as error:
-            if not any(finding.side == "truth" and not finding.mend and finding.now is None for finding in findings):
+            if not any(not one.mend and one.now is None and not one.command.startswith("curation") for one in findings):
                 findings.append(refusal(error, "truth"))
         self.findings = tuple(
             finding._replace(command=mend_command(path, [finding.mend])) if finding.mend else finding

@@ -300,6 +300,12 @@ def in_another_form(form: str, folder: Path, truth: Truth, rows: Rows) -> Path:
             (folder / "labels" / name).with_suffix(".txt").write_text("".join(lines))
         return folder / "labels"
     lines = [json.dumps(one) for one in rows]
+    if form == "torchmetrics":
+        corners = MISTAKES["corners"][0](rows, truth)
+        lines = [
+            json.dumps({"image_id": one["image_id"], "boxes": [one["bbox"]], "scores": [one["score"]],
+                        "labels": [one["category_id"]]}) for one in corners
+        ]  # fmt: skip
     if form == "csv":
         lines = ["image,class,x,y,w,h,score"]
         lines += [
