@@ -670,13 +670,17 @@ def _category_mends(used: Sequence[Id | None], truth: Objects) -> list[str]:
 
 
 def _unusable(columns: Columns, truth: Objects) -> Iterator[Finding]:
-    """Yield the findings for unusable records: without a box, or of a class that the truth lacks."""
+    """Yield the findings for unusable records: without a box or its size, or of a class that the truth lacks."""
     has_box, can_drop = np.isfinite(columns.boxes).all(axis=1), bool(usable(columns, truth).any())
     if not has_box.all():
         mistake = f"{counted(int((~has_box).sum()), 'record')} without four finite numbers in bbox"
         mend = "records=drop" if can_drop else ""
         command = "" if mend else "write x, y, width, height in pixels into each record"
         yield Finding(mistake, "records with a box", float(has_box.mean()), 1.0 if mend else None, mend, command)
+    # Padding with empty boxes is no mistake.
+    elif len(columns) >= _MANY and (columns.boxes[:, 2:] <= 0).any(axis=1).all():
+        advice = "write x, y, width, height in pixels into each record"
+        yield Finding("All boxes are without width or height", "boxes with a size", 0.0, command=advice)
     known = has_class(columns, {*truth.category_position, UNKNOWN, UNKNOWN_NUMBER})
     if known.all() or not truth.categories:
         return
