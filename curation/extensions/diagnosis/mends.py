@@ -288,7 +288,7 @@ def image_map(value: str, truth: Objects) -> Mapped:
 
 
 def _name_of(path: str, value: str) -> str:
-    name = end_of(normalised_path(path), 0)
+    name = end_of(normalised_path(path.strip()), 0)
     return without_suffix(name) if value == "stem" else name
 
 

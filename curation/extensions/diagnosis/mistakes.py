@@ -597,8 +597,14 @@ def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
     most = max(counts.values(), default=0)
     numbering = next((name for name, count in counts.items() if count >= 0.95 * most), "")
     learnt = right(lambda old: moved.get(old, old))
-    is_lacking = any(category not in truth.category_position for category in used)
-    is_mended = _multiplies(now, most, n, low=0.2) or (is_lacking and most > 1.2 * now + _FEW)
+    lacking = {category for category in used if category not in truth.category_position}
+    # A few records with a text are no less of that class.
+    spelled: dict[str, set[Id | None]] = {
+        name: {old for old in lacking if mends[name](old) in truth.category_position}
+        for name in ("number", "name")
+        if name in mends
+    }
+    is_mended = _multiplies(now, most, n, low=0.2) or (lacking and most > 1.2 * now + _FEW)
     evidence = RIGHT_CLASS
     is_one = len(used) == 1 and used[0] not in (UNKNOWN, UNKNOWN_NUMBER)
     classes = sum(count > 0 for count in votes[used[0]].values()) if is_one else 0
@@ -610,6 +616,12 @@ def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
         yield Finding(mistake, evidence, now / n, most / n, f"category_ids={numbering}")
     elif learnt >= now + _MANY:
         yield _renamed(rename, Finding("", evidence, now / n, learnt / n))
+    elif name := next((name for name, found in spelled.items() if found), ""):
+        before, after = (
+            float(np.mean([category not in others for category in columns.classes]))
+            for others in (lacking, lacking - spelled[name])
+        )
+        yield Finding(_NUMBERINGS[name], "detections of its classes", before, after, f"category_ids={name}")
 
 
 def _is_numbering(name: str, known: Mapped, used: Sequence[Id | None], truth: Objects, rename: Renaming) -> bool:

@@ -178,6 +178,9 @@ def damaged(truth: Truth, rows: Rows, name: str) -> tuple[Truth, Rows, Truth, Ro
     if name == "corners as texts":
         corners = laid_out(rows, truth, "xyxy")
         return truth, [row | {"bbox": [*map(str, row["bbox"])]} for row in corners], truth, rows
+    if name == "some class ids as texts":
+        few = [row | ({"category_id": str(row["category_id"])} if n < 3 else {}) for n, row in enumerate(rows)]
+        return truth, few, truth, rows
     if name == "phrases that are no class":
         names = {one["id"]: one["name"] for one in truth["categories"]}
         named = [
@@ -198,6 +201,7 @@ def damaged(truth: Truth, rows: Rows, name: str) -> tuple[Truth, Rows, Truth, Ro
 DAMAGES = [
     "annotation ids that restart in each image", "an annotation of no image", "a mask alone, boxes of other types",
     "an annotation of another image and repeated ids", "NaN in areas of the truth", "NaN", "null and short boxes",
+    "some class ids as texts",
     "boxes as texts", "all as texts", "corners as texts", "phrases that are no class", "a class that the truth lacks",
 ]  # fmt: skip
 
