@@ -134,15 +134,27 @@ def _each_once(pairs: Sequence[tuple[str, Any]]) -> None:
 
 
 def is_json_lines(data: bytes) -> bool:
-    """Return whether the first line of a text is a JSON object with ``image_id``: one record a line, without a list."""
+    """Return whether the first line of a text is a JSON object with an image: one record a line, without a list."""
     line = data.lstrip()[: 1 << 20].split(b"\n", 1)[0].strip()
     if not line.startswith(b"{"):
         return False
     try:
-        record = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        # Unlike msgspec, json reads NaN, which another reader of the file may mend.
+        record = json.loads(line.decode())
+    except (ValueError, RecursionError):
         return False
-    return isinstance(record, dict) and "image_id" in record
+    return isinstance(record, dict) and not {"image_id", "file_name"}.isdisjoint(record)
+
+
+def plain_json(data: bytes) -> bytes:
+    """Return JSON with NaN and Infinity, as Python writes them, replaced by null; other texts are unchanged."""
+    if not any(name in data for name in (b"NaN", b"Infinity")):
+        return data
+    try:
+        texts = [line for line in data.splitlines() if line.strip()] if is_json_lines(data) else [data]
+        return b"\n".join(msgspec.json.encode(json.loads(text, object_pairs_hook=each_key_once)) for text in texts)
+    except (ValueError, RecursionError):
+        return data
 
 
 def record_pieces(data: bytes, start: int, end: int, key: bytes, record: type[Row]) -> Iterator[list[Row]]:

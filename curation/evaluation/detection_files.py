@@ -19,7 +19,7 @@ import numpy as np
 from curation.core.canonical import sha256_of_lines
 from curation.core.columns import distinct
 from curation.core.errors import CurationWarning, MissingFileError, PredictionError
-from curation.core.json_text import SMALL, as_integer, json_rows, record_pieces
+from curation.core.json_text import SMALL, as_integer, json_rows, plain_json, record_pieces
 from curation.core.reading import InputFile
 from curation.evaluation.nested_detections import is_nested, nested_boxes, nested_files
 from curation.evaluation.problem import UNKNOWN, UNKNOWN_NUMBER, Bools, Floats, GroundTruth, Int32s, Int64s
@@ -436,8 +436,8 @@ def decoding(file: InputFile, form: str, subject: str = "The detections") -> Ite
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         is_truth, hint = file.data.lstrip()[:1] == b"{" and b'"annotations"' in file.data, None
         is_number = any(f"`{name}" in str(error) or f"].{name}" in str(error) for name in ("bbox", "score"))
-        if form == FORM and (is_number or b"NaN" in file.data or b"Infinity" in file.data):
-            hint = "curation inspect TRUTH --detections FILE lists such records, and corrects them or leaves them out"
+        if form == FORM and (is_number or plain_json(file.data) is not file.data):
+            hint = "curation inspect TRUTH --detections FILE corrects such records, or leaves out those without a box"
         if file.path.suffix.lower() in (".pt", ".pth", ".pkl", ".npy", ".npz", ".onnx"):
             hint = "this is a file of weights or arrays: write the boxes of the detector as JSON or CSV"
         if is_truth:
@@ -606,7 +606,8 @@ def _counted_classes(
     """
     used = {number for number in numbers if number is not None and number != UNKNOWN_NUMBER}
     known = truth.class_numbers
-    if not always and used <= {*known}:
+    ids = [number for number in known if number is not None]
+    if not always and used <= {*ids}:
         return list(numbers), [None] * len(numbers)
     order = range(len(known)) if None in known else np.argsort(np.array(known)).tolist()
     classes = truth.yolo_classes or tuple(truth.classes[row] for row in order if truth.classes[row] != UNKNOWN)
@@ -615,7 +616,7 @@ def _counted_classes(
         raise PredictionError(
             "The classes of the detections are neither ids of the truth nor counted from 0",
             where=where,
-            expected=f"0 to {len(classes) - 1}, or {', '.join(map(str, known))}"[:300],
+            expected=", or ".join(filter(None, (f"0 to {len(classes) - 1}", ", ".join(map(str, ids)))))[:300],
             found=", ".join(map(str, strange))[:100],
             hint="write class names: a column class_name, or labels as texts",
         )

@@ -28,8 +28,9 @@ class _Box(msgspec.Struct):
 
 
 class _Attributes(msgspec.Struct):
-    occluded: bool | None = False
-    truncated: bool | None = False
+    # Measures do not use these two.
+    occluded: Any = False
+    truncated: Any = False
     crowd: bool | None = False
 
 

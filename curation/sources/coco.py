@@ -52,7 +52,10 @@ _OPENING = re.compile(rb'"annotations"\s*:\s*\[\s*(?=\{\s*("[a-z_]{1,40}"))')
 _MARK = b"8113420171017"
 _MOST_COPIED = 1 << 20
 _BYTE = re.compile(r"\(byte (\d+)\)")
-_LEAVE_OUT = "curation inspect FILE prints the command that leaves such annotations out or corrects them"
+_LEAVE_OUT = (
+    "curation inspect FILE prints the command that leaves such annotations out or corrects them, or what to do instead"
+)
+_REPEATED = "curation inspect FILE --renumber NEW.json, if files with rising ids were joined; or curation inspect FILE"
 _RENUMBER = "curation inspect FILE --renumber NEW.json numbers the annotations from 1"
 
 
@@ -178,6 +181,8 @@ class _Numbered(AnnotationRecord, gc=False, kw_only=True):
 _Pieces = Iterable[Sequence[AnnotationRecord]]
 _TEXT_FIELDS = frozenset({"supercategory", "frequency"})
 _ID_FIELDS = frozenset({"id", "image_id", "category_id"})
+_UNUSED = {"pose": _POSE_NUMBERS, "supercategory": {}, "coco_url": {}}
+"""Text fields that no measure uses, with their usual values: other values count as missing."""
 
 
 class CategoryRecord(msgspec.Struct, gc=False):
@@ -307,15 +312,16 @@ def _plain_fields(record: dict[str, Any], notes: Counter[str]) -> dict[str, Any]
         extent: Any = fields.get(key, 0)
         if extent not in (0, 1):
             fields[key] = isinstance(extent, int | float) and extent > 0
-    if fields.get("pose") not in _POSE_NUMBERS:
-        fields.pop("pose", None)
-    if not fields.get("bbox") and (box := _box_of_mask(fields.get("segmentation"))) is not None:
+    for key, usual in _UNUSED.items():
+        if not isinstance(value := fields.get(key, ""), str) or (usual and value not in usual):
+            fields.pop(key, None)
+    if not fields.get("bbox") and (box := box_of_mask(fields.get("segmentation"))) is not None:
         fields["bbox"] = box
         notes["without bbox: their boxes are those around their masks"] += 1
     return fields
 
 
-def _box_of_mask(mask: Any) -> list[float] | None:
+def box_of_mask(mask: Any) -> list[float] | None:
     """Return the box around polygons, or around a run-length mask; None for anything else."""
     try:
         if isinstance(mask, dict):
@@ -469,7 +475,7 @@ def _categories(records: list[CategoryRecord], name: str, *, numbered: bool) -> 
 def _images(records: list[ImageRecord], name: str, dataset: str, space: str) -> tuple[Images, Ids]:
     where = _where(name, "images", records)
     ids = _ids(records, "id", where)
-    check_unique(ids, "image id", where, hint="curation inspect FILE --renumber NEW.json, if files were joined")
+    check_unique(ids, "image id", where, hint=_REPEATED)
     # LVIS states only the URL of each photo.
     names = [record.file_name or "/".join((record.coco_url or "").split("/")[-2:]) for record in records]
     natives = _natives(names, ids, dataset, space, where)

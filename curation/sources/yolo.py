@@ -104,7 +104,8 @@ def yolo_names(data: bytes, where: str, error: type[CurationError] = AnnotationF
     """Return the names of the classes that a ``data.yaml`` numbers from 0."""
     names_entry = safe_yaml(data, where, error).get("names")
     names = (
-        [names_entry.get(number) for number in range(len(names_entry))]
+        # JSON writes keys as texts.
+        [names_entry.get(number, names_entry.get(str(number))) for number in range(len(names_entry))]
         if isinstance(names_entry, dict)
         else names_entry
     )

@@ -22,7 +22,7 @@ FRAMES: list[dict[str, Any]] = [
             {"id": "0", "category": "traffic sign", "manualShape": True, "attributes": {"occluded": False,
              "truncated": False, "trafficLightColor": "NA"}, "box2d": {"x1": 1000.5, "y1": 281.9, "x2": 1040.5,
              "y2": 326.9}},
-            {"id": "1", "category": "car", "attributes": {"occluded": True, "truncated": True, "crowd": True},
+            {"id": "1", "category": "car", "attributes": {"occluded": 1, "truncated": True, "crowd": True},
              "box2d": {"x1": 45.25, "y1": 254.5, "x2": 357.75, "y2": 487.5}},
             {"id": "2", "category": "drivable area", "poly2d": [{"vertices": [[1, 2], [3, 4]], "closed": True}]},
         ],

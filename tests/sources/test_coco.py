@@ -447,6 +447,7 @@ def test_fields_that_no_measure_needs_refuse_no_file(tmp_path: Path) -> None:
     for record in content["annotations"]:
         record |= odd
     content["categories"][0] |= {"supercategory": 7}
+    content["images"][0] |= {"coco_url": False}
     source = read(tmp_path, content)
     found = source.require_objects("the test")
     assert (set(found.truncated.tolist()), set(found.occluded.tolist())) == ({True}, {False})

@@ -278,7 +278,7 @@ def test_keypoints_after_a_box_are_passed_over(count: int, values: int, photos: 
 def test_a_yaml_is_found_by_the_names_that_tools_give_it(name: str, photos: Photos) -> None:
     photos.write("images/val", "labels/val")
     # What FiftyOne writes: a path of another working folder.
-    (photos.folder / name).write_text("names:\n  0: hat\n  1: vest\npath: exports/toy\nval: ./images/val/\n")
+    (photos.folder / name).write_text("names:\n  0: hat\n  '1': vest\npath: exports/toy\nval: ./images/val/\n")
     (photos.folder / "hyp.yaml").write_text("lr0: 0.01\n")
     if name == "toy.yaml":
         (photos.folder / "other.yaml").write_text("names: [cat, dog]\nval: images/val\n")

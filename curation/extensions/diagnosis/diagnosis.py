@@ -18,7 +18,7 @@ import numpy as np
 
 from curation.core.arguments import checked
 from curation.core.errors import AnnotationFormatError, CurationError, PredictionError, warn_caller
-from curation.core.json_text import is_json_lines, json_rows, refuse_repeated_keys
+from curation.core.json_text import is_json_lines, json_rows, plain_json, refuse_repeated_keys
 from curation.core.reading import InputFile
 from curation.core.tables import Table, table_lines
 from curation.core.wording import short_repr
@@ -66,7 +66,6 @@ from curation.extensions.diagnosis.truth_file import (
     objects_of,
     offered_parts,
     opened,
-    plain_json,
     read_detection_records,
     read_truth,
     refusal,
@@ -228,9 +227,8 @@ def _detections(path: Path, truth: Objects, truth_path: Path, *, located: bool =
         references = ((row.image_id, row.file_name) for row in rows)
         columns, from_zero = _numbered(used, references, _columns(rows, truth, located=located), truth, truth_path)
         return _Results(columns, lambda: _from_zero(json_rows(data, dict), from_zero), texts=_texts(rows))
-    rows = rows.annotations
-    columns = _columns(rows, truth, located=located)
-    return _Results(columns, lambda: msgspec.json.decode(data)["annotations"], True, _texts(rows))
+    columns = _columns(rows.annotations, truth, located=located)
+    return _Results(columns, lambda: msgspec.json.decode(data)["annotations"], True, _texts(rows.annotations))
 
 
 def _numbered(
@@ -335,8 +333,8 @@ def _id(value: Any) -> Any:
 
 def _float(value: Any) -> float:
     try:
-        return math.nan if value is None else float(value)
-    except ValueError:
+        return math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
         return math.nan
 
 
@@ -427,6 +425,9 @@ def _inspected(path: Any, image_set: str) -> Inspection:
     data, annotated = _decoded(path) if isinstance(path, Path) else (b"", "in memory")
     if not isinstance(annotated, AnnotationFile):
         if source is None:
+            if "curation inspect" in str(refused.hint):
+                # Its advice is this command: what stops this command is told.
+                _decoded_truth(path)
             raise refused
         return inspect_source(name, source, [refusal(refused, "truth")], notes)
     refuse_repeated_keys(data, str(path), AnnotationFormatError)
@@ -632,7 +633,8 @@ def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth)
         if finding := other_images(sample, objects):
             return f"{finding.what} ({finding.shown}); {_ASK}"
     predicted, expected = label[best_of_image][on], objects.category[partner[on]]
-    right = (predicted == expected)[expected < len(truth.classes)]
+    # Label -1 is that of detections called unknown.
+    right = (predicted == expected)[(expected < len(truth.classes)) & (predicted != -1)]
     if not len(on) or (on.mean() >= _SOUND and (not len(right) or right.mean() >= _SOUND)):
         return ""
     in_file = np.where(position >= 0, file_positions[position], -1).astype(np.int32)

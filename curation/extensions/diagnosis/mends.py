@@ -60,11 +60,11 @@ Mapped = Callable[[Any], Id | None]
 """Maps an id to its new value; None for an id that the mend does not cover, which stays unchanged."""
 Votes = dict[Id | None, Counter[int]]
 """For each category id, the number of boxes on objects of each class, by position in `Objects.categories`."""
-_SHIFT = r"[+-]\d{1,18}"
+_SHIFT = r"[+-]\d{1,20}"
 _FORMS = {
     "image_ids": rf"{_SHIFT}|number|file_name|stem|(?:index|rank)[01]|{'|'.join(NUMBERINGS)}",
     "boxes": _BOXES.pattern,
-    "category_ids": rf"{_SHIFT}|number|name|index[01]|coco91|matched|[^:,]+:-?\d{{1,18}}(?:,[^:,]+:-?\d{{1,18}})*",
+    "category_ids": rf"{_SHIFT}|number|name|index[01]|coco91|matched|[^:,]+:-?\d{{1,19}}(?:,[^:,]+:-?\d{{1,19}})*",
     "scores": "percent|logits|inverted|number",
     "records": "drop",
     "duplicates": "drop",
@@ -234,7 +234,7 @@ class Objects:
         return GroundTruth(
             image_numbers=np.arange(len(self.images)),
             classes=tuple(self.names),
-            class_numbers=(None,) * len(self.names),
+            class_numbers=tuple(number if isinstance(number, int) else None for number in self.categories),
             image=self.image.astype(np.int32),
             label=self.category.astype(np.int32),
             boxes=self.boxes,
@@ -288,7 +288,7 @@ def image_map(value: str, truth: Objects) -> Mapped:
 
 
 def _name_of(path: str, value: str) -> str:
-    name = end_of(normalised_path(path), 0)
+    name = end_of(normalised_path(path.strip()), 0)
     return without_suffix(name) if value == "stem" else name
 
 

@@ -131,6 +131,7 @@ def form_mistake(form: str, evidence: str, now: float | None, mended: float | No
 
 _EXPECTED = "expected x, y, width, height in pixels"
 _ASK = "curation inspect TRUTH --detections FILE: boxes of detections may tell which"
+_COMPARE = "compare some boxes and image sizes of the truth with the photos: these detections do not tell which"
 
 
 def other_mistakes(
@@ -354,6 +355,8 @@ def truth_layout(columns: Columns, truth: Objects) -> tuple[Finding | None, Obje
         # On square images x and y can be exchanged in all boxes: no number changes.
         chosen = [form for form, count in counts.items() if 2 * count >= best][: 1 if best else None]
         finding = layout_mistake(chosen, truth.boxes, sizes, is_settled=is_settled)
+        if finding and finding.command == _ASK:
+            finding = finding._replace(command=_COMPARE)
         return finding, mended(chosen[0]) if finding and finding.mend else truth
     if not n or any(hits("xywh", form) >= 0.25 * n for form in forms):
         return None, truth
@@ -594,19 +597,31 @@ def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
     most = max(counts.values(), default=0)
     numbering = next((name for name, count in counts.items() if count >= 0.95 * most), "")
     learnt = right(lambda old: moved.get(old, old))
-    is_lacking = any(category not in truth.category_position for category in used)
-    is_mended = _multiplies(now, most, n, low=0.2) or (is_lacking and most > 1.2 * now + _FEW)
+    lacking = {category for category in used if category not in truth.category_position}
+    # A few records with a text are no less of that class.
+    spelled: dict[str, set[Id | None]] = {
+        name: {old for old in lacking if mends[name](old) in truth.category_position}
+        for name in ("number", "name")
+        if name in mends
+    }
+    is_mended = _multiplies(now, most, n, low=0.2) or (lacking and most > 1.2 * now + _FEW)
     evidence = RIGHT_CLASS
-    if numbering and is_mended and most >= 0.9 * learnt:
+    is_one = len(used) == 1 and used[0] not in (UNKNOWN, UNKNOWN_NUMBER)
+    classes = sum(count > 0 for count in votes[used[0]].values()) if is_one else 0
+    if classes > 1 and n >= _MANY and max(now, most) <= 0.7 * n:
+        mistake = f"All detections have the same class, {used[0]!s:.40}, on objects of {classes} classes"
+        yield Finding(mistake, evidence, now / n, command="write each detection's own category_id")
+    elif numbering and is_mended and most >= 0.9 * learnt:
         mistake = _NUMBERINGS.get(numbering) or f"Category ids are off by {-int(numbering)}"
         yield Finding(mistake, evidence, now / n, most / n, f"category_ids={numbering}")
-    elif len(used) == 1 and len(truth.categories) > 1:
-        classes = sum(count > 0 for count in votes[used[0]].values())
-        if n >= _MANY and now <= 0.7 * n and classes > 1:
-            mistake = f"All detections have the same class, {used[0]!s:.40}, on objects of {classes} classes"
-            yield Finding(mistake, evidence, now / n, command="write each detection's own category_id")
     elif learnt >= now + _MANY:
         yield _renamed(rename, Finding("", evidence, now / n, learnt / n))
+    elif name := next((name for name, found in spelled.items() if found), ""):
+        before, after = (
+            float(np.mean([category not in others for category in columns.classes]))
+            for others in (lacking, lacking - spelled[name])
+        )
+        yield Finding(_NUMBERINGS[name], "detections of its classes", before, after, f"category_ids={name}")
 
 
 def _is_numbering(name: str, known: Mapped, used: Sequence[Id | None], truth: Objects, rename: Renaming) -> bool:
@@ -667,13 +682,17 @@ def _category_mends(used: Sequence[Id | None], truth: Objects) -> list[str]:
 
 
 def _unusable(columns: Columns, truth: Objects) -> Iterator[Finding]:
-    """Yield the findings for unusable records: without a box, or of a class that the truth lacks."""
+    """Yield the findings for unusable records: without a box or its size, or of a class that the truth lacks."""
     has_box, can_drop = np.isfinite(columns.boxes).all(axis=1), bool(usable(columns, truth).any())
     if not has_box.all():
         mistake = f"{counted(int((~has_box).sum()), 'record')} without four finite numbers in bbox"
         mend = "records=drop" if can_drop else ""
         command = "" if mend else "write x, y, width, height in pixels into each record"
         yield Finding(mistake, "records with a box", float(has_box.mean()), 1.0 if mend else None, mend, command)
+    # Padding with empty boxes is no mistake.
+    elif len(columns) >= _MANY and (columns.boxes[:, 2:] <= 0).any(axis=1).all():
+        advice = "write x, y, width, height in pixels into each record"
+        yield Finding("All boxes are without width or height", "boxes with a size", 0.0, command=advice)
     known = has_class(columns, {*truth.category_position, UNKNOWN, UNKNOWN_NUMBER})
     if known.all() or not truth.categories:
         return

@@ -7,7 +7,6 @@ every annotation must name an image of its run.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import shlex
@@ -28,40 +27,23 @@ import numpy as np
 from curation.core.arguments import checked
 from curation.core.canonical import sha256_of_bytes
 from curation.core.errors import AnnotationFormatError, CurationError, DanglingIdError, UsageError
-from curation.core.json_text import is_json_lines, refuse_repeated_keys
+from curation.core.json_text import as_integer, plain_json, refuse_repeated_keys
 from curation.core.reading import InputFile
 from curation.core.wording import counted, examples
 from curation.core.writing import write_bytes
 from curation.evaluation.detection_files import Int64
 from curation.evaluation.inputs import Policy, Reading, detections_of, known_classes
-from curation.evaluation.problem import Bools
+from curation.evaluation.problem import MAX_COORDINATE, Bools
 from curation.evaluation.readers import OpenedColumns, read_detections
 from curation.evaluation.truth import Part, ground_truth
 from curation.extensions.diagnosis.inspection import Finding
 from curation.extensions.diagnosis.mends import Objects, boxes_in_pixels, is_form
 from curation.extensions.diagnosis.mistakes import other_mistakes
+from curation.sources.coco import box_of_mask
 from curation.sources.fiftyone_view import is_named
 from curation.sources.object_rows import row_files
 from curation.sources.opening import as_source, native_dataset, parts_at
 from curation.sources.source import Source
-
-
-def plain_json(data: bytes) -> bytes:
-    """Return JSON with NaN and Infinity, as Python writes them, replaced by null."""
-    if not any(name in data for name in (b"NaN", b"Infinity")):
-        return data
-    try:
-        texts = [line for line in data.splitlines() if line.strip()] if is_json_lines(data) else [data]
-        return b"\n".join(msgspec.json.encode(json.loads(text, object_pairs_hook=_without_repeats)) for text in texts)
-    except (ValueError, RecursionError):
-        return data
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    record = dict(pairs)
-    if len(record) < len(pairs):
-        raise ValueError(pairs)
-    return record
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,12 +165,13 @@ def _runs(records: Sequence[Image] | Sequence[Record], where: str) -> list[range
             expected="whole numbers, which rise within each of the files that were joined",
             hint="renumber the files before they are joined",
         )
-    starts = [row for row, number in enumerate(ids) if not row or number <= ids[row - 1]]  # type: ignore[operator]
+    starts = [row for row, number in enumerate(ids) if not row or number <= ids[row - 1]]
     return [range(start, end) for start, end in pairwise([*starts, len(records)])]
 
 
 VALUES = {
-    "records": "drop (annotations without four numbers in bbox, or of images or classes that the file lacks)",
+    "records": "drop (annotations without four numbers in bbox, with a negative size, or of images or classes that the "
+    "file lacks)",
     "boxes": "LAYOUT or LAYOUT:UNIT, as of detections",
     "crowd": "objects (crowd regions become objects)",
 }
@@ -197,46 +180,93 @@ _DROP = "records=drop"
 
 
 class Image(msgspec.Struct, gc=False):
-    """An unchecked entry of ``images``."""
+    """An unchecked entry of ``images``; a field of a wrong type counts as missing."""
 
-    id: Int64 | str
-    file_name: str = ""
-    curation_id: str = ""
-    width: float | None = None
-    height: float | None = None
+    id: Any
+    file_name: Any = ""
+    curation_id: Any = ""
+    width: Any = None
+    height: Any = None
+
+    def __post_init__(self) -> None:
+        self.id = _whole_id(self.id)
+        self.file_name, self.curation_id = (
+            text if isinstance(text, str) else "" for text in (self.file_name, self.curation_id)
+        )
+        self.width, self.height = (side if _is_number(side) else None for side in (self.width, self.height))
 
 
 class Category(msgspec.Struct, gc=False):
     """An unchecked entry of ``categories``."""
 
-    id: Int64 | str
-    name: str = ""
+    id: Any
+    name: Any = ""
+
+    def __post_init__(self) -> None:
+        self.id = _whole_id(self.id)
+        self.name = self.name if isinstance(self.name, str) else ""
 
 
 class Record(msgspec.Struct, gc=False):
-    """An unchecked annotation or detection."""
+    """An unchecked annotation or detection; a field of a wrong type counts as missing."""
 
-    image_id: int | str | float | None = None
-    file_name: str | None = None
-    category_id: int | str | float | None = None
-    category: str | None = None
-    bbox: list[float | str | None] | None = None
-    score: float | str | None = None
-    id: int | str | float | None = None
-    iscrowd: float | bool | None = 0
+    image_id: Any = None
+    file_name: Any = None
+    category_id: Any = None
+    category: Any = None
+    bbox: Any = None
+    score: Any = None
+    id: Any = None
+    iscrowd: Any = 0
+
+    def __post_init__(self) -> None:
+        self.image_id, self.category_id, self.id = (
+            as_integer(value) if isinstance(value, str) or _is_number(value) else None
+            for value in (self.image_id, self.category_id, self.id)
+        )
+        self.file_name, self.category = (
+            text if isinstance(text, str) else None for text in (self.file_name, self.category)
+        )
+        self.bbox = self.bbox if isinstance(self.bbox, list) else None
+        self.score = self.score if isinstance(self.score, str) or _is_number(self.score) else None
 
     @property
     def has_box(self) -> bool:
-        """Whether the box is four finite numbers."""
+        """Whether the box is four numbers that the box of an image can have."""
         box = self.bbox
-        return box is not None and len(box) == 4 and all(isinstance(n, int | float) and math.isfinite(n) for n in box)
+        return (
+            box is not None and len(box) == 4 and all(_is_number(side) and abs(side) <= MAX_COORDINATE for side in box)
+        )
+
+
+class Annotation(Record, gc=False):
+    """An unchecked annotation; without a box it has the one around its mask, as `curation evaluate` reads it."""
+
+    segmentation: msgspec.Raw = msgspec.Raw()
+
+    def __post_init__(self) -> None:
+        if not self.bbox and self.segmentation:
+            self.bbox = box_of_mask(msgspec.json.decode(self.segmentation))
+        super().__post_init__()
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float)
+
+
+def _whole_id(value: Any) -> int | str:
+    try:
+        return msgspec.convert(as_integer(value), Int64 | str)
+    except msgspec.ValidationError as error:
+        # msgspec adds the place of the record.
+        raise ValueError(str(error)) from None
 
 
 class AnnotationFile(msgspec.Struct):
     """COCO JSON of any convention."""
 
     images: list[Image]
-    annotations: list[Record]
+    annotations: list[Annotation]
     categories: list[Category] = []
 
 
@@ -371,7 +401,8 @@ def opened(annotations: Any, image_set: str = "") -> Source:
     if not isinstance(annotations, Path) or is_named(annotations):
         return as_source(annotations, dataset="coco", part=image_set)
     parts = offered_parts(annotations)
-    if annotations.is_file() and not parts and not annotations.name.removesuffix(".gz").endswith((".json", ".jsonl")):
+    name = annotations.name.lower().removesuffix(".gz")
+    if annotations.is_file() and not parts and not name.endswith((".json", ".jsonl")):
         return as_source(annotations, dataset=native_dataset(annotations) or "custom", part=image_set)
     return Reading(image_set=image_set or usual_part(parts)).open(annotations)
 
@@ -397,7 +428,7 @@ class TruthFile:
     ----------
     path : Path
     data : bytes
-        Content of the file, see `curation.extensions.diagnosis.truth_file.plain_json`.
+        Content of the file, see `curation.core.json_text.plain_json`.
     annotated : AnnotationFile
     layout : Finding or None
         The mistake in the layout of its boxes, according to detections or image sizes.
@@ -439,7 +470,7 @@ class TruthFile:
         try:
             self.part = _as_file(self.data, path, self.data is not data, _read_truth)
         except CurationError as error:
-            if not any(finding.side == "truth" and not finding.mend and finding.now is None for finding in findings):
+            if not any(not one.mend and one.now is None and not one.command.startswith("curation") for one in findings):
                 findings.append(refusal(error, "truth"))
         self.findings = tuple(
             finding._replace(command=mend_command(path, [finding.mend])) if finding.mend else finding
@@ -511,7 +542,10 @@ def _usable(annotated: AnnotationFile) -> Bools:
     classes = {category.id for category in annotated.categories}
     return np.fromiter(
         (
-            record.has_box and record.image_id in images and (record.category_id in classes or not classes)
+            record.has_box
+            and min(record.bbox[2:]) >= 0
+            and record.image_id in images
+            and (record.category_id in classes or not classes)
             for record in annotated.annotations
         ),
         np.bool_,
@@ -588,7 +622,7 @@ def mended_truth(data: bytes, mends: Sequence[str]) -> bytes:
     Parameters
     ----------
     data : bytes
-        See `curation.extensions.diagnosis.truth_file.plain_json`.
+        See `curation.core.json_text.plain_json`.
     mends : sequence of str
         ``KEY=VALUE``, see `VALUES`.
 

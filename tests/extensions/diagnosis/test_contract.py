@@ -34,14 +34,38 @@ MORE: dict[str, Callable[[Truth, Rows], object]] = {
     "no detections": lambda truth, rows: rows.clear(),
     "no images": lambda truth, rows: truth["images"].clear(),
     "class names that repeat": lambda truth, rows: truth["categories"][1].update(name="class 1"),
+    "fields of other types": lambda truth, rows: (
+        truth["images"][0].update(curation_id=float("inf")),
+        rows[0].update(bbox={"x": 1}),
+        rows[1].update(score=[0.5]),
+        rows[2].update(category=[], segmentation=float("nan")),
+    ),
+    "a pose that is a list": lambda truth, rows: truth["annotations"][0].update(pose=[]),
+    "class ids as floats, and repeated annotation ids": lambda truth, rows: (
+        [one.update(id=float(one["id"])) for one in truth["categories"]],
+        truth["annotations"][1].update(id=1),
+    ),
+    "repeated annotation ids, and a width as text": lambda truth, rows: (
+        truth["annotations"][1].update(id=1),
+        truth["images"][0].update(width="640"),
+    ),
+    "class ids of 19 digits": lambda truth, rows: [
+        one.update({key: one[key] + 2**62})
+        for key, section in (("id", "categories"), ("category_id", "annotations"))
+        for one in truth[section]
+    ],
+    "another class alone": lambda truth, rows: [one.update(category_id=77) for one in rows],
+    "sizes of turned photos": lambda truth, rows: [
+        one.update(width=one["height"], height=one["width"]) for one in truth["images"]
+    ],
     "a truth of crowds alone": lambda truth, rows: [one.update(iscrowd=1) for one in truth["annotations"]],
     "corners in the truth": lambda truth, rows: [
         one.update(bbox=[*one["bbox"][:2], *(a + b for a, b in zip(one["bbox"][:2], one["bbox"][2:], strict=True))])
         for one in truth["annotations"]
     ],
 }
-TRUTHS = ["json", "json.gz", "COCO root", "Roboflow", "rows", "YOLO", "VOC"]
-ONLY_JSON = ("json", "json.gz", "COCO root", "Roboflow")
+TRUTHS = ["json", "JSON", "json.gz", "COCO root", "Roboflow", "rows", "YOLO", "VOC"]
+ONLY_JSON = ("json", "JSON", "json.gz", "COCO root", "Roboflow")
 
 
 def mistaken(truth: Truth, rows: Rows) -> Iterator[tuple[str, Truth, Rows]]:
@@ -63,7 +87,8 @@ def write_truth(form: str, folder: Path, truth: Truth) -> Path:
     """Write a truth in a form that `evaluate` reads."""
     text = json.dumps(truth)
     files = {
-        "json": "truth.json", "json.gz": "truth.json.gz", "COCO root": "root/annotations/instances_test.json",
+        "json": "truth.json", "JSON": "truth.JSON", "json.gz": "truth.json.gz",
+        "COCO root": "root/annotations/instances_test.json",
         "Roboflow": "root/valid/_annotations.coco.json", "rows": "metadata.jsonl",
     }  # fmt: skip
     if form == "YOLO":
@@ -126,11 +151,15 @@ def check(truth: Path, detections: Path, image_set: str = "test") -> str:
     if message:
         assert reason
         assert "curation inspect" not in message
+        # What evaluate names works, unless no record is sound.
+        assert "curation inspect" not in reason or "records without" in message, reason
         return "refused"
     if not report.findings:
         assert not reason
         return "clean"
     assert all(finding.command for finding in report.findings)
+    # The command that runs is no advice.
+    assert not any("curation inspect TRUTH" in finding.command for finding in report.findings)
     for finding in report.findings:
         if finding.side == "truth" and truth.is_file():
             assert curation.inspect(truth).findings
@@ -147,7 +176,7 @@ def check(truth: Path, detections: Path, image_set: str = "test") -> str:
     return "mended"
 
 
-@pytest.mark.filterwarnings("ignore:.*is read as a separate dataset")
+@pytest.mark.filterwarnings("ignore:.*is read as a separate dataset", "ignore:.*around their masks")
 @pytest.mark.parametrize("form", TRUTHS)
 def test_clean_means_that_evaluate_reads_it_and_a_mend_leaves_nothing(
     form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -180,14 +209,15 @@ def test_clean_means_that_evaluate_reads_it_and_a_mend_leaves_nothing(
     assert counts["mended"] >= 10, outcomes
 
 
-@pytest.mark.parametrize("form", ["csv", "yolo", "jsonl", "jsonl.gz"])
+@pytest.mark.filterwarnings("ignore:.*counted from 0")
+@pytest.mark.parametrize("form", ["csv", "yolo", "jsonl", "jsonl.gz", "torchmetrics"])
 def test_the_same_holds_for_other_forms_of_detections(
     form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sound, rows = world(n_images=14, seed=3, skill=0.9)
     outcomes = set()
     for number, (name, truth, detections) in enumerate(mistaken(sound, rows)):
-        if truth != sound or (form in ("csv", "yolo") and name not in MISTAKES.keys() | {"sound"}):
+        if truth != sound or (form in ("csv", "yolo", "torchmetrics") and name not in MISTAKES.keys() | {"sound"}):
             continue
         folder = tmp_path / str(number)
         folder.mkdir()

@@ -210,6 +210,8 @@ def test_drawn_detectors_of_every_skill_are_not_accused(tmp_path: Path) -> None:
 def changed(truth: Truth, rows: Rows, name: str) -> tuple[Truth, Rows]:
     if name == "exchanged":
         return truth, rows
+    if name == "boxes of no size":
+        return truth, [one | {"bbox": [*one["bbox"][:2], 0, 0]} for one in rows]
     if name == "all scores equal":
         return truth, [one | {"score": 1.0} for one in rows]
     if name == "scores by rounding":
@@ -234,6 +236,7 @@ def changed(truth: Truth, rows: Rows, name: str) -> tuple[Truth, Rows]:
 
 UNMENDED = {
     "exchanged": "Truth and detections are exchanged",
+    "boxes of no size": "All boxes are without width or height",
     "all scores equal": "All scores are equal",
     "parts of unstated sizes": "Boxes are parts of the image's size, which the truth does not state",
     "no scores": "Scores are missing",
@@ -300,6 +303,12 @@ def in_another_form(form: str, folder: Path, truth: Truth, rows: Rows) -> Path:
             (folder / "labels" / name).with_suffix(".txt").write_text("".join(lines))
         return folder / "labels"
     lines = [json.dumps(one) for one in rows]
+    if form == "torchmetrics":
+        corners = MISTAKES["corners"][0](rows, truth)
+        lines = [
+            json.dumps({"image_id": one["image_id"], "boxes": [one["bbox"]], "scores": [one["score"]],
+                        "labels": [one["category_id"]]}) for one in corners
+        ]  # fmt: skip
     if form == "csv":
         lines = ["image,class,x,y,w,h,score"]
         lines += [

@@ -156,6 +156,11 @@ def damaged(truth: Truth, rows: Rows, name: str) -> tuple[Truth, Rows, Truth, Ro
     if name == "an annotation of another image and repeated ids":
         more = annotations[0] | {"image_id": 999_999_999}
         return truth | {"annotations": [*annotations, more]}, rows, truth, rows
+    if name == "a mask alone, boxes of other types":
+        x, y, w, h = annotations[0]["bbox"]
+        mask = annotations[0] | {"bbox": [], "segmentation": [[x, y, x + w, y, x + w, y + h]]}
+        bad = [annotations[0] | {"id": 9999 + n, "bbox": box} for n, box in enumerate(([[1, 2, 3, 4]], [1, 2, -3, 4]))]
+        return truth | {"annotations": [mask, *annotations[1:], *bad]}, rows, truth, rows
     if name == "NaN in areas of the truth":
         areas = [one | {"area": float("nan")} for one in annotations]
         return truth | {"annotations": areas}, rows, truth, rows
@@ -173,6 +178,9 @@ def damaged(truth: Truth, rows: Rows, name: str) -> tuple[Truth, Rows, Truth, Ro
     if name == "corners as texts":
         corners = laid_out(rows, truth, "xyxy")
         return truth, [row | {"bbox": [*map(str, row["bbox"])]} for row in corners], truth, rows
+    if name == "some class ids as texts":
+        few = [row | ({"category_id": str(row["category_id"])} if n < 3 else {}) for n, row in enumerate(rows)]
+        return truth, few, truth, rows
     if name == "phrases that are no class":
         names = {one["id"]: one["name"] for one in truth["categories"]}
         named = [
@@ -191,12 +199,14 @@ def damaged(truth: Truth, rows: Rows, name: str) -> tuple[Truth, Rows, Truth, Ro
 
 
 DAMAGES = [
-    "annotation ids that restart in each image", "an annotation of no image",
+    "annotation ids that restart in each image", "an annotation of no image", "a mask alone, boxes of other types",
     "an annotation of another image and repeated ids", "NaN in areas of the truth", "NaN", "null and short boxes",
+    "some class ids as texts",
     "boxes as texts", "all as texts", "corners as texts", "phrases that are no class", "a class that the truth lacks",
 ]  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:.*around their masks")
 @pytest.mark.parametrize("name", DAMAGES)
 def test_what_evaluate_refuses_is_mended_into_the_right_value(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
