@@ -146,7 +146,12 @@ class Guard:
         if scope["path"] == JUDGE:
             await self._judged(body, send)
             return
-        await self._pass(scope, receive, send)
+        try:
+            await self._app(scope, receive, send)
+        except Exception:
+            # The terminal shows the error, not the browser.
+            _log.exception("The App's server failed at %s %s", scope["method"], scope["path"])
+            await send.fail()
 
     async def _judged(self, body: bytes, send: _Answered) -> None:
         """Answer a key directly: an operator of FiftyOne would load the dataset first."""
@@ -194,14 +199,6 @@ class Guard:
         if len(paths) == 1 and await asyncio.to_thread(_real, paths[0]) in self._files:
             return None
         return Refusal("Only files of the dataset under review are handed out")
-
-    async def _pass(self, scope: Scope, receive: Receive, send: _Answered) -> None:
-        try:
-            await self._app(scope, receive, send)
-        except Exception:
-            # The terminal shows the error, not the browser.
-            _log.exception("The App's server failed at %s %s", scope["method"], scope["path"])
-            await send.fail()
 
 
 class _Answered:

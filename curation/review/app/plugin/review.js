@@ -28,9 +28,9 @@
   // The review, as Python describes it
   // -------------------------------------------------------------------------------------------------------------------
 
-  /* reviewer; verdicts: the decisions of this stage; decided: ids of samples that this reviewer has decided; progress: a
-   * sentence; latest: the reviewer's last decisions, the latest first; guide: question, meanings and reasons, or null.
-   * Null until it is loaded: until then all keys are the App's. */
+  /* reviewer; verdicts: the decisions of this stage; decided: samples that this reviewer has decided, with the decision if
+   * it was made on this page, which the App's own data may lack; progress: a sentence; latest: the reviewer's last decisions, the
+   * latest first; guide: question, meanings and reasons, or null. Null until it is loaded: until then all keys are the App's. */
   let review = null;
 
   const RESTART = "If the review was ended, start it again and open the address that it prints; then press the key again.";
@@ -70,7 +70,7 @@
     const done = await ask("/review/judge", asked);
     review.progress = done.progress;
     review.latest = done.latest;
-    for (const id of done.ids) review.decided.add(id);
+    for (const id of done.ids) review.decided.set(id, asked.verdict === "undo" ? "" : asked.verdict);
     for (const id of done.waiting) review.decided.delete(id);
     drawBar();
     say(done.message, done.ids.length ? "done" : "note");
@@ -82,7 +82,7 @@
     const dataset = decodeURIComponent(window.location.pathname.split("/")[2]);
     try {
       const answer = await ask("/operators/execute", { dataset_name: dataset, operator_uri: `${PLUGIN}/about`, params: {} });
-      review = answer.verdicts ? { ...answer, decided: new Set(answer.decided) } : null;
+      review = answer.verdicts ? { ...answer, decided: new Map(answer.decided.map((id) => [id, ""])) } : null;
     } catch (error) {
       say(error.message, "wrong");
     }
@@ -110,10 +110,9 @@
   // Okabe and Ito's palette, as in the App.
   const COLOURS = { keep: "#009e73", remove: "#d55e00", near: "#e69f00", far: "#0072b2", same: "#d55e00", different: "#009e73", unsure: "#999999" };
 
-  function element(parent, tag, style, text) {
-    const made = document.createElement(tag);
-    made.style.cssText = style;
-    if (text !== undefined) made.textContent = text;
+  /* Append an element with these properties; `style` is the text of its style. */
+  function element(parent, tag, properties) {
+    const made = Object.assign(document.createElement(tag), properties);
     if (parent) parent.appendChild(made);
     return made;
   }
@@ -121,26 +120,22 @@
   const Z = 2147483000;
   const FONT = "font:13px/1.5 system-ui,sans-serif;color:#f2f2f2;";
   const DARK = "background:#16161a;border-radius:8px;box-shadow:0 2px 10px rgba(0,0,0,.5);";
-  const box = element(
-    document.body,
-    "div",
-    `${FONT}position:fixed;left:0;right:0;bottom:0;z-index:${Z};` +
-      "pointer-events:none;display:flex;flex-direction:column;align-items:center;gap:6px;"
-  );
-  box.id = "curation-review";
-  const line = element(box, "div", `${DARK}padding:4px 12px;display:none;`);
-  line.id = "curation-review-message";
-  line.setAttribute("role", "status");
-  const bar = element(
-    box,
-    "div",
-    `${DARK}border-radius:0;width:100%;box-sizing:border-box;padding:5px 12px;display:none;flex-direction:column;gap:3px;pointer-events:auto;`
-  );
-  bar.id = "curation-review-bar";
+  const box = element(document.body, "div", {
+    id: "curation-review",
+    style:
+      `${FONT}position:fixed;left:0;right:0;bottom:0;z-index:${Z};` +
+      "pointer-events:none;display:flex;flex-direction:column;align-items:center;gap:6px;",
+  });
+  const line = element(box, "div", { id: "curation-review-message", role: "status", style: `${DARK}padding:4px 12px;display:none;` });
+  const bar = element(box, "div", {
+    id: "curation-review-bar",
+    style: `${DARK}border-radius:0;width:100%;box-sizing:border-box;padding:5px 12px;display:none;flex-direction:column;gap:3px;pointer-events:auto;`,
+  });
   /* The page ends above the strip, so that the strip covers no photo. Only the checkbox of a photo ticks it: the App's own
-   * area for that covers very wide photos. A review changes no annotations, so there is no Annotate mode. Both arrows are below the photo, not on the evidence. A narrow window has no
-   * sidebars, and the evidence is below the image. */
-  element(document.head, "style", "").textContent = `
+   * area for that covers very wide photos. A review changes no annotations, so there is no Annotate mode. Both arrows are
+   * below the photo, not on the evidence. A narrow window has no sidebars, and the evidence is below the image. */
+  element(document.head, "style", {
+    textContent: `
     #root > * { max-height: calc(100vh - var(--curation-review, 0px)); }
     [data-cy="modal"] { padding-bottom: var(--curation-review, 0px); box-sizing: border-box; }
     [data-cy="modal-content"] { height: calc(100% - 70px) !important; }
@@ -152,6 +147,10 @@
     [class*="_lookerThumbnailSelector_"] label { pointer-events: auto; }
     [data-cy="modal"] :has(> [data-cy^="nav-"]) { top: auto !important; bottom: 12px !important; }
     [data-cy="modal"] :has(> [data-cy="nav-right-button"]) { left: 62px !important; right: auto !important; }
+    :is(#curation-review, #curation-review-help) kbd {
+      font: 600 12px/1 ui-monospace, monospace; padding: 1px 6px; border-radius: 4px; margin-right: 5px;
+      border: 1px solid #aaa; border-bottom-width: 3px;
+    }
     @media (max-width: 700px) {
       [data-cy="modal"] :has(> [data-cy^="nav-"]) { bottom: calc(40% + 12px) !important; }
       [data-cy="sidebar"] { display: none !important; }
@@ -160,22 +159,27 @@
       .split-view-view:has(> * [data-cy="panel-content-review_evidence"]) { top: 60% !important; height: 40% !important; }
       .curation-line, .curation-line > span { flex-wrap: nowrap !important; }
       .curation-line { justify-content: start !important; overflow-x: auto; }
-    }`;
+    }`,
+  });
   new ResizeObserver(() => {
     document.documentElement.style.setProperty("--curation-review", `${bar.offsetHeight}px`);
   }).observe(bar);
   const ROW = "display:flex;gap:12px;flex-wrap:wrap;justify-content:center;";
-  const asked = element(bar, "div", "font-weight:600;text-align:center;");
-  const verdictKeys = element(bar, "div", ROW);
-  const reasons = element(bar, "div", ROW);
-  const reasonKeys = element(reasons, "span", `${ROW}flex-shrink:0;`);
-  const reason = element(reasons, "input", "font:inherit;color:inherit;background:transparent;border:0;border-bottom:1px solid #777;width:16em;");
-  reason.placeholder = "reason of the next decision";
-  reason.id = "curation-review-reason";
+  const asked = element(bar, "div", { style: "font-weight:600;text-align:center;" });
+  const verdictKeys = element(bar, "div", { style: ROW });
+  const reasons = element(bar, "div", { className: "curation-line", style: ROW });
+  const reasonKeys = element(reasons, "span", { style: `${ROW}flex-shrink:0;` });
+  const reason = element(reasons, "input", {
+    id: "curation-review-reason",
+    placeholder: "reason of the next decision",
+    style: "font:inherit;color:inherit;background:transparent;border:0;border-bottom:1px solid #777;width:16em;",
+  });
   // A single line keeps the height of the strip, and the place of the image.
-  const past = element(bar, "div", `${ROW}gap:6px;font-size:12px;color:#c8c8d0;flex-wrap:nowrap;justify-content:safe center;overflow-x:auto;`);
-  past.id = "curation-review-latest";
-  reasons.className = past.className = "curation-line";
+  const past = element(bar, "div", {
+    id: "curation-review-latest",
+    className: "curation-line",
+    style: `${ROW}gap:6px;font-size:12px;color:#c8c8d0;flex-wrap:nowrap;justify-content:safe center;overflow-x:auto;`,
+  });
   // A click leaves the focus where it was, so that the next key arrives; the App gets no click on the strip.
   for (const kind of ["mousedown", "pointerdown", "click"]) {
     bar.addEventListener(kind, (event) => {
@@ -187,23 +191,14 @@
     event.stopPropagation();
     if (event.key === "Enter" || event.key === "Escape") reason.blur();
   });
-  const help = element(
-    document.body,
-    "div",
-    `${FONT}${DARK}position:fixed;inset:0;margin:auto;z-index:${Z + 1};padding:18px 26px;display:none;overflow-y:auto;` +
-      "width:min(560px,94vw);height:fit-content;max-height:94vh;box-sizing:border-box;"
-  );
-  help.id = "curation-review-help";
+  const help = element(document.body, "div", {
+    id: "curation-review-help",
+    style:
+      `${FONT}${DARK}position:fixed;inset:0;margin:auto;z-index:${Z + 1};padding:18px 26px;display:none;overflow-y:auto;` +
+      "width:min(560px,94vw);height:fit-content;max-height:94vh;box-sizing:border-box;",
+  });
 
-  function key(parent, letter, colour) {
-    element(
-      parent,
-      "kbd",
-      "font:600 12px/1 ui-monospace,monospace;padding:1px 6px;border-radius:4px;margin-right:5px;" +
-        `border:1px solid ${colour || "#aaa"};border-bottom-width:3px;`,
-      letter
-    );
-  }
+  const key = (parent, letter, colour) => element(parent, "kbd", { textContent: letter, style: colour ? `border-color:${colour};` : "" });
 
   /* The keys of this stage with their words, meanings and colours: a candidate cannot be kept, an override has no far. */
   function keysHere() {
@@ -224,11 +219,13 @@
     reasonKeys.replaceChildren();
     reasonsHere().forEach((text, place) => button(reasonKeys, String(place + 1), text));
     past.replaceChildren();
-    element(past, "span", "white-space:nowrap;", `${review.reviewer} · ${review.progress}`);
+    element(past, "span", { style: "white-space:nowrap;", textContent: `${review.reviewer} · ${review.progress}` });
     for (const one of review.latest) {
-      const link = element(past, "a", `cursor:pointer;white-space:nowrap;border-bottom:2px solid ${COLOURS[one.verdict]};`);
-      link.textContent = `${one.image.slice(-8)} ${one.verdict}`;
-      link.title = `${one.image}: ${one.verdict}${one.reason ? ` (${one.reason})` : ""}; a click shows it again`;
+      const link = element(past, "a", {
+        style: `cursor:pointer;white-space:nowrap;border-bottom:2px solid ${COLOURS[one.verdict]};`,
+        textContent: `${one.image.slice(-8)} ${one.verdict}`,
+        title: `${one.image}: ${one.verdict}${one.reason ? ` (${one.reason})` : ""}; a click shows it again`,
+      });
       link.dataset.image = one.image;
       link.addEventListener("click", () => queue((ctx) => showAgain(ctx, one.id)));
     }
@@ -236,9 +233,7 @@
 
   /* A key that can be clicked: the click does what the key does. */
   function button(parent, letter, word, colour) {
-    const one = element(parent, "span", "white-space:nowrap;cursor:pointer;");
-    one.setAttribute("role", "button");
-    one.setAttribute("aria-label", `${letter} ${word}`);
+    const one = element(parent, "span", { role: "button", ariaLabel: `${letter} ${word}`, style: "white-space:nowrap;cursor:pointer;" });
     key(one, letter, colour);
     one.append(word);
     one.addEventListener("click", () => press(letter));
@@ -260,23 +255,22 @@
     help.replaceChildren();
     help.style.display = open ? "block" : "none";
     if (!open) return;
-    element(help, "div", "font-weight:600;font-size:15px;margin-bottom:8px;", "Keys of the review");
+    element(help, "div", { style: "font-weight:600;font-size:15px;margin-bottom:8px;", textContent: "Keys of the review" });
     for (const [letter, text, colour] of [
       ...keysHere().map(([letter, word, meaning, colour]) => [letter, `${word}: ${meaning}`, colour]),
       ...reasonsHere().map((text, place) => [String(place + 1), `the reason of the next decision: ${text}`]),
     ]) {
-      const row = element(help, "div", "margin:3px 0;");
+      const row = element(help, "div", { style: "margin:3px 0;" });
       key(row, letter, colour);
       row.append(text);
     }
-    element(
-      help,
-      "div",
-      "margin-top:10px;color:#c8c8d0;",
-      "In the grid a key judges the images that are ticked. In the enlarged view it judges the image shown and goes on to " +
+    element(help, "div", {
+      style: "margin-top:10px;color:#c8c8d0;",
+      textContent:
+        "In the grid a key judges the images that are ticked. In the enlarged view it judges the image shown and goes on to " +
         "the next one that you have not decided; after an image that you decide again its neighbour follows. A click in the " +
-        "strip does what the key does; a click on one of your last decisions shows that image again."
-    );
+        "strip does what the key does; a click on one of your last decisions shows that image again.",
+    });
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -286,8 +280,10 @@
   const PATIENCE = 5000;
   const plainFetch = window.fetch;
   const FRESH = 30000; // Milliseconds after which an answer may be out of date.
-  const ahead = new Map(); // The pending answer for the next image, by the text of the App's own query.
+  let ahead = null; // The pending answer for the next image, with the text of the App's own query for it.
   let lastQuery = null; // The App's last query for an image.
+
+  const isAhead = (query) => ahead && ahead.query === query && ahead.until > performance.now();
 
   /* Answer the App's query for an image from the answer that was loaded ahead, if there is one. */
   window.fetch = function (address, options) {
@@ -298,10 +294,10 @@
     }
     if (typeof query !== "string" || !query.includes("mainSampleQuery(")) return plainFetch.apply(this, arguments);
     lastQuery = { address, options };
-    const kept = ahead.get(query);
-    ahead.delete(query);
-    if (!kept || kept.until < performance.now()) return plainFetch.apply(this, arguments);
-    return kept.answer.then((answer) => (answer.ok ? answer : plainFetch(address, options))).catch(() => plainFetch(address, options));
+    if (!isAhead(query)) return plainFetch.apply(this, arguments);
+    const { answer } = ahead;
+    ahead = null;
+    return answer.then((one) => (one.ok ? one : Promise.reject(one))).catch(() => plainFetch(address, options));
   };
 
   /* Load an image with the query that the App will use, and its photo. */
@@ -310,12 +306,10 @@
     const asked = JSON.parse(lastQuery.options.body);
     asked.variables.filter.id = id;
     const query = JSON.stringify(asked);
-    const kept = ahead.get(query);
-    if (kept && kept.until > performance.now()) return;
-    ahead.clear();
+    if (isAhead(query)) return;
     const { signal, ...options } = lastQuery.options;
     const answer = plainFetch(lastQuery.address, { ...options, body: query });
-    ahead.set(query, { answer, until: performance.now() + FRESH });
+    ahead = { query, answer, until: performance.now() + FRESH };
     answer
       .then((one) => one.clone().json())
       .then((answer) => {
@@ -327,7 +321,7 @@
           () => (coming = null)
         );
       })
-      .catch(() => ahead.delete(query));
+      .catch(() => (ahead = null));
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -338,8 +332,7 @@
   let coming = null; // The next image, ready to be shown: its id, sample and photo.
   let facing = null; // The image shown over the App's own view until the App shows it.
   let redrawEvidence = () => {};
-  const face = element(null, "div", "");
-  face.id = "curation-review-next";
+  const face = element(null, "div", { id: "curation-review-next" });
 
   /* Show the image that was loaded ahead, with its boxes, where the App will show it: the next key judges it. */
   async function showAtOnce(ctx, id) {
@@ -355,16 +348,16 @@
     face.style.cssText =
       `position:fixed;left:${left}px;top:${top}px;width:${width}px;height:${height}px;overflow:hidden;` +
       `background:${getComputedStyle(place).backgroundColor};pointer-events:none;z-index:${Z - 1};`;
-    const paper = element(null, "div", `position:absolute;left:${(width - wide) / 2}px;top:${(height - high) / 2}px;`);
+    const paper = element(null, "div", { style: `position:absolute;left:${(width - wide) / 2}px;top:${(height - high) / 2}px;` });
     photo.style.cssText = `display:block;width:${wide}px;height:${high}px;`;
     paper.append(photo);
     for (const [field, colour] of Object.entries(BOXES)) {
       for (const one of (active.includes(field) && sample[field] && sample[field].detections) || []) {
         const [x, y, w, h] = one.bounding_box;
         const place = `left:${x * wide - 2}px;top:${y * high - 2}px;width:${w * wide + 4}px;height:${h * high + 4}px;`;
-        const drawn = element(paper, "div", `position:absolute;${place}box-sizing:border-box;border:3px solid ${colour};`);
+        const drawn = element(paper, "div", { style: `position:absolute;${place}box-sizing:border-box;border:3px solid ${colour};` });
         const text = "font:bold 14px/27px Palanquin,serif;color:#fff;padding:0 7px;white-space:nowrap;";
-        element(drawn, "span", `position:absolute;left:-3px;bottom:100%;background:${colour};${text}`, one.label);
+        element(drawn, "span", { textContent: one.label, style: `position:absolute;left:-3px;bottom:100%;background:${colour};${text}` });
       }
     }
     face.replaceChildren(paper);
@@ -522,7 +515,6 @@
   }
 
   let changed = false; // Whether a decision since the enlarged view opened makes the grid out of date.
-  const given = new Map(); // Decisions in the enlarged view by sample, which the App's own data may lack.
 
   /* The sample that a key in the enlarged view judges; undefined if the reviewer saw another one. */
   async function sampleSeen(ctx, before) {
@@ -552,7 +544,6 @@
     const again = review.decided.has(id);
     await judge({ ids: [id], verdict, reason });
     changed = true;
-    given.set(id, verdict);
     // Do not go on if the view was closed meanwhile.
     if (here === list && before === left) await goOn(ctx, again);
   }
@@ -596,7 +587,6 @@
 
   async function undo(ctx, enlarged) {
     const done = await judge({ verdict: "undo" });
-    for (const id of done.ids) given.delete(id);
     if (!done.ids.length) return;
     if (!enlarged || !(await imageShown(ctx))) return reload(ctx);
     changed = true;
@@ -696,7 +686,8 @@
   // -------------------------------------------------------------------------------------------------------------------
 
   const EVIDENCE = "review_evidence";
-  element(document.head, "style", "").textContent = `
+  element(document.head, "style", {
+    textContent: `
     #curation-review-evidence {
       font: 14px/1.45 system-ui, sans-serif; color: var(--fo-palette-text-primary, #f2f2f2);
       padding: 10px 16px 60px; height: 100%; overflow-y: auto; box-sizing: border-box;
@@ -712,7 +703,8 @@
     #curation-review-evidence td { border-top: 1px solid var(--fo-palette-divider, #44464f); }
     #curation-review-evidence :is(td, th) { padding: 5px 8px 5px 0; vertical-align: top; text-align: left; font-weight: 400; }
     #curation-review-evidence :is(td, th):nth-child(n + 3) { text-align: right; white-space: nowrap; }
-    #curation-review-evidence img { display: block; max-width: 100%; max-height: 220px; border-radius: 4px; margin-bottom: 4px; }`;
+    #curation-review-evidence img { display: block; max-width: 100%; max-height: 220px; border-radius: 4px; margin-bottom: 4px; }`,
+  });
 
   const h = (tag, name, ...children) => window.React.createElement(tag, { className: name }, ...children);
   const coloured = (name, style, text) => window.React.createElement("span", { className: name, style }, text);
@@ -733,7 +725,7 @@
     // The App's data may be older than the decision.
     const id = sample._id || sample.id;
     const mine = review.latest.find((one) => one.id === id);
-    const now = given.get(id) || (mine && mine.verdict);
+    const now = review.decided.get(id) || (mine && mine.verdict);
     return now ? h("div", "", chip(now, COLOURS[now]), " by you") : h("div", "muted", "none yet");
   }
 
