@@ -181,7 +181,8 @@ class Guard:
         if headers.get("sec-fetch-site") in ("cross-site", "same-site") and not is_link:
             return Refusal("Requests from other pages are refused")
         tokens = parameters(scope["query_string"]).get(TOKEN, [])
-        tokens += [value for name, value in _cookies(headers) if name == self._cookie]
+        cookies = (cookie.strip().partition("=") for cookie in headers.get("cookie", "").split(";"))
+        tokens += [value for name, _, value in cookies if name == self._cookie]
         if any(_same(token, self.token) for token in tokens):
             return None
         if self.ticket and any(_same(ticket, self.ticket) for ticket in tokens):
@@ -301,11 +302,6 @@ def _headers(scope: Scope) -> dict[str, str]:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
         by_name[key] = f"{by_name[key]}; {text}" if key in by_name else text
     return by_name
-
-
-def _cookies(headers: Mapping[str, str]) -> list[tuple[str, str]]:
-    pairs = [cookie.strip().partition("=") for cookie in headers.get("cookie", "").split(";")]
-    return [(name, value) for name, _, value in pairs]
 
 
 def _page(reviewed: Reviewed) -> str:
