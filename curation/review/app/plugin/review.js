@@ -29,8 +29,8 @@
   // -------------------------------------------------------------------------------------------------------------------
 
   /* reviewer; verdicts: the decisions of this stage; decided: samples that this reviewer has decided, with the decision if
-   * it was made on this page, which the App's own data may lack; progress: a sentence; latest: the reviewer's last decisions, the
-   * latest first; guide: question, meanings and reasons, or null. Null until it is loaded: until then all keys are the App's. */
+   * it was made on this page (the App's own data may lack it); progress: a sentence; latest: the reviewer's last decisions,
+   * the latest first; guide: question, meanings and reasons, or null. Until this is loaded all keys are the App's. */
   let review = null;
 
   const RESTART = "If the review was ended, start it again and open the address that it prints; then press the key again.";
