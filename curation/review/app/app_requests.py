@@ -184,7 +184,7 @@ def refuse_values(request: Any, reviewed: Reviewed) -> Refusal | None:
             classes = [value[_CLASS]] if _CLASS in value else []
             for extended in (value[name] for name in _EXTENDED & value.keys() if isinstance(value[name], dict)):
                 classes += [key for key in extended if "." in key]
-            if foreign := [name for name in classes if not _is_class(name)]:
+            if foreign := [name for name in classes if not (isinstance(name, str) and _CLASSES.fullmatch(name))]:
                 return Refusal("A request names a class that a review does not need", ascii(foreign[0])[:80])
             for names, ours in ((_DATASET_NAMES, reviewed.name), (_DATASET_IDS, reviewed.id)):
                 if any(isinstance(value[name], str) and value[name] not in ("", ours) for name in names & value.keys()):
@@ -249,10 +249,6 @@ def _refuse_query(request: Mapping[str, Any], reviewed: Reviewed) -> Refusal | N
     if {*query.texts, *(name for name in names if isinstance(name, str))} - {"", reviewed.name}:
         return _other_dataset(reviewed)
     return None
-
-
-def _is_class(value: object) -> bool:
-    return isinstance(value, str) and _CLASSES.fullmatch(value) is not None
 
 
 def parameters(query: bytes) -> dict[str, list[str]]:

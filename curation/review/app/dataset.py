@@ -316,11 +316,11 @@ def _index_by_look(dataset: Any, images: ReviewImages, embeddings: Embeddings) -
     row_of = {id_: row for row, id_ in enumerate(embeddings.ids)}
     rows = [(row, row_of[id_]) for row, id_ in enumerate(images.ids) if id_ in row_of]
     if not rows:
-        expected, example = (
-            f"ids such as {next(iter(images.ids), '')}",
-            embeddings.ids[0] if embeddings.ids else "an empty store",
+        raise ReviewError(
+            "None of the images under review has an embedding",
+            expected=f"ids such as {images.ids[0]}",
+            found=embeddings.ids[0] if embeddings.ids else "an empty store",
         )
-        raise ReviewError("None of the images under review has an embedding", expected=expected, found=example)
     ids = dataset.values("id")
     index = brain.compute_similarity(
         dataset, embeddings=False, brain_key=EMBEDDING_KEY, backend="sklearn", metric="cosine"

@@ -146,7 +146,12 @@ class Guard:
         if scope["path"] == JUDGE:
             await self._judged(body, send)
             return
-        await self._pass(scope, receive, send)
+        try:
+            await self._app(scope, receive, send)
+        except Exception:
+            # The terminal shows the error, not the browser.
+            _log.exception("The App's server failed at %s %s", scope["method"], scope["path"])
+            await send.fail()
 
     async def _judged(self, body: bytes, send: _Answered) -> None:
         """Answer a key directly: an operator of FiftyOne would load the dataset first."""
@@ -176,7 +181,8 @@ class Guard:
         if headers.get("sec-fetch-site") in ("cross-site", "same-site") and not is_link:
             return Refusal("Requests from other pages are refused")
         tokens = parameters(scope["query_string"]).get(TOKEN, [])
-        tokens += [value for name, value in _cookies(headers) if name == self._cookie]
+        cookies = (cookie.strip().partition("=") for cookie in headers.get("cookie", "").split(";"))
+        tokens += [value for name, _, value in cookies if name == self._cookie]
         if any(_same(token, self.token) for token in tokens):
             return None
         if self.ticket and any(_same(ticket, self.ticket) for ticket in tokens):
@@ -194,14 +200,6 @@ class Guard:
         if len(paths) == 1 and await asyncio.to_thread(_real, paths[0]) in self._files:
             return None
         return Refusal("Only files of the dataset under review are handed out")
-
-    async def _pass(self, scope: Scope, receive: Receive, send: _Answered) -> None:
-        try:
-            await self._app(scope, receive, send)
-        except Exception:
-            # The terminal shows the error, not the browser.
-            _log.exception("The App's server failed at %s %s", scope["method"], scope["path"])
-            await send.fail()
 
 
 class _Answered:
@@ -304,11 +302,6 @@ def _headers(scope: Scope) -> dict[str, str]:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
         by_name[key] = f"{by_name[key]}; {text}" if key in by_name else text
     return by_name
-
-
-def _cookies(headers: Mapping[str, str]) -> list[tuple[str, str]]:
-    pairs = [cookie.strip().partition("=") for cookie in headers.get("cookie", "").split(";")]
-    return [(name, value) for name, _, value in pairs]
 
 
 def _page(reviewed: Reviewed) -> str:

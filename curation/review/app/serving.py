@@ -13,7 +13,7 @@ import socket
 import threading
 import webbrowser
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial, wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -101,10 +101,7 @@ def serve(
             judge=partial(answered, dataset),
         )
         address = f"http://{LOOPBACK}:{port}/?{TOKEN}="
-        opening: AbstractContextManager[Path | None] = nullcontext()
-        if browser:
-            opening = _redirect_page(f"{address}{guard.ticket}")
-        with opening as page, without_address():
+        with _redirect_page(f"{address}{guard.ticket}") if browser else nullcontext() as page, without_address():
 
             def begin() -> None:
                 at_work(f"{address}{guard.token}")

@@ -43,26 +43,18 @@ class ListCount:
 
 def count_lists(decisions: Iterable[Decision]) -> tuple[ListCount, ...]:
     """Return the counts of every list, sorted by stage, action and pool."""
+    counts = []
     lists = grouped(decisions, lambda row: (STAGES.index(row.stage), row.action, row.dataset))
-    return tuple(_count(rows) for _, rows in sorted(lists.items()))
-
-
-def _count(rows: Sequence[Decision]) -> ListCount:
-    times = Counter((row.reviewer, row.image_id) for row in rows)
-    reasons = grouped(rows, lambda row: row.reason)
-    return ListCount(
-        dataset=rows[0].dataset,
-        stage=rows[0].stage,
-        action=rows[0].action,
-        listed=len(rows),
-        unique=_images(rows),
-        repeated=tuple(sorted({image for (_, image), n in times.items() if n > 1})),
-        reasons={reason: (len(some), _images(some)) for reason, some in reasons.items()},
-    )
-
-
-def _images(rows: Iterable[Decision]) -> int:
-    return len({row.image_id for row in rows})
+    for (stage, action, dataset), rows in sorted(lists.items()):
+        times = Counter((row.reviewer, row.image_id) for row in rows)
+        repeated = tuple(sorted({image for (_, image), n in times.items() if n > 1}))
+        reasons = {
+            reason: (len(some), len({row.image_id for row in some}))
+            for reason, some in grouped(rows, lambda row: row.reason).items()
+        }
+        unique = len({row.image_id for row in rows})
+        counts.append(ListCount(dataset, STAGES[stage], action, len(rows), unique, repeated, reasons))
+    return tuple(counts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -690,8 +690,13 @@ def _reviewed(
         f"({len(resolution.conflicts)} conflicts, rule {resolution.rule}{undecided}); "
         f"{'; '.join(changed_parts) or 'no list changed'}."
     )
+    digest = Manifest(header, {}).digest
     made = msgspec.structs.replace(
-        _superseding(Manifest(header, {}), version, reason or "decisions of reviewers"),
+        header,
+        version=version,
+        origin="reviewed",
+        supersedes=Supersedes(version=header.version, digest=digest, reason=reason or "decisions of reviewers"),
+        completes=None,
         parts=tuple(parts),
         rule=msgspec.structs.replace(header.rule, parameters=parameters),
         figures=changed_figures(header, parts, set(changed)),
@@ -699,13 +704,6 @@ def _reviewed(
         decisions=resolution.digest,
     )
     return Manifest(made, lists)
-
-
-def _superseding(base: Manifest, version: str, reason: str) -> Header:
-    """Return the header of the reviewed version behind a manifest."""
-    supersedes = Supersedes(version=base.header.version, digest=base.digest, reason=reason)
-    fields = {"version": version, "origin": "reviewed", "supersedes": supersedes, "completes": None}
-    return msgspec.structs.replace(base.header, **fields)
 
 
 def _check_version(version: str, manifest: Manifest, *, must_be_later: bool) -> None:

@@ -21,6 +21,7 @@ from curation.review.decisions.verdicts import VERDICTS, checked_reason
 MOST_REASONS = 9
 _LARGEST = 64 << 10
 _LONGEST = 400
+_HEADING = re.compile(r"(#{1,2})(?:\s+(.*?)\s*#*)?\s*")
 _LAYOUT = "# QUESTION, then ## near, ## far, ## remove with their meanings, and ## reasons with 1. to 9."
 
 
@@ -129,30 +130,21 @@ def _toml(text: str, name: str) -> dict[str, Any]:
 
 def _markdown(text: str, name: str) -> dict[str, Any]:
     """Return the sections of a guide: paragraphs joined to one line, numbered lines as a list."""
-    content: dict[str, Any] = {}
-    section, lines = "", list[str]()
-    for number, line in enumerate([*text.splitlines(), "# "], 1):
-        heading = re.match(r"(#{1,2})(?:\s+(.*?)\s*#*)?\s*$", line)
-        if heading is None:
-            if line.strip() and not section:
-                raise ReviewError(
-                    "The guide begins without a heading", where=f"{name}, line {number}", expected=_LAYOUT
-                )
-            lines += [line.strip()] if line.strip() else []
-            continue
-        if section == "reasons":
-            content[section] = _reasons(lines, name)
-        elif section and section != "question":
-            content[section] = " ".join(lines)
-        title, lines = heading[2] or "", []
-        if number > len(text.splitlines()):
-            break
-        is_question = len(heading[1]) == 1
-        section = "question" if is_question else title.lower()
+    lines, content = text.splitlines(), dict[str, Any]()
+    headings = [(number, found) for number, line in enumerate(lines) if (found := _HEADING.fullmatch(line))]
+    starts = [*(number for number, _ in headings), len(lines)]
+    if any(line.strip() for line in lines[: starts[0]]):
+        raise ReviewError("The guide begins without a heading", where=name, expected=_LAYOUT)
+    for (start, heading), end in zip(headings, starts[1:], strict=True):
+        title = heading[2] or ""
+        section = "question" if heading[1] == "#" else title.lower()
         if section in content or section not in ("question", "reasons", *VERDICTS):
-            message = "A heading of the guide is unknown or repeated"
-            raise ReviewError(message, where=f"{name}, line {number}", expected=_LAYOUT, found=ascii(line)[:80])
-        content[section] = title
+            message, where = "A heading of the guide is unknown or repeated", f"{name}, line {start + 1}"
+            raise ReviewError(message, where=where, expected=_LAYOUT, found=ascii(lines[start])[:80])
+        below = [line.strip() for line in lines[start + 1 : end] if line.strip()]
+        content[section] = title if section == "question" else " ".join(below)
+        if section == "reasons":
+            content[section] = _reasons(below, name)
     return content
 
 

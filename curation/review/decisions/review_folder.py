@@ -26,7 +26,7 @@ from curation.review.decisions.guide import Guide
 from curation.review.decisions.pairs import PAIRS, PhotoPair, drop_lists, pairs_csv, read_pairs, reviewed_pairs
 from curation.review.decisions.resolution import settled
 from curation.review.decisions.sampling import Stratum
-from curation.review.decisions.verdicts import CONFLICT, VERDICTS, VerdictBook, standing_rows, word_of
+from curation.review.decisions.verdicts import CONFLICT, VERDICTS, Key, Standing, VerdictBook, standing_rows, word_of
 
 REVIEW = "review.json"
 """Record of a review, in its folder."""
@@ -223,9 +223,7 @@ def folder_progress(folder: Path) -> tuple[ReviewRecord, Progress]:
         The folder holds no review; see also `read_decisions` for the errors of logs.
     """
     record = read_record(folder)
-    book = VerdictBook(folder / LOG_FILE, stage=record.stage, adjudicators=record.adjudicators)
-    book.refresh()
-    decided = [standing for standing in book.all_standing().values() if standing.verdicts]
+    decided = [standing for standing in _standing(folder, record).values() if standing.verdicts]
     known = [standing for standing in decided if any(row.batch in record.batches for row in standing.verdicts)]
     verdicts = Counter(standing.verdict for standing in known)
     by_reviewer = grouped((row for standing in known for row in standing.verdicts), lambda row: row.reviewer)
@@ -305,11 +303,14 @@ class Export:
 def folder_pairs(folder: Path) -> list[PhotoPair]:
     """Return the pairs of a review with its decisions; empty for a review of images."""
     record = read_record(folder)
-    if record.stage != "pair":
-        return []
+    return [] if record.stage != "pair" else reviewed_pairs(read_pairs(folder / PAIRS), _standing(folder, record))
+
+
+def _standing(folder: Path, record: ReviewRecord) -> dict[Key, Standing]:
+    """Return the current decisions on each image of a review."""
     book = VerdictBook(folder / LOG_FILE, stage=record.stage, adjudicators=record.adjudicators)
     book.refresh()
-    return reviewed_pairs(read_pairs(folder / PAIRS), book.all_standing())
+    return book.all_standing()
 
 
 DROPS = ("drop-left.txt", "drop-right.txt")

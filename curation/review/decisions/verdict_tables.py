@@ -236,16 +236,12 @@ def _without_order(files: Sequence[DecisionFile]) -> list[DecisionFile]:
     actions_on: dict[tuple[str, ...], set[str]] = defaultdict(set)
     for row in (row for file in files if file.format == "table" for row in file.decisions):
         actions_on[_slot(row)].add(row.action)
+
+    def without_reviewer(row: Decision) -> Decision:
+        return msgspec.structs.replace(row, reviewer="") if len(actions_on[_slot(row)]) > 1 else row
+
     return [
-        replace(
-            file,
-            decisions=tuple(
-                msgspec.structs.replace(row, reviewer="") if len(actions_on[_slot(row)]) > 1 else row
-                for row in file.decisions
-            ),
-        )
-        if file.format == "table"
-        else file
+        replace(file, decisions=tuple(map(without_reviewer, file.decisions))) if file.format == "table" else file
         for file in files
     ]
 

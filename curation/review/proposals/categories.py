@@ -137,8 +137,6 @@ def _kinship_relations(
 
 
 def _deepest(graph: Graph, names: list[str], id_synsets: Mapping[str, str], synset: str) -> str:
-    if len(names) == 1:
-        return names[0]
     kin = kinship(graph, [synset, *(id_synsets[name] for name in names)])
     scores = wu_palmer(kin, [synset], [id_synsets[name] for name in names])
     return names[int(np.argmax(scores[0]))]

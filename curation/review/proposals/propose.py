@@ -227,10 +227,10 @@ def propose(
         listed_names = ", ".join(names) or "none"
         raise ProposalError("Every OOD source needs a unique name", expected="one or more names", found=listed_names)
     known = synsets_of([entry.name for entry in classes])
-    statistics = reference_statistics(references) if references else None
     cut = None
     reference: dict[str, str] = {}
-    if references and statistics:
+    if references:
+        statistics = reference_statistics(references)
         reference = {"images": str(statistics.n), "encoder": references.encoder.digest}
         if statistics.median is not None and statistics.sigma is not None:
             reference |= {"median": decimal_text(statistics.median), "sigma": decimal_text(statistics.sigma)}

@@ -20,12 +20,11 @@ class _Shown(foo.Operator):
     """An operator with its name and label in the App."""
 
     called = label = ""
-    unlisted = True
 
     @property
     def config(self) -> Any:
         """Return name and label in the App."""
-        return foo.OperatorConfig(name=self.called, label=self.label, unlisted=self.unlisted)
+        return foo.OperatorConfig(name=self.called, label=self.label, unlisted=True)
 
 
 class About(_Shown):

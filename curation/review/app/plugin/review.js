@@ -18,27 +18,22 @@
   const NEEDED =
     "foo.Operator foo.OperatorConfig foo.registerOperator foo.executeOperator fos.nullableModalSampleId fos.selectedSamples " +
     "fos.refresher fos.getCurrentEnvironment fos.gridSortBy fos.modalNavigation.set fos.useSetExpandedSample fos.useClearModal " +
-    "fos.activeFields fos.modalSample fos.getSampleSrc fop.registerComponent fop.PluginComponentType fosp.useSpaces " +
-    "fosp.useSpaceNodes fosp.Layout React.createElement recoil.useRecoilValueLoadable";
-  const offered = { foo, fos, fop: window.__fop__, fosp: window.__fosp__, React: window.React, recoil: window.recoil };
+    "fos.activeFields fos.modalSample fos.getSampleSrc fop.registerComponent fop.PluginComponentType React.createElement " +
+    "recoil.useRecoilValueLoadable";
+  const offered = { foo, fos, fop: window.__fop__, React: window.React, recoil: window.recoil };
   const missing = () =>
     NEEDED.split(" ").filter((path) => !path.split(".").reduce((part, name) => part && part[name], offered));
 
   // -------------------------------------------------------------------------------------------------------------------
-  // The review of the dataset on the page, as Python describes it
+  // The review, as Python describes it
   // -------------------------------------------------------------------------------------------------------------------
 
-  /* dataset: its name; reviewer; verdicts: the decisions of this stage; decided: ids of samples that this reviewer has
-   * decided; progress: a sentence; latest: the reviewer's last decisions, the latest first; guide: question, meanings and
-   * reasons, or null. */
+  /* reviewer; verdicts: the decisions of this stage; decided: samples that this reviewer has decided, with the decision if
+   * it was made on this page (the App's own data may lack it); progress: a sentence; latest: the reviewer's last decisions,
+   * the latest first; guide: question, meanings and reasons, or null. Until this is loaded all keys are the App's. */
   let review = null;
 
   const RESTART = "If the review was ended, start it again and open the address that it prints; then press the key again.";
-
-  function datasetShown() {
-    const found = window.location.pathname.match(/\/datasets\/([^/?]+)/);
-    return found ? decodeURIComponent(found[1]) : "";
-  }
 
   const ANSWER = 10000; // Milliseconds to wait for an answer: longer than the server waits for its database.
 
@@ -56,7 +51,7 @@
       const reply = await fetch(address, {
         method: "POST",
         headers: { "Content-Type": "application/json" },
-        body: JSON.stringify({ dataset_name: datasetShown(), ...asked }),
+        body: JSON.stringify(asked),
         signal: AbortSignal.timeout(patience),
       });
       if (!reply.ok) throw new Error(`the server answered ${reply.status}`);
@@ -73,29 +68,25 @@
   /* Record a decision, or take the last one back. The answer comes once it is in the log and in the database. */
   async function judge(asked) {
     const done = await ask("/review/judge", asked);
-    if (review && review.verdicts) {
-      review.progress = done.progress || review.progress;
-      review.latest = done.latest || review.latest;
-      for (const id of done.ids || []) review.decided.add(id);
-      for (const id of done.waiting || []) review.decided.delete(id);
-      drawBar();
-    }
+    review.progress = done.progress;
+    review.latest = done.latest;
+    for (const id of done.ids) review.decided.set(id, asked.verdict === "undo" ? "" : asked.verdict);
+    for (const id of done.waiting) review.decided.delete(id);
+    drawBar();
     say(done.message, done.ids.length ? "done" : "note");
     return done;
   }
 
-  /* Load the review that the page shows. Another dataset has none, and all keys are the App's there. */
+  /* Load the review. The server shows one dataset, and the page is opened at its address. */
   async function learn() {
-    const dataset = datasetShown();
-    let answer = {};
+    const dataset = decodeURIComponent(window.location.pathname.split("/")[2]);
     try {
-      answer = dataset ? await ask("/operators/execute", { operator_uri: `${PLUGIN}/about`, params: {} }) : {};
+      const answer = await ask("/operators/execute", { dataset_name: dataset, operator_uri: `${PLUGIN}/about`, params: {} });
+      review = answer.verdicts ? { ...answer, decided: new Map(answer.decided.map((id) => [id, ""])) } : null;
     } catch (error) {
       say(error.message, "wrong");
     }
-    if (dataset !== datasetShown()) return;
-    review = answer.verdicts ? { dataset, ...answer, decided: new Set(answer.decided) } : { dataset, verdicts: null };
-    drawBar();
+    if (review) drawBar();
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -119,10 +110,9 @@
   // Okabe and Ito's palette, as in the App.
   const COLOURS = { keep: "#009e73", remove: "#d55e00", near: "#e69f00", far: "#0072b2", same: "#d55e00", different: "#009e73", unsure: "#999999" };
 
-  function element(parent, tag, style, text) {
-    const made = document.createElement(tag);
-    made.style.cssText = style;
-    if (text !== undefined) made.textContent = text;
+  /* Append an element with these properties; `style` is the text of its style. */
+  function element(parent, tag, properties) {
+    const made = Object.assign(document.createElement(tag), properties);
     if (parent) parent.appendChild(made);
     return made;
   }
@@ -130,36 +120,37 @@
   const Z = 2147483000;
   const FONT = "font:13px/1.5 system-ui,sans-serif;color:#f2f2f2;";
   const DARK = "background:#16161a;border-radius:8px;box-shadow:0 2px 10px rgba(0,0,0,.5);";
-  const box = element(
-    null,
-    "div",
-    `${FONT}position:fixed;left:0;right:0;bottom:0;z-index:${Z};` +
-      "pointer-events:none;display:flex;flex-direction:column;align-items:center;gap:6px;"
-  );
-  box.id = "curation-review";
-  const line = element(box, "div", `${DARK}padding:4px 12px;display:none;`);
-  line.id = "curation-review-message";
-  line.setAttribute("role", "status");
-  const bar = element(
-    box,
-    "div",
-    `${DARK}border-radius:0;width:100%;box-sizing:border-box;padding:5px 12px;display:none;flex-direction:column;gap:3px;pointer-events:auto;`
-  );
-  bar.id = "curation-review-bar";
+  const box = element(document.body, "div", {
+    id: "curation-review",
+    style:
+      `${FONT}position:fixed;left:0;right:0;bottom:0;z-index:${Z};` +
+      "pointer-events:none;display:flex;flex-direction:column;align-items:center;gap:6px;",
+  });
+  const line = element(box, "div", { id: "curation-review-message", role: "status", style: `${DARK}padding:4px 12px;display:none;` });
+  const bar = element(box, "div", {
+    id: "curation-review-bar",
+    style: `${DARK}border-radius:0;width:100%;box-sizing:border-box;padding:5px 12px;display:none;flex-direction:column;gap:3px;pointer-events:auto;`,
+  });
   /* The page ends above the strip, so that the strip covers no photo. Only the checkbox of a photo ticks it: the App's own
-   * area for that covers very wide photos. Both arrows are below the photo, not on the evidence. A narrow window has no
-   * sidebars, and the evidence is below the image. */
-  element(document.head, "style", "").textContent = `
+   * area for that covers very wide photos. A review changes no annotations, so there is no Annotate mode. Both arrows are
+   * below the photo, not on the evidence. A narrow window has no sidebars, and the evidence is below the image. */
+  element(document.head, "style", {
+    textContent: `
     #root > * { max-height: calc(100vh - var(--curation-review, 0px)); }
     [data-cy="modal"] { padding-bottom: var(--curation-review, 0px); box-sizing: border-box; }
     [data-cy="modal-content"] { height: calc(100% - 70px) !important; }
     .curation-line { scrollbar-width: none; }
     .curation-line > * { flex-shrink: 0; }
+    [data-cy="modal"] :has(> [data-cy="annotate"]) { display: none; }
     [class*="_lookerTags_"] { max-height: max(34%, 26px); overflow: hidden; }
     [class*="_lookerThumbnailSelector_"] { pointer-events: none; }
     [class*="_lookerThumbnailSelector_"] label { pointer-events: auto; }
     [data-cy="modal"] :has(> [data-cy^="nav-"]) { top: auto !important; bottom: 12px !important; }
     [data-cy="modal"] :has(> [data-cy="nav-right-button"]) { left: 62px !important; right: auto !important; }
+    :is(#curation-review, #curation-review-help) kbd {
+      font: 600 12px/1 ui-monospace, monospace; padding: 1px 6px; border-radius: 4px; margin-right: 5px;
+      border: 1px solid #aaa; border-bottom-width: 3px;
+    }
     @media (max-width: 700px) {
       [data-cy="modal"] :has(> [data-cy^="nav-"]) { bottom: calc(40% + 12px) !important; }
       [data-cy="sidebar"] { display: none !important; }
@@ -168,22 +159,27 @@
       .split-view-view:has(> * [data-cy="panel-content-review_evidence"]) { top: 60% !important; height: 40% !important; }
       .curation-line, .curation-line > span { flex-wrap: nowrap !important; }
       .curation-line { justify-content: start !important; overflow-x: auto; }
-    }`;
+    }`,
+  });
   new ResizeObserver(() => {
     document.documentElement.style.setProperty("--curation-review", `${bar.offsetHeight}px`);
   }).observe(bar);
   const ROW = "display:flex;gap:12px;flex-wrap:wrap;justify-content:center;";
-  const asked = element(bar, "div", "font-weight:600;text-align:center;");
-  const verdictKeys = element(bar, "div", ROW);
-  const reasons = element(bar, "div", ROW);
-  const reasonKeys = element(reasons, "span", `${ROW}flex-shrink:0;`);
-  const reason = element(reasons, "input", "font:inherit;color:inherit;background:transparent;border:0;border-bottom:1px solid #777;width:16em;");
-  reason.placeholder = "reason of the next decision";
-  reason.id = "curation-review-reason";
+  const asked = element(bar, "div", { style: "font-weight:600;text-align:center;" });
+  const verdictKeys = element(bar, "div", { style: ROW });
+  const reasons = element(bar, "div", { className: "curation-line", style: ROW });
+  const reasonKeys = element(reasons, "span", { style: `${ROW}flex-shrink:0;` });
+  const reason = element(reasons, "input", {
+    id: "curation-review-reason",
+    placeholder: "reason of the next decision",
+    style: "font:inherit;color:inherit;background:transparent;border:0;border-bottom:1px solid #777;width:16em;",
+  });
   // A single line keeps the height of the strip, and the place of the image.
-  const past = element(bar, "div", `${ROW}gap:6px;font-size:12px;color:#c8c8d0;flex-wrap:nowrap;justify-content:safe center;overflow-x:auto;`);
-  past.id = "curation-review-latest";
-  reasons.className = past.className = "curation-line";
+  const past = element(bar, "div", {
+    id: "curation-review-latest",
+    className: "curation-line",
+    style: `${ROW}gap:6px;font-size:12px;color:#c8c8d0;flex-wrap:nowrap;justify-content:safe center;overflow-x:auto;`,
+  });
   // A click leaves the focus where it was, so that the next key arrives; the App gets no click on the strip.
   for (const kind of ["mousedown", "pointerdown", "click"]) {
     bar.addEventListener(kind, (event) => {
@@ -195,46 +191,41 @@
     event.stopPropagation();
     if (event.key === "Enter" || event.key === "Escape") reason.blur();
   });
-  const help = element(
-    null,
-    "div",
-    `${FONT}${DARK}position:fixed;inset:0;margin:auto;z-index:${Z + 1};padding:18px 26px;display:none;overflow-y:auto;` +
-      "width:min(560px,94vw);height:fit-content;max-height:94vh;box-sizing:border-box;"
-  );
-  help.id = "curation-review-help";
+  const help = element(document.body, "div", {
+    id: "curation-review-help",
+    style:
+      `${FONT}${DARK}position:fixed;inset:0;margin:auto;z-index:${Z + 1};padding:18px 26px;display:none;overflow-y:auto;` +
+      "width:min(560px,94vw);height:fit-content;max-height:94vh;box-sizing:border-box;",
+  });
 
-  function key(parent, letter, colour) {
-    element(
-      parent,
-      "kbd",
-      "font:600 12px/1 ui-monospace,monospace;padding:1px 6px;border-radius:4px;margin-right:5px;" +
-        `border:1px solid ${colour || "#aaa"};border-bottom-width:3px;`,
-      letter
-    );
-  }
+  const key = (parent, letter, colour) => element(parent, "kbd", { textContent: letter, style: colour ? `border-color:${colour};` : "" });
 
-  /* Keys of this stage: a candidate cannot be kept, an override has no far. */
+  /* The keys of this stage with their words, meanings and colours: a candidate cannot be kept, an override has no far. */
   function keysHere() {
-    return Object.entries(keys()).filter(([, verdict]) => review.verdicts.includes(verdict));
+    const offered = Object.entries(keys()).filter(([, verdict]) => review.verdicts.includes(verdict));
+    return [
+      ...offered.map(([letter, verdict]) => [letter, verdict, meaningOf(verdict), COLOURS[verdict]]),
+      ["x", "skip", "on to the next image; nothing is recorded, and this one comes again"],
+      ["z", "undo", "takes back your last decision; the log keeps both"],
+      ["?", "help", "this list; any key closes it"],
+    ];
   }
 
   function drawBar() {
-    if (!box.isConnected) document.body.append(box, help);
-    const shown = review && review.verdicts && review.dataset === datasetShown();
-    bar.style.display = shown ? "flex" : "none";
-    if (!shown) return;
+    bar.style.display = "flex";
     asked.textContent = (review.guide && review.guide.question) || "";
     verdictKeys.replaceChildren();
-    for (const [letter, verdict] of keysHere()) button(verdictKeys, letter, verdict, COLOURS[verdict]).title = meaningOf(verdict);
-    for (const [letter, word] of [["x", "skip"], ["z", "undo"], ["?", "help"]]) button(verdictKeys, letter, word);
+    for (const [letter, word, meaning, colour] of keysHere()) button(verdictKeys, letter, word, colour).title = meaning;
     reasonKeys.replaceChildren();
     reasonsHere().forEach((text, place) => button(reasonKeys, String(place + 1), text));
     past.replaceChildren();
-    element(past, "span", "white-space:nowrap;", `${review.reviewer} · ${review.progress}`);
-    for (const one of review.latest || []) {
-      const link = element(past, "a", `cursor:pointer;white-space:nowrap;border-bottom:2px solid ${COLOURS[one.verdict]};`);
-      link.textContent = `${one.image.slice(-8)} ${one.verdict}`;
-      link.title = `${one.image}: ${one.verdict}${one.reason ? ` (${one.reason})` : ""}; a click shows it again`;
+    element(past, "span", { style: "white-space:nowrap;", textContent: `${review.reviewer} · ${review.progress}` });
+    for (const one of review.latest) {
+      const link = element(past, "a", {
+        style: `cursor:pointer;white-space:nowrap;border-bottom:2px solid ${COLOURS[one.verdict]};`,
+        textContent: `${one.image.slice(-8)} ${one.verdict}`,
+        title: `${one.image}: ${one.verdict}${one.reason ? ` (${one.reason})` : ""}; a click shows it again`,
+      });
       link.dataset.image = one.image;
       link.addEventListener("click", () => queue((ctx) => showAgain(ctx, one.id)));
     }
@@ -242,9 +233,7 @@
 
   /* A key that can be clicked: the click does what the key does. */
   function button(parent, letter, word, colour) {
-    const one = element(parent, "span", "white-space:nowrap;cursor:pointer;");
-    one.setAttribute("role", "button");
-    one.setAttribute("aria-label", `${letter} ${word}`);
+    const one = element(parent, "span", { role: "button", ariaLabel: `${letter} ${word}`, style: "white-space:nowrap;cursor:pointer;" });
     key(one, letter, colour);
     one.append(word);
     one.addEventListener("click", () => press(letter));
@@ -253,7 +242,6 @@
 
   let fading;
   function say(text, kind) {
-    if (!box.isConnected) document.body.append(box, help);
     line.textContent = text;
     line.dataset.kind = kind || "done";
     line.style.display = "block";
@@ -267,26 +255,22 @@
     help.replaceChildren();
     help.style.display = open ? "block" : "none";
     if (!open) return;
-    element(help, "div", "font-weight:600;font-size:15px;margin-bottom:8px;", "Keys of the review");
+    element(help, "div", { style: "font-weight:600;font-size:15px;margin-bottom:8px;", textContent: "Keys of the review" });
     for (const [letter, text, colour] of [
-      ...keysHere().map(([letter, verdict]) => [letter, `${verdict}: ${meaningOf(verdict)}`, COLOURS[verdict]]),
+      ...keysHere().map(([letter, word, meaning, colour]) => [letter, `${word}: ${meaning}`, colour]),
       ...reasonsHere().map((text, place) => [String(place + 1), `the reason of the next decision: ${text}`]),
-      ["x", "skip: on to the next image; nothing is recorded, and this one comes again"],
-      ["z", "undo: takes back your last decision; the log keeps both"],
-      ["?", "this help; any key closes it"],
     ]) {
-      const row = element(help, "div", "margin:3px 0;");
+      const row = element(help, "div", { style: "margin:3px 0;" });
       key(row, letter, colour);
       row.append(text);
     }
-    element(
-      help,
-      "div",
-      "margin-top:10px;color:#c8c8d0;",
-      "In the grid a key judges the images that are ticked. In the enlarged view it judges the image shown and goes on to " +
+    element(help, "div", {
+      style: "margin-top:10px;color:#c8c8d0;",
+      textContent:
+        "In the grid a key judges the images that are ticked. In the enlarged view it judges the image shown and goes on to " +
         "the next one that you have not decided; after an image that you decide again its neighbour follows. A click in the " +
-        "strip does what the key does; a click on one of your last decisions shows that image again."
-    );
+        "strip does what the key does; a click on one of your last decisions shows that image again.",
+    });
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -296,8 +280,10 @@
   const PATIENCE = 5000;
   const plainFetch = window.fetch;
   const FRESH = 30000; // Milliseconds after which an answer may be out of date.
-  const ahead = new Map(); // The pending answer for the next image, by the text of the App's own query.
+  let ahead = null; // The pending answer for the next image, with the text of the App's own query for it.
   let lastQuery = null; // The App's last query for an image.
+
+  const isAhead = (query) => ahead && ahead.query === query && ahead.until > performance.now();
 
   /* Answer the App's query for an image from the answer that was loaded ahead, if there is one. */
   window.fetch = function (address, options) {
@@ -308,25 +294,22 @@
     }
     if (typeof query !== "string" || !query.includes("mainSampleQuery(")) return plainFetch.apply(this, arguments);
     lastQuery = { address, options };
-    const kept = ahead.get(query);
-    ahead.delete(query);
-    if (!kept || kept.until < performance.now()) return plainFetch.apply(this, arguments);
-    return kept.answer.then((answer) => (answer.ok ? answer : plainFetch(address, options))).catch(() => plainFetch(address, options));
+    if (!isAhead(query)) return plainFetch.apply(this, arguments);
+    const { answer } = ahead;
+    ahead = null;
+    return answer.then((one) => (one.ok ? one : Promise.reject(one))).catch(() => plainFetch(address, options));
   };
 
   /* Load an image with the query that the App will use, and its photo. */
   function lookAhead(id) {
     if (!lastQuery || !id) return;
     const asked = JSON.parse(lastQuery.options.body);
-    if (!asked.variables || !asked.variables.filter || asked.variables.filter.group) return;
     asked.variables.filter.id = id;
     const query = JSON.stringify(asked);
-    const kept = ahead.get(query);
-    if (kept && kept.until > performance.now()) return;
-    ahead.clear();
+    if (isAhead(query)) return;
     const { signal, ...options } = lastQuery.options;
     const answer = plainFetch(lastQuery.address, { ...options, body: query });
-    ahead.set(query, { answer, until: performance.now() + FRESH });
+    ahead = { query, answer, until: performance.now() + FRESH };
     answer
       .then((one) => one.clone().json())
       .then((answer) => {
@@ -338,7 +321,7 @@
           () => (coming = null)
         );
       })
-      .catch(() => ahead.delete(query));
+      .catch(() => (ahead = null));
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -349,8 +332,7 @@
   let coming = null; // The next image, ready to be shown: its id, sample and photo.
   let facing = null; // The image shown over the App's own view until the App shows it.
   let redrawEvidence = () => {};
-  const face = element(null, "div", "");
-  face.id = "curation-review-next";
+  const face = element(null, "div", { id: "curation-review-next" });
 
   /* Show the image that was loaded ahead, with its boxes, where the App will show it: the next key judges it. */
   async function showAtOnce(ctx, id) {
@@ -366,16 +348,16 @@
     face.style.cssText =
       `position:fixed;left:${left}px;top:${top}px;width:${width}px;height:${height}px;overflow:hidden;` +
       `background:${getComputedStyle(place).backgroundColor};pointer-events:none;z-index:${Z - 1};`;
-    const paper = element(null, "div", `position:absolute;left:${(width - wide) / 2}px;top:${(height - high) / 2}px;`);
+    const paper = element(null, "div", { style: `position:absolute;left:${(width - wide) / 2}px;top:${(height - high) / 2}px;` });
     photo.style.cssText = `display:block;width:${wide}px;height:${high}px;`;
     paper.append(photo);
     for (const [field, colour] of Object.entries(BOXES)) {
       for (const one of (active.includes(field) && sample[field] && sample[field].detections) || []) {
         const [x, y, w, h] = one.bounding_box;
         const place = `left:${x * wide - 2}px;top:${y * high - 2}px;width:${w * wide + 4}px;height:${h * high + 4}px;`;
-        const drawn = element(paper, "div", `position:absolute;${place}box-sizing:border-box;border:3px solid ${colour};`);
+        const drawn = element(paper, "div", { style: `position:absolute;${place}box-sizing:border-box;border:3px solid ${colour};` });
         const text = "font:bold 14px/27px Palanquin,serif;color:#fff;padding:0 7px;white-space:nowrap;";
-        element(drawn, "span", `position:absolute;left:-3px;bottom:100%;background:${colour};${text}`, one.label);
+        element(drawn, "span", { textContent: one.label, style: `position:absolute;left:-3px;bottom:100%;background:${colour};${text}` });
       }
     }
     face.replaceChildren(paper);
@@ -458,15 +440,10 @@
 
   const imageShown = (ctx) => ctx.state.snapshot.getPromise(fos.nullableModalSampleId);
 
-  /* Mark the App's store as stale. Otherwise the App would not query the server again, and judged images would stay in the
-   * grid without their decision. */
-  function callStale() {
-    fos.getCurrentEnvironment().commitUpdate((store) => store.invalidateStore());
-  }
-
-  /* Reload the grid at its scroll position. */
+  /* Reload the grid at its scroll position. With its store marked as stale the App queries the server again: judged images
+   * would stay in the grid without their decision. */
   function reload(ctx) {
-    callStale();
+    fos.getCurrentEnvironment().commitUpdate((store) => store.invalidateStore());
     ctx.state.set(fos.refresher, (count) => count + 1);
   }
 
@@ -538,7 +515,6 @@
   }
 
   let changed = false; // Whether a decision since the enlarged view opened makes the grid out of date.
-  const given = new Map(); // Decisions in the enlarged view by sample, which the App's own data may lack.
 
   /* The sample that a key in the enlarged view judges; undefined if the reviewer saw another one. */
   async function sampleSeen(ctx, before) {
@@ -568,7 +544,6 @@
     const again = review.decided.has(id);
     await judge({ ids: [id], verdict, reason });
     changed = true;
-    given.set(id, verdict);
     // Do not go on if the view was closed meanwhile.
     if (here === list && before === left) await goOn(ctx, again);
   }
@@ -612,7 +587,6 @@
 
   async function undo(ctx, enlarged) {
     const done = await judge({ verdict: "undo" });
-    for (const id of done.ids) given.delete(id);
     if (!done.ids.length) return;
     if (!enlarged || !(await imageShown(ctx))) return reload(ctx);
     changed = true;
@@ -653,24 +627,12 @@
 
   const isEnlarged = () => Boolean(document.querySelector('[data-cy="modal"]'));
 
-  function isAnnotating() {
-    if (!isEnlarged()) return false;
-    try {
-      return JSON.parse(window.localStorage.getItem(`${datasetShown()}_modalMode`)) === "annotate";
-    } catch {
-      return false;
-    }
-  }
-
-  /* Whether the reviewer types or chooses from a list. A ticked checkbox of a tile has the focus too, and does not count. */
-  function isTyping() {
-    const at = document.activeElement;
-    if (!at || at === document.body) return false;
-    if (at.isContentEditable || at.tagName === "TEXTAREA" || at.tagName === "SELECT") return true;
-    if (at.tagName === "INPUT") return !["checkbox", "radio", "button", "submit", "range", "color"].includes(at.type);
-    return Boolean(at.closest('[role="listbox"],[role="menu"],[role="combobox"]'));
-  }
-
+  /* What the reviewer types in or chooses from. A ticked checkbox of a tile has the focus too, and does not count. */
+  const BUTTONS = ["checkbox", "radio", "button", "submit", "range", "color"].map((type) => `[type="${type}"]`);
+  const TYPED =
+    `input:not(${BUTTONS}), textarea, select, [contenteditable]:not([contenteditable="false"]), ` +
+    '[role="listbox"], [role="menu"], [role="combobox"]';
+  const isTyping = () => Boolean(document.activeElement && document.activeElement.closest(TYPED));
   const isAsked = () => Boolean(document.querySelector('[data-cy^="operators-prompt"],[data-cy="operators-browser"]'));
 
   /* The pressed letter or digit; on layouts with other letters, that of the key's position. */
@@ -684,9 +646,8 @@
   }
 
   function onKey(event) {
-    if (!review || !review.verdicts || review.dataset !== datasetShown()) return;
-    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    if (isTyping() || isAnnotating() || isAsked()) return;
+    if (!review || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (isTyping() || isAsked()) return;
     const helping = help.style.display !== "none";
     if (event.key === "Escape" && !helping && isEnlarged()) return leave(event);
     const count = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
@@ -725,15 +686,30 @@
   // -------------------------------------------------------------------------------------------------------------------
 
   const EVIDENCE = "review_evidence";
-  const MUTED = { color: "var(--fo-palette-text-secondary, #a8a8b3)", fontSize: 12 };
+  element(document.head, "style", {
+    textContent: `
+    #curation-review-evidence {
+      font: 14px/1.45 system-ui, sans-serif; color: var(--fo-palette-text-primary, #f2f2f2);
+      padding: 10px 16px 60px; height: 100%; overflow-y: auto; box-sizing: border-box;
+    }
+    #curation-review-evidence .muted { color: var(--fo-palette-text-secondary, #a8a8b3); font-size: 12px; }
+    #curation-review-evidence .heading { text-transform: uppercase; letter-spacing: .05em; margin: 16px 0 4px; }
+    #curation-review-evidence .title { font-size: 15px; font-weight: 600; }
+    #curation-review-evidence .detail { margin-top: 6px; overflow-wrap: anywhere; }
+    #curation-review-evidence .pair { display: flex; flex-wrap: wrap; column-gap: 28px; }
+    #curation-review-evidence .chip { color: #111; font-weight: 600; border-radius: 4px; padding: 2px 8px; }
+    #curation-review-evidence .box { display: inline-block; width: 11px; height: 11px; margin-right: 7px; border: 3px solid; }
+    #curation-review-evidence table { width: 100%; border-collapse: collapse; }
+    #curation-review-evidence td { border-top: 1px solid var(--fo-palette-divider, #44464f); }
+    #curation-review-evidence :is(td, th) { padding: 5px 8px 5px 0; vertical-align: top; text-align: left; font-weight: 400; }
+    #curation-review-evidence :is(td, th):nth-child(n + 3) { text-align: right; white-space: nowrap; }
+    #curation-review-evidence img { display: block; max-width: 100%; max-height: 220px; border-radius: 4px; margin-bottom: 4px; }`,
+  });
 
-  const h = (tag, style, ...children) => window.React.createElement(tag, { style }, ...children);
-
-  const heading = (text) =>
-    h("div", { ...MUTED, textTransform: "uppercase", letterSpacing: ".05em", margin: "16px 0 4px" }, text);
-
-  const chip = (text, colour) =>
-    h("span", { background: colour || "#555", color: "#111", fontWeight: 600, borderRadius: 4, padding: "2px 8px" }, text);
+  const h = (tag, name, ...children) => window.React.createElement(tag, { className: name }, ...children);
+  const coloured = (name, style, text) => window.React.createElement("span", { className: name, style }, text);
+  const heading = (text) => h("div", "muted heading", text);
+  const chip = (text, colour) => coloured("chip", { background: colour || "#555" }, text);
 
   /* The names of boxes with how many there are: "person 2, chair". */
   function named(boxes) {
@@ -744,66 +720,43 @@
 
   function verdictOf(sample) {
     const colour = COLOURS[sample.verdict] || "#cc79a7";
-    const lines = (sample.verdicts || []).map((one) => h("div", { marginTop: 2 }, one));
-    if (sample.verdict) return h("div", {}, chip(sample.verdict, colour), ...lines);
+    const lines = (sample.verdicts || []).map((one) => h("div", "", one));
+    if (sample.verdict) return h("div", "", chip(sample.verdict, colour), ...lines);
     // The App's data may be older than the decision.
     const id = sample._id || sample.id;
-    const mine = (review.latest || []).find((one) => one.id === id);
-    const now = given.get(id) || (mine && mine.verdict);
-    return now ? h("div", {}, chip(now, COLOURS[now]), " by you") : h("div", MUTED, "none yet");
+    const mine = review.latest.find((one) => one.id === id);
+    const now = review.decided.get(id) || (mine && mine.verdict);
+    return now ? h("div", "", chip(now, COLOURS[now]), " by you") : h("div", "muted", "none yet");
   }
 
   function proposalOf(sample) {
     const word = (sample.proposal || "").replace("?", "");
-    if (!word) return h("div", MUTED, "nothing is proposed for this image");
-    return h("div", {}, chip(sample.proposal, COLOURS[word]), ` ${sample.reason || ""} `, h("span", MUTED, `rank ${sample.rank}`));
+    if (!word) return h("div", "muted", "nothing is proposed for this image");
+    return h("div", "", chip(sample.proposal, COLOURS[word]), ` ${sample.reason || ""} `, h("span", "muted", `rank ${sample.rank}`));
   }
 
   function evidenceTable(rows) {
-    const cell = { padding: "5px 8px 5px 0", verticalAlign: "top", borderTop: "1px solid var(--fo-palette-divider, #44464f)" };
-    const number = { ...cell, textAlign: "right", whiteSpace: "nowrap", fontVariantNumeric: "tabular-nums" };
-    const head = (text, style) => h("th", { ...style, ...MUTED, fontWeight: 400, borderTop: "none", whiteSpace: "nowrap", textAlign: style.textAlign || "left" }, text);
-    const body = rows.map((row) =>
-      h(
-        "tr",
-        {},
-        h("td", cell, h("div", {}, row.detail), h("div", MUTED, row.why)),
-        h("td", cell, row.id_class || "–"),
-        h("td", number, row.score || "–"),
-        h("td", number, row.threshold || "–")
-      )
-    );
-    const heads = [head("evidence", cell), head("ID class", cell), head("score", number), head("threshold", number)];
-    return h("table", { width: "100%", borderCollapse: "collapse" }, h("thead", {}, h("tr", {}, ...heads)), h("tbody", {}, ...body));
+    const row = (tag, cells) => h("tr", "", ...cells.map((cell) => h(tag, tag === "th" ? "muted" : "", cell || "–")));
+    const detail = (one) => h("div", "", h("div", "", one.detail), h("div", "muted", one.why));
+    const body = rows.map((one) => row("td", [detail(one), one.id_class, one.score, one.threshold]));
+    return h("table", "", h("thead", "", row("th", ["evidence", "ID class", "score", "threshold"])), h("tbody", "", ...body));
   }
 
   function boxesOf(sample) {
     const lines = Object.entries(BOXES)
       .map(([field, colour]) => [field, colour, (sample[field] && sample[field].detections) || []])
       .filter(([, , boxes]) => boxes.length)
-      .map(([field, colour, boxes]) =>
-        h(
-          "div",
-          { margin: "2px 0" },
-          h("span", { display: "inline-block", width: 11, height: 11, marginRight: 7, border: `3px solid ${colour}` }),
-          `${field}: ${named(boxes)}`
-        )
-      );
-    if (lines.length) return h("div", {}, heading("boxes"), ...lines);
-    return h("div", {}, heading("annotated, without a box to show"), (sample.classes || []).join(", ") || "nothing");
+      .map(([field, colour, boxes]) => h("div", "", coloured("box", { borderColor: colour }), `${field}: ${named(boxes)}`));
+    if (lines.length) return h("div", "", heading("boxes"), ...lines);
+    return h("div", "", heading("annotated, without a box to show"), (sample.classes || []).join(", ") || "nothing");
   }
 
   function nearestOf(sample) {
     if (!sample.nearest) return null;
-    const source = sample.nearest_path && fos.getSampleSrc(sample.nearest_path);
-    const photo = source
-      ? window.React.createElement("img", {
-          src: source,
-          alt: sample.nearest,
-          style: { display: "block", maxWidth: "100%", maxHeight: 220, borderRadius: 4, marginBottom: 4 },
-        })
-      : h("div", MUTED, "its photo is missing (--photos id=DIR)");
-    return h("div", {}, heading("nearest ID image"), photo, h("div", {}, sample.nearest));
+    const src = sample.nearest_path && fos.getSampleSrc(sample.nearest_path);
+    const missing = h("div", "muted", "its photo is missing (--photos id=DIR)");
+    const photo = src ? window.React.createElement("img", { src, alt: sample.nearest }) : missing;
+    return h("div", "", heading("nearest ID image"), photo, h("div", "", sample.nearest));
   }
 
   /* The evidence panel. It uses the data of the enlarged view, without a request, and has no field that takes the keys. */
@@ -813,53 +766,30 @@
     redrawEvidence = window.React.useReducer((times) => times + 1, 0)[1];
     if (loaded.state === "hasValue" && loaded.contents) before.current = loaded.contents.sample;
     const sample = facing ? facing.sample : before.current;
-    if (!sample) return h("div", { padding: 16, ...MUTED }, "…");
-    const isPair = Boolean((sample.details || []).length);
+    if (!sample) return h("div", "muted", "…");
+    const [details, rows] = [sample.details || [], sample.evidence_rows || []];
+    const isPair = details.length > 0;
     return window.React.createElement(
       "div",
-      {
-        id: "curation-review-evidence",
-        "data-image": sample.image_id,
-        style: { font: "14px/1.45 system-ui,sans-serif", color: "var(--fo-palette-text-primary, #f2f2f2)", padding: "10px 16px 60px", height: "100%", overflowY: "auto", boxSizing: "border-box" },
-      },
-      h("div", { fontSize: 15, fontWeight: 600 }, sample.image_id),
-      h("div", MUTED, [sample.part, `batch ${sample.batch}`].join(" · ")),
-      ...(sample.details || []).map((text) => h("div", { marginTop: 6, overflowWrap: "anywhere" }, text)),
+      { id: "curation-review-evidence", "data-image": sample.image_id },
+      h("div", "title", sample.image_id),
+      h("div", "muted", `${sample.part} · batch ${sample.batch}`),
+      ...details.map((text) => h("div", "detail", text)),
       h(
         "div",
-        { display: "flex", flexWrap: "wrap", columnGap: 28 },
-        isPair ? null : h("div", {}, heading("proposed, not decided"), proposalOf(sample)),
-        h("div", {}, heading("decision"), verdictOf(sample))
+        "pair",
+        isPair ? null : h("div", "", heading("proposed, not decided"), proposalOf(sample)),
+        h("div", "", heading("decision"), verdictOf(sample))
       ),
-      sample.evidence_rows && sample.evidence_rows.length ? heading("why it is proposed") : null,
-      sample.evidence_rows && sample.evidence_rows.length ? evidenceTable(sample.evidence_rows) : null,
+      rows.length ? heading("why it is proposed") : null,
+      rows.length ? evidenceTable(rows) : null,
       nearestOf(sample),
       isPair ? null : boxesOf(sample)
     );
   }
 
-  /* Put the evidence beside the image, once: the App makes it a tab behind the image. The reviewer may move it later. */
-  class Beside extends foo.Operator {
-    get config() {
-      return new foo.OperatorConfig({ name: "beside", label: "Review: evidence beside the image", unlisted: true });
-    }
-    useHooks() {
-      const place = fos.constants.FIFTYONE_MODAL_SPACES_ID;
-      return { spaces: window.__fosp__.useSpaces(place).spaces, nodes: window.__fosp__.useSpaceNodes(place) };
-    }
-    async execute(ctx) {
-      const { spaces, nodes } = ctx.hooks;
-      const node = nodes.find((one) => one.type === EVIDENCE);
-      const parent = node && node.parent;
-      if (!parent) return;
-      if (spaces.canSplitLayout(parent)) {
-        spaces.splitLayout(parent, window.__fosp__.Layout.Horizontal, node);
-        spaces.setNodeSizes(parent, [0.66, 0.34]);
-      } else if (!parent.parent) return;
-      window.localStorage.setItem(EVIDENCE, "beside");
-    }
-  }
-
+  /* Offer the panel, and put it beside the image, once: the App would make it a tab behind the image. The reviewer may move
+   * it later. The App reads this layout when it opens its enlarged view. */
   function offerEvidence() {
     offered.fop.registerComponent({
       name: EVIDENCE,
@@ -869,7 +799,17 @@
       activator: ({ schema }) => Boolean(schema && schema.evidence_rows),
       panelOptions: { surfaces: "modal" },
     });
-    foo.registerOperator(Beside, PLUGIN);
+    if (window.localStorage.getItem(EVIDENCE) === "beside") return;
+    const alone = (name, pinned) => ({
+      id: `${name} alone`,
+      type: "panel-container",
+      activeChild: name,
+      children: [{ id: name, type: name, pinned, children: [] }],
+    });
+    const children = [alone("fo-sample-modal-plugin", true), alone(EVIDENCE, false)];
+    const layout = { id: "root", type: "panel-container", layout: "horizontal", sizes: [0.66, 0.34], children };
+    window.localStorage.setItem("fo-sample-modal-plugins", JSON.stringify(layout));
+    window.localStorage.setItem(EVIDENCE, "beside");
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -886,18 +826,12 @@
   foo.registerOperator(Press, PLUGIN);
   offerEvidence();
   window.addEventListener("keydown", onKey, true);
-  // The page may change its dataset without a reload. The grid is updated when the enlarged view closes, not at each
-  // decision.
+  learn();
+  // The grid is updated when the enlarged view closes, not at each decision.
   let enlarged = false;
-  let tries = 0;
   setInterval(() => {
-    const dataset = datasetShown();
-    if (!review || review.dataset !== dataset) {
-      review = { dataset, verdicts: null };
-      learn();
-    }
     const now = isEnlarged();
-    if (now && !enlarged && review.verdicts) queue(async (ctx) => (await imageShown(ctx)) && listed(ctx));
+    if (now && !enlarged && review) queue(async (ctx) => (await imageShown(ctx)) && listed(ctx));
     if (now && leaving) hooks.close();
     if (!now) {
       list = null;
@@ -910,11 +844,6 @@
     if (enlarged && !now && changed) {
       changed = false;
       queue(reload);
-    }
-    if (!now) tries = 0;
-    // The App makes its panels some moments after it opens the view; give up after 25 attempts.
-    if (now && review.verdicts && window.localStorage.getItem(EVIDENCE) !== "beside" && tries++ < 25) {
-      foo.executeOperator(`${PLUGIN}/beside`, {});
     }
     enlarged = now;
   }, 200);
