@@ -98,7 +98,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
 
 
 def _manifest(made: Iterable[Part | PartEntry], **facts: Any) -> Manifest:
-    return manifest_of(made, paper=PAPER, taxonomy="OSOD-I", protocol="elephant", algorithm_version=1, **facts)
+    return manifest_of(made, paper=PAPER, taxonomy="OSOD-I", protocol="elephant", **facts)
 
 
 def _classes(category_names: Iterable[str] = ()) -> tuple[ClassEntry, ...]:

@@ -223,9 +223,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     ]
     require_images(made, {"val": "val = 0 in [parameters], with its share added to train; or more images"})
     benchmark = msgspec.structs.replace(benchmark, notes=(*benchmark.notes, *selection.notes))
-    return manifest_of_file(
-        benchmark, made, sources, classes, parameters, taxonomy="OSC", algorithm_version=1, after=PAPER
-    )
+    return manifest_of_file(benchmark, made, sources, classes, parameters, taxonomy="OSC")
 
 
 class SelectedPart(NamedTuple):
