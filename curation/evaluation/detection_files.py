@@ -52,8 +52,6 @@ _CORNERS = (
     ("left", "top", "right", "bottom"),
 )  # fmt: skip
 _BOXES = (_BOX, _SIDES, *_CORNERS)
-_PREDICTIONS = "prediction_string"
-_WORDS = 6
 _PARQUET = ".parquet"
 _CALLED = {
     "image_id": ("image_id", "imageid", "img_id"),
@@ -64,7 +62,6 @@ _CALLED = {
     "class": ("class",),
     "class_id": ("class_id", "classid", "cls", "label_id"),
     "score": ("score", "confidence", "conf", "probability"),
-    _PREDICTIONS: ("predictionstring",),
     **{name: (name,) for names in _CORNERS for name in names},
 }
 """Names of columns in other tools, in lower case."""
@@ -123,7 +120,7 @@ def open_detections(path: Path) -> DetectionFiles:
         A ``.csv`` or ``.tsv`` file (compressed by gzip or not) with a header: ``image_id``, ``image`` or ``file_name``;
         ``category_id``, a number, or ``category`` or ``class``, a name; ``x``, ``y``, ``w``, ``h``, or ``bbox``, in
         pixels from the top left corner, or ``x1``, ``y1``, ``x2``, ``y2``; ``score``; or the names of these columns in
-        supervision, Open Images and Kaggle (``PredictionString`` too); ``.parquet`` alike. Or a folder that has a
+        supervision and Open Images; ``.parquet`` alike. Or a folder that has a
         ``data.yaml`` with the names of the classes, or is called or contains ``labels``: a file for each image, named
         after the photo, with lines ``class cx cy w h confidence`` in shares of the image. Any other folder has VOC
         results, a file for each class (``comp4_det_test_CLASS.txt``, which may be given alone) with lines ``image score
@@ -240,18 +237,6 @@ class _FloatsRow(Row, gc=False):
     category_id: Int64 | float | None = None  # type: ignore[assignment]
 
 
-class _NumbersRow(msgspec.Struct, gc=False):
-    """A record with only numbers, the usual case: decoding takes a quarter less time than that of `Row`."""
-
-    image_id: Int64
-    category_id: Int64
-    bbox: tuple[float, float, float, float]
-    score: float
-    file_name: None = None
-    category: None = None
-    background_score: None = None
-
-
 @dataclass(frozen=True, slots=True)
 class Records:
     """The records of a COCO results file as columns of n rows, in file order.
@@ -280,7 +265,7 @@ class Records:
     file_names: list[str | None] | None = None
 
     @classmethod
-    def from_pieces(cls, pieces: Iterable[Sequence[Row | _NumbersRow]]) -> Records:
+    def from_pieces(cls, pieces: Iterable[Sequence[Row]]) -> Records:
         """Build the columns from pieces of the records; one piece at a time is in memory."""
         ids, numbers, names, categories, background, boxes, scores = map(
             _joined, zip(*map(_columns, pieces), strict=True)
@@ -349,13 +334,9 @@ class Records:
         return np.fromiter(map(label_of, names, ids), np.int32, len(self))
 
 
-def _columns(rows: Sequence[Row | _NumbersRow]) -> tuple[Any, ...]:
+def _columns(rows: Sequence[Row]) -> tuple[Any, ...]:
     n = len(rows)
     boxes = np.fromiter(chain.from_iterable([row.bbox for row in rows]), np.float64, 4 * n).reshape(n, 4)
-    if rows and isinstance(rows[0], _NumbersRow):
-        ids, numbers = ([row.image_id for row in rows], [row.category_id for row in rows])
-        scores = np.array([row.score for row in rows], np.float64)
-        return np.array(ids, np.int64), np.array(numbers, np.int64), [], [], [], boxes, scores
     return (
         _integers([row.image_id for row in rows]),
         _integers([row.category_id for row in rows]),
@@ -383,22 +364,21 @@ def _coco(file: InputFile) -> Records:
     """Return the columns of a COCO results file, which is hashed while it is decoded."""
     with ThreadPoolExecutor(1) as executor:
         executor.submit(lambda: file.sha256)
-        for form in (_NumbersRow, Row):
-            with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                return Records.from_pieces(_pieces(file.data, form))
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return Records.from_pieces(_pieces(file.data))
         return Records.from_pieces([read_rows(file)])
 
 
-def _pieces(data: bytes, form: type[Row | _NumbersRow]) -> Iterator[Sequence[Row | _NumbersRow]]:
+def _pieces(data: bytes) -> Iterator[Sequence[Row]]:
     """Yield the records of a large JSON list some thousand at a time, others at once."""
     opening = _OPENING.match(data) if len(data) > SMALL else None
     closing = opening and _CLOSING.search(data, max(opening.end(), len(data) - _TAIL))
     if opening and closing:
-        pieces = record_pieces(data, opening.end(), closing.start(), opening[1], form)
+        pieces = record_pieces(data, opening.end(), closing.start(), opening[1], Row)
     else:
-        pieces = iter([json_rows(data, form)])
+        pieces = iter([json_rows(data, Row)])
     for rows in pieces:
-        if form is Row and first_without_image(rows) is not None:
+        if first_without_image(rows) is not None:
             raise msgspec.ValidationError
         yield rows
 
@@ -423,7 +403,7 @@ def _with_whole_ids(row: Row) -> Row:
     return row
 
 
-def first_without_image(rows: Sequence[Row | _NumbersRow]) -> int | None:
+def first_without_image(rows: Sequence[Row]) -> int | None:
     """Return the first record that has neither an image id nor a file name."""
     return next((row for row, record in enumerate(rows) if record.image_id is None and not record.file_name), None)
 
@@ -631,16 +611,11 @@ def _table(file: InputFile, truth: GroundTruth) -> tuple[Records, Callable[[int]
     table = _texts_of_parquet(file) if is_parquet else read_texts(file, PredictionError).to_pandas()
     are_shares = {*table.columns} >= _OPEN_IMAGES
     table = _renamed(table, f"{file.path}: header")
-    rows: Sequence[int] = range(len(table))
 
     def where(row: int) -> str:
-        return f"{file.path}: row {rows[row] + 2}"
+        return f"{file.path}: row {row + 2}"
 
     header = f"{file.path}: header"
-    if is_unfolded := _PREDICTIONS in table:
-        table, rows = _unfolded(table, where)
-        corners = _floats(table, _CORNERS[0], where)
-        are_shares = bool(((corners >= 0) & (corners <= 1)).all()) and len(corners) > 0
     if "image_id" in table:
         table = table.assign(image_id=without_fraction(table["image_id"]))
     images = [None if name not in table else table[name].tolist() for name in _IMAGES]
@@ -651,10 +626,7 @@ def _table(file: InputFile, truth: GroundTruth) -> tuple[Records, Callable[[int]
     ids: list[int | None] = [None] * len(table) if not numbers else _whole_numbers(table["category_id"], where)
     categories: list[str | None] = table[names[0]].tolist() if names else []
     strangers = {*categories} - {*truth.classes}
-    are_numbers = bool(strangers) and all(str(name).isascii() and str(name).isdigit() for name in categories)
-    if is_unfolded and are_numbers:
-        table, is_counted = table.rename(columns={"category": "class_id"}), True
-    elif not numbers and are_numbers:
+    if strangers and not numbers and all(str(name).isascii() and str(name).isdigit() for name in categories):
         raise PredictionError(
             f"Column {names[0]} has numbers, which may be ids or classes counted from 0",
             where=header,
@@ -690,26 +662,6 @@ def _renamed(table: pd.DataFrame, header: str) -> pd.DataFrame:
     return table.rename(columns=names)
 
 
-def _unfolded(table: pd.DataFrame, where: Callable[[int], str]) -> tuple[pd.DataFrame, list[int]]:
-    """Split rows with all detections of an image: return a row for each detection, and its original row."""
-    images = next((name for name in _IMAGES if name in table), None)
-    cells: list[list[str]] = []
-    rows: list[int] = []
-    for row, text in enumerate(table[_PREDICTIONS]):
-        words = text.split()
-        if images is None or len(words) % _WORDS:
-            raise PredictionError(
-                "A prediction string cannot be read", where=where(row),
-                expected=f"an image, and {_WORDS} words for each box: label score xmin ymin xmax ymax",
-                found="no column of images" if images is None else f"{len(words)} words: {text[:80]!a}",
-            )  # fmt: skip
-        for start in range(0, len(words), _WORDS):
-            cells.append([table[images].iloc[row], *words[start : start + _WORDS]])
-            rows.append(row)
-    columns = [images, "category", "score", *_CORNERS[0]]
-    return type(table)(cells, columns=columns, dtype=object), rows
-
-
 def _texts_of_parquet(file: InputFile) -> pd.DataFrame:
     import pandas as pd
 
@@ -728,6 +680,8 @@ def _lacks(table: pd.DataFrame, header: str) -> PredictionError:
     hint = "columns are separated by commas alone, and their names are in lower case"
     if any(name.replace(".", "", 1).isdigit() for name in names):
         hint = "the first line has values: insert a line with the names of the columns before it"
+    elif "predictionstring" in map(str.lower, names):
+        hint = "the boxes of a PredictionString need a row each"
     is_told = hint.startswith("the") or len(names) == 1 or any(name != name.strip().lower() for name in names)
     return PredictionError(
         "The table of detections lacks a column", where=header, expected=_HEADER,

@@ -132,15 +132,6 @@ def supervision(one: dict[str, Any], name: str) -> str:
 SINK = "x_min,y_min,x_max,y_max,class_id,confidence,tracker_id"
 
 
-def strings(label: Any, box: Any) -> list[str]:
-    lines = ["ImageId,PredictionString"]
-    for number, name in FILES.items():
-        of_image = [one for one in FOUND if one["image_id"] == number]
-        words = [str(word) for one in of_image for word in (label(one), one["score"], *box(one))]
-        lines.append(f"{name[:-4]},{' '.join(words)}")
-    return lines
-
-
 OTHER_TABLES = {
     "supervision": [f"{SINK},class_name,file_name", *(supervision(one, NAMES[one["category_id"]]) for one in FOUND)],
     "supervision without names": [f"{SINK},frame,image", *(supervision(one, "") for one in FOUND)],
@@ -152,8 +143,6 @@ OTHER_TABLES = {
             for x1, y1, x2, y2 in [shares(one)]
         ),
     ],
-    "Kaggle": strings(lambda one: int(one["category_id"] == 5), lambda one: corners(one["bbox"])),
-    "Kaggle in shares": strings(lambda one: int(one["category_id"] == 5), shares),
     "pandas of YOLOv5": [
         "xmin,ymin,xmax,ymax,confidence,class,name,path",
         *(
@@ -269,20 +258,6 @@ def test_a_wrong_nested_record_is_one_error(damage: str, tmp_path: Path) -> None
     DAMAGES[damage](files["found.json"][0])
     with pytest.raises(CurationError):
         read_detections(write_nested(tmp_path, files), PART.truth)
-
-
-WRONG_STRINGS = [
-    "0 0.5 1 2 3", "0 0.5 1 2 3 x", "9 0.5 1 2 3 4", "lion 0.5 1 2 3 4", "0 0.5 1 2 3 4 0", "0 2.5 1 2 3 4",
-    "0 0.5 9 2 3 4", "0 nan 1 2 3 4", "0 0.5 1 2 3 inf", "-1.5 0.5 1 2 3 4", "0;0.5;1;2;3;4",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("text", WRONG_STRINGS)
-@pytest.mark.filterwarnings("ignore:.*are read as the truth's classes counted from 0")
-def test_a_wrong_prediction_string_is_one_error(text: str, tmp_path: Path) -> None:
-    (tmp_path / "found.csv").write_text(f"ImageId,PredictionString\ntest_0201,{text}\n")
-    with pytest.raises(CurationError):
-        read_detections(tmp_path / "found.csv", PART.truth)
 
 
 def parquet_of(path: Path, **changes: Any) -> Path:

@@ -15,7 +15,7 @@ from curation.evaluation.matching import Matches, positives, tenth_names
 from curation.evaluation.measures import percent
 from curation.evaluation.open_set import READINGS, readings
 from curation.evaluation.problem import Bools, Detections, Floats, Int64s, Scene
-from curation.evaluation.resample import resample, settings_of, tail_of, weights_of
+from curation.evaluation.resample import GENERATOR, resample, weights_of
 from curation.evaluation.variants import Difficult, Rules
 
 WILDERNESS_DEFINITION = (
@@ -37,11 +37,10 @@ def wilderness_intervals(
     recalls_tenths: Sequence[int] = (1, 3, 5),
     replicates: int = 200,
     seed: int = 0,
-    confidence: str = "0.95",
     difficult: Difficult = "ignore",
     listed: tuple[str, Bools] | None = None,
 ) -> dict[str, Any]:
-    """Return confidence intervals of WI, AWI and mAP over levels; `WILDERNESS_DEFINITION` describes the draws.
+    """Return 95 % confidence intervals of WI, AWI and mAP over levels; `WILDERNESS_DEFINITION` describes the draws.
 
     The same seed gives the same intervals on every machine, for every number of threads and every NumPy version;
     replicate i is the same whatever the number of replicates.
@@ -58,8 +57,6 @@ def wilderness_intervals(
         At least 1.
     seed : int
         0 to 2**64 - 1.
-    confidence : str
-        Decimal text between 0 and 1.
     difficult : {"ignore", "count"}
         Treatment of difficult objects in `matches`.
     listed : (str, ndarray of bool), optional
@@ -75,12 +72,7 @@ def wilderness_intervals(
         ``estimate`` is from the images as they are, ``undefined`` the number of replicates left out; None where
         undefined, with a ``reason``. Also ``definition``, ``generator``, ``replicates``, ``seed`` and ``confidence``.
 
-    Raises
-    ------
-    UsageError
-        Parameters out of range.
     """
-    tail = tail_of(confidence)
     closed, n_wilderness = scene.closed, scene.wilderness.n_images
     counted = positives(closed, Rules(name="", difficult=difficult))
     cell = closed.label[counted].astype(np.int64) * closed.n_images + closed.image[counted]
@@ -99,9 +91,15 @@ def wilderness_intervals(
     )
     sizes = (closed.n_images, n_wilderness, *([len(members)] if is_drawn_apart else []))
     resampled = resample(sampler.statistics, sizes, replicates=replicates, seed=seed)
-    cells = {name: resampled.intervals(name, tail) for name in resampled.estimate}
-    settings = settings_of(WILDERNESS_DEFINITION, "image count", replicates, seed, confidence)
-    return settings | {"intervals": list(_interval_rows(cells, list(levels), tenth_names(recalls_tenths), name))}
+    cells = {name: resampled.intervals(name) for name in resampled.estimate}
+    return {
+        "definition": WILDERNESS_DEFINITION,
+        "generator": GENERATOR.format("image count"),
+        "replicates": replicates,
+        "seed": seed,
+        "confidence": "0.95",
+        "intervals": list(_interval_rows(cells, list(levels), tenth_names(recalls_tenths), name)),
+    }
 
 
 def _interval_rows(

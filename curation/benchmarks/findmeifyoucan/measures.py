@@ -247,9 +247,6 @@ def _marked(positions: Int32s, n: int) -> Bools:
     return marked
 
 
-_TAIL = 0.025
-
-
 @dataclass(frozen=True, slots=True)
 class ImageSample:
     """Data of the replicates: the scores of a method with the image of each, and counts by image.
@@ -329,11 +326,6 @@ def bootstrap_intervals(sample: ImageSample, *, replicates: int, seed: int = 0) 
 
     Metrics of a variant have names such as ``variant.nOSE``. The same seed gives the same intervals on every machine;
     replicate i does not depend on the number of replicates.
-
-    Raises
-    ------
-    UsageError
-        Parameters out of range.
     """
     sizes = (sample.n_images, sample.n_id_images)
 
@@ -341,4 +333,4 @@ def bootstrap_intervals(sample: ImageSample, *, replicates: int, seed: int = 0) 
         return sample.statistics(*map(weights_of, drawn, sizes))
 
     replicated = resample(statistics, sizes, replicates=replicates, seed=seed)
-    return {name: replicated.intervals(name, _TAIL) for name in replicated.estimate}
+    return {name: replicated.intervals(name) for name in replicated.estimate}
