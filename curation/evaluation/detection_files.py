@@ -22,7 +22,7 @@ from curation.core.errors import CurationWarning, MissingFileError, PredictionEr
 from curation.core.json_text import SMALL, as_integer, json_rows, record_pieces
 from curation.core.reading import InputFile
 from curation.evaluation.nested_detections import is_nested, nested_boxes, nested_files
-from curation.evaluation.problem import UNKNOWN, UNKNOWN_NUMBER, Bools, Floats, GroundTruth, Int32s, Int64s
+from curation.evaluation.problem import UNKNOWN, UNKNOWN_NUMBER, Floats, GroundTruth, Int32s, Int64s
 from curation.sources.object_rows import plain_columns
 from curation.sources.table import SUFFIXES, read_texts
 from curation.sources.yolo import CLASS_NAMES, keypoint_values, label_lines, yolo_file, yolo_names
@@ -319,10 +319,8 @@ class Records:
         """
         ids = self.category_ids
         if isinstance(ids, np.ndarray):
-            numbers = np.array(sorted(key for key in table if isinstance(key, int)), np.int64)
-            position, is_listed = positions_in(ids, numbers)
-            labels = np.array([table[number] for number in numbers.tolist()] or [STRANGE], np.int32)
-            return np.where(is_listed, labels[position], STRANGE).astype(np.int32)
+            numbers, position = np.unique(ids, return_inverse=True)
+            return np.array([table.get(number, STRANGE) for number in numbers.tolist()], np.int32)[position]
 
         def label_of(name: str | None, number: int | None) -> int:
             if name is None or number is None:
@@ -744,11 +742,3 @@ def _no_number(column: str, expected: str, text: str, where: str) -> PredictionE
     return PredictionError(
         f"A cell of column {column} cannot be read", where=where, expected=expected, found=repr(text[:80])
     )
-
-
-def positions_in(numbers: Int64s, known: Int64s) -> tuple[Int32s, Bools]:
-    """Return the position of each number in an ascending array, and whether the array contains it."""
-    if not len(known):
-        return np.zeros(len(numbers), np.int32), np.zeros(len(numbers), bool)
-    position = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
-    return position.astype(np.int32), known[position] == numbers

@@ -32,7 +32,7 @@ from curation.core.figures import (
     small_multiples,
 )
 from curation.evaluation.class_scores import GROUPS, ClassScores
-from curation.evaluation.measures import sum_in_order
+from curation.evaluation.measures import facts_of, sum_in_order
 from curation.evaluation.problem import Bools, Floats, Int64s
 from curation.evaluation.separability import ScoreSteps, auroc
 
@@ -41,15 +41,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Variant = Literal["exact", "paper", "comparison", "table2"]
-VARIANTS: dict[str, str] = {
-    "exact": "every score is a threshold, score > threshold; CCR@FPR(q): highest CCR with FPR <= q (eq. 6 as it "
-    "stands)",
-    "paper": "openset-imagenet: thresholds are the distinct scores of the true class of all known samples but the "
-    "largest, score > threshold; CCR@FPR(q): at the FPR nearest to q, undefined if that is 10 % of q or more away",
-    "comparison": "openset-imagenet-comparison: thresholds are the distinct highest scores of the other samples, score "
-    ">= threshold; CCR@FPR(q): at the largest FPR strictly below q",
-    "table2": "as paper, and the background column takes part like a known class (the BG rows of Table 2)",
-}
+_FACTS = facts_of("curation.evaluation.classification")
+VARIANTS: dict[str, str] = _FACTS["variants"]
 QUERIES = ("0.001", "0.01", "0.1", "1")
 """False positive rates at which the paper reports CCR (Table 2)."""
 
@@ -284,18 +277,7 @@ def _mean(values: list[float | None]) -> float | None:
 
 
 Rule = Literal["strict", "inclusive"]
-ACCURACY_RULES: dict[str, str] = {
-    "strict": "a sample passes with score > threshold; thresholds are all scores of right answers and of the other "
-    "group, and minus infinity",
-    "inclusive": "a sample passes with score >= threshold; thresholds are the true-class scores of all known samples "
-    "and the scores of the other group (the os-ovr code's reading)",
-}
-ACCURACY_DEFINITION = (
-    "OSA(t) = (known samples answered right that pass + samples of the group that do not pass) / all samples of both, "
-    "that is a CCR(t) + (1 - a) (1 - FPR(t)) with a = N_known / (N_known + N_group). iosa: its maximum over t on the "
-    "same data. oosa: OSA at the t that maximises it on the validation set (known and negative samples). Of equal "
-    "maxima the lowest t. A threshold of None lets everything pass"
-)
+ACCURACY_RULES: dict[str, str] = _FACTS["accuracy_rules"]
 
 
 def openset_accuracy(
@@ -349,14 +331,6 @@ def _hits(margins: Margins, thresholds: Floats, rule: Rule) -> Any:
 
 def _finite(threshold: float) -> float | None:
     return threshold if np.isfinite(threshold) else None
-
-
-CONFIDENCE_DEFINITION = (
-    "gamma_plus: mean probability of the true class over all known samples, also wrongly answered ones; gamma_minus: "
-    "mean over the group of 1 - highest known probability + 1/K (without 1/K where there is a background class); "
-    "gamma: their mean. Softmax runs over all outputs. gamma_minus_table2: 1/(largest label + 1) in place of 1/K, as "
-    "the official code computes it for Table 2"
-)
 
 
 def confidence(data: ClassScores, group: str) -> dict[str, Any]:
