@@ -80,17 +80,38 @@ def wilderness_intervals(
     first = np.arange(closed.n_images)
     name, members = ("ratio 1.0", first) if listed is None else (listed[0], np.flatnonzero(listed[1]))
     is_drawn_apart = not np.array_equal(members, first)
-    sampler = _Wilderness(
-        positives=by_image,
-        rankings=[_Cuts.of_class(n, scene.inside, matches, scene.outside) for n in range(len(closed.classes))],
-        n_wilderness=n_wilderness,
-        sizes=np.array(list(levels.values()), np.int64),
-        above=np.array([float(name) > 0 for name in levels], np.bool_),
-        recalls=tuple(recalls_tenths),
-        listed=members if is_drawn_apart else None,
-    )
+    rankings = [_Cuts.of_class(n, scene.inside, matches, scene.outside) for n in range(len(closed.classes))]
+    level_sizes = np.array(list(levels.values()), np.int64)
+    above = np.array([float(name) > 0 for name in levels], np.bool_)
+
+    def statistics(drawn: Sequence[Int64s]) -> dict[str, Floats]:
+        """Return WI (recall, reading, level), AWI (recall, reading, with level 0) and mAP (flavour, place)."""
+        weights, slots = weights_of(drawn[0], closed.n_images), drawn[1]
+        chosen = members[drawn[2]] if is_drawn_apart else slots[: len(weights)]
+        added = weights_of(chosen, n_wilderness)
+        # For each recall and class with a threshold: TP, TP + FP, then FP_o of each level.
+        points: list[list[Int64s]] = [[] for _ in recalls_tenths]
+        precisions = []
+        for ranking, n in zip(rankings, (by_image @ weights).tolist(), strict=True):
+            if n == 0:
+                continue
+            tp, detected = ranking.closed_counts(weights)
+            wild = ranking.wilderness_counts(added)
+            precisions.append([_average_precisions(tp, detected, n), _average_precisions(tp, detected + wild, n)])
+            for row, tenths in enumerate(recalls_tenths):
+                reached = np.flatnonzero(tp * 10 >= tenths * n)
+                if len(reached):
+                    point = reached[0]
+                    opened = ranking.false_positives(point, slots, level_sizes, n_wilderness)
+                    points[row].append(np.concatenate([[tp[point], detected[point]], opened]))
+        impact = np.stack([_impacts(np.array(rows, np.int64).reshape(-1, len(levels) + 2)) for rows in points])
+        mean = np.array(precisions).mean(axis=0).T if precisions else np.full((2, 2), np.nan)
+        if not is_drawn_apart and n_wilderness < len(weights):
+            mean[:, 1] = np.nan
+        return {"WI": impact, "AWI": _averages(impact, above), "mAP": mean}
+
     sizes = (closed.n_images, n_wilderness, *([len(members)] if is_drawn_apart else []))
-    resampled = resample(sampler.statistics, sizes, replicates=replicates, seed=seed)
+    resampled = resample(statistics, sizes, replicates=replicates, seed=seed)
     cells = {name: resampled.intervals(name) for name in resampled.estimate}
     return {
         "definition": WILDERNESS_DEFINITION,
@@ -132,47 +153,6 @@ def _interval_rows(
             if missing
             else "",
         }
-
-
-@dataclass(frozen=True, slots=True)
-class _Wilderness:
-    """Data for the statistics of a replicate: sorted detections, positives by class and image, levels by size."""
-
-    positives: Int64s
-    rankings: Sequence[_Cuts]
-    n_wilderness: int
-    sizes: Int64s
-    above: Bools
-    recalls: Sequence[int]
-    listed: Int64s | None
-
-    def statistics(self, drawn: Sequence[Int64s]) -> dict[str, Floats]:
-        """Return WI (recall, reading, level), AWI (recall, reading, with level 0) and mAP (flavour, place)."""
-        weights, slots = weights_of(drawn[0], self.positives.shape[1]), drawn[1]
-        positives = self.positives @ weights
-        chosen = slots[: len(weights)] if self.listed is None else self.listed[drawn[2]]
-        added = weights_of(chosen, self.n_wilderness)
-        recalls, levels = len(self.recalls), len(self.sizes)
-        # For each recall and class with a threshold: TP, TP + FP, then FP_o of each level.
-        points: list[list[Int64s]] = [[] for _ in range(recalls)]
-        precisions = []
-        for ranking, n in zip(self.rankings, positives.tolist(), strict=True):
-            if n == 0:
-                continue
-            tp, detected = ranking.closed_counts(weights)
-            wild = ranking.wilderness_counts(added)
-            precisions.append([_average_precisions(tp, detected, n), _average_precisions(tp, detected + wild, n)])
-            for row, tenths in enumerate(self.recalls):
-                reached = np.flatnonzero(tp * 10 >= tenths * n)
-                if len(reached):
-                    point = reached[0]
-                    opened = ranking.false_positives(point, slots, self.sizes, self.n_wilderness)
-                    points[row].append(np.concatenate([[tp[point], detected[point]], opened]))
-        impact = np.stack([_impacts(np.array(rows, np.int64).reshape(-1, levels + 2)) for rows in points])
-        mean = np.array(precisions).mean(axis=0).T if precisions else np.full((2, 2), np.nan)
-        if self.listed is None and self.n_wilderness < len(weights):
-            mean[:, 1] = np.nan
-        return {"WI": impact, "AWI": _averages(impact, self.above), "mAP": mean}
 
 
 @dataclass(frozen=True, slots=True)
