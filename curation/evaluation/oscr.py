@@ -101,11 +101,6 @@ class Margins:
     target: Floats
     other: Floats
 
-    @property
-    def n_known(self) -> int:
-        """Number of known samples."""
-        return len(self.target)
-
 
 def margins_of(data: ClassScores, group: str, *, with_background: bool = False) -> Margins:
     """Return sorted scores of right answers, scores of all true classes, and highest scores of the other group.
@@ -130,14 +125,14 @@ def margins_of(data: ClassScores, group: str, *, with_background: bool = False) 
 def oscr_curve(margins: Margins, variant: Variant = "exact") -> OscrCurve | None:
     """Return the curve; None where a group is empty or the variant holds no threshold."""
     thresholds = _thresholds(margins, variant)
-    if not margins.n_known or not len(margins.other) or not len(thresholds):
+    if not len(margins.target) or not len(margins.other) or not len(thresholds):
         return None
     side: Literal["left", "right"] = "left" if variant == "comparison" else "right"
     return OscrCurve(
         thresholds=thresholds,
         correct=len(margins.correct) - np.searchsorted(margins.correct, thresholds, side=side),
         other=len(margins.other) - np.searchsorted(margins.other, thresholds, side=side),
-        n_known=margins.n_known,
+        n_known=len(margins.target),
         n_other=len(margins.other),
         variant=variant,
     )
@@ -266,7 +261,7 @@ def _thresholds(margins: Margins, variant: Variant) -> Floats:
 
 def _empty(margins: Margins, group: str) -> str:
     """Return which kind of sample is missing; "" if there are known samples and others."""
-    if not margins.n_known:
+    if not len(margins.target):
         return "no sample of a known class"
     return "" if len(margins.other) else f"no {group} sample"
 
@@ -310,7 +305,7 @@ def openset_accuracy(
 
 def best_threshold(margins: Margins, rule: Rule = "strict") -> float | None:
     """Return the lowest of the thresholds with the highest OSA; None where a group is empty."""
-    if not margins.n_known or not len(margins.other):
+    if not len(margins.target) or not len(margins.other):
         return None
     strict = rule == "strict"
     thresholds = _thresholds(margins, "exact") if strict else np.union1d(margins.target, margins.other)
@@ -320,7 +315,7 @@ def best_threshold(margins: Margins, rule: Rule = "strict") -> float | None:
 def accuracy_at(margins: Margins, threshold: float, rule: Rule = "strict") -> float:
     """Return OSA at a threshold; both groups must have samples."""
     hits = int(_hits(margins, np.array([threshold]), rule)[0])
-    return hits / (margins.n_known + len(margins.other))
+    return hits / (len(margins.target) + len(margins.other))
 
 
 def _hits(margins: Margins, thresholds: Floats, rule: Rule) -> Any:

@@ -368,8 +368,6 @@ def evaluate_elephant(
     UsageError, EvaluationError
         The options do not fit these parts.
     """
-    if options.variant not in VARIANTS:
-        raise UsageError("Unknown variant", expected=", ".join(VARIANTS), found=repr(options.variant)[:80])
     closed, wilderness = scene.closed, scene.wilderness
 
     @cache

@@ -139,10 +139,7 @@ def _fill_limit(size: int) -> int:
 
 
 def _size_above(least: int) -> int:
-    size = _SMALLEST_TABLE
-    while size <= least:
-        size *= 2
-    return size
+    return max(_SMALLEST_TABLE, 1 << least.bit_length())
 
 
 def _walk(numbers: Int64s, size: int) -> Int64s:
