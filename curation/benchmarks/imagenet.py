@@ -47,7 +47,6 @@ TABLE_1 = fact(__name__, "table_1", dict[str, tuple[int, ...]])
 PROTOCOLS = {name: packaged_file(f"imagenet/{name}") for name in TABLE_1}
 """P1, P2 and P3 as benchmark files."""
 
-ALGORITHM_VERSION = 1
 TRAIN, VAL = "imagenet-train", "imagenet-val"
 VIEW = LabelView()
 _WORDS: dict[str, str] = _FACTS["words"]
@@ -114,7 +113,6 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         classes=classes,
         sources=tuple(_source(slot, sources) for slot in (TRAIN, VAL)),
         protocol="imagenet",
-        algorithm_version=ALGORITHM_VERSION,
         parameters={**parameters, **facts},
         figures=_figures(selection.roles, selected, parameters),
         notes=(*_hierarchy_notes(protocol, parameters), *selection.notes),

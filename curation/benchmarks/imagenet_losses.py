@@ -55,9 +55,8 @@ def softmax_loss(logits: Tensor, labels: Tensor, *, reduction: Reduction = "mean
     """
     torch = _torch()
     _check(logits, labels, logits.shape[-1])
-    known = labels >= 0
-    values = torch.where(known, -_log_probability(logits, labels), logits.new_zeros(()))
-    return _reduced(values, known.to(logits.dtype), reduction)
+    values = torch.nn.functional.cross_entropy(logits, labels, ignore_index=NEGATIVE, reduction="none")
+    return _reduced(values, (labels >= 0).to(logits.dtype), reduction)
 
 
 def background_loss(
@@ -107,7 +106,7 @@ def background_loss(
         )
     else:
         each = weights.to(logits)[targets]
-    return _reduced(-each * _log_probability(logits, targets), each, reduction)
+    return _reduced(each * torch.nn.functional.cross_entropy(logits, targets, reduction="none"), each, reduction)
 
 
 def entropic_openset_loss(logits: Tensor, labels: Tensor, *, reduction: Reduction = "mean") -> Tensor:
@@ -125,8 +124,8 @@ def entropic_openset_loss(logits: Tensor, labels: Tensor, *, reduction: Reductio
     """
     torch = _torch()
     _check(logits, labels, logits.shape[-1])
-    uniform = logits.log_softmax(dim=1).mean(dim=1)
-    values = -torch.where(labels >= 0, _log_probability(logits, labels), uniform)
+    known = torch.nn.functional.cross_entropy(logits, labels, ignore_index=NEGATIVE, reduction="none")
+    values = torch.where(labels >= 0, known, -logits.log_softmax(dim=1).mean(dim=1))
     return _reduced(values, torch.ones_like(values), reduction)
 
 
@@ -162,12 +161,6 @@ def background_weights(labels: Tensor, n_known: int) -> Tensor:
         )
     weights: Tensor = len(labels) / ((n_known + 1) * counts.to(torch.get_default_dtype()))
     return weights
-
-
-def _log_probability(logits: Tensor, labels: Tensor) -> Tensor:
-    """Return the logarithm of each label's softmax, shape (n,); of class 0 for a negative label."""
-    chosen = logits.log_softmax(dim=1).gather(1, labels.clamp(min=0)[:, None])
-    return chosen[:, 0]
 
 
 def _reduced(values: Tensor, weights: Tensor, reduction: Reduction) -> Tensor:

@@ -534,25 +534,16 @@ def hub_entries(board: Leaderboard, dataset: str, method: str | None = None) -> 
                 **({"revision": revision} if revision else {}),
             },
             "value": metric.value,
-            "notes": "; ".join(
-                filter(
-                    None,
-                    (
-                        f"{metric.unit}, {metric.better} is better",
-                        group.key.data,
-                        group.key.settings,
-                        row.notes,
-                        f"predictions {row.row.predictions}",
-                        group.key.evaluator,
-                    ),
-                )
-            ),
+            "notes": "; ".join(filter(None, (
+                f"{metric.unit}, {metric.better} is better", group.key.data, group.key.settings, row.notes,
+                f"predictions {row.row.predictions}", group.key.evaluator,
+            ))),
         }
         for group, row in rows
         if row.row.name == chosen
         for name, metric in row.row.metrics.items()
         if metric.value is not None
-    ]
+    ]  # fmt: skip
 
 
 FORMS: dict[str, Callable[[Leaderboard], str]] = {

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.benchmarks.rules.benchmark_file import BenchmarkFile, Expected, entries_by_role
+from curation.benchmarks.rules.benchmark_file import BenchmarkFile, Expected, entries_by_role, rule_module
 from curation.core.canonical import sha256_of_lines
 from curation.core.columns import distinct
 from curation.core.errors import ProtocolError
@@ -141,8 +141,8 @@ def manifest_of(
     parts: Iterable[Part | PartEntry],
     *,
     protocol: str,
-    algorithm_version: int,
     parameters: Mapping[str, ParameterValue],
+    algorithm_version: int = 1,
     origin: Origin = "regenerated",
     version: str = "1.0.0",
     **facts: Any,
@@ -153,7 +153,7 @@ def manifest_of(
     ----------
     parts : iterable of Part or PartEntry
         An entry alone is a part whose list is not available.
-    protocol, algorithm_version, parameters
+    protocol, parameters, algorithm_version
         The rule that made the lists.
     **facts
         The other fields of `curation.manifest.header.Header`; lists are converted to tuples.
@@ -351,21 +351,12 @@ def hash_rank(ids: Sequence[str], salt: str) -> Int64s:
     salt : str
         Name of the selection, so that two benchmarks do not select the same images.
     """
-    sha256 = hashlib.sha256
-    digests = b"".join([sha256(text).digest() for text in _salted(ids, salt)])
+    digests = b"".join([hashlib.sha256((salt + image).encode()).digest() for image in ids])
     columns = np.frombuffer(digests, ">u8").reshape(-1, 4).astype(np.uint64)
     order = np.argsort(columns[:, 0], kind="stable")
     first = columns[order, 0]
     # Two digests rarely agree in 64 bits; then the other bits decide.
     return order if (first[1:] != first[:-1]).all() else np.lexsort(columns.T[::-1])
-
-
-def _salted(ids: Sequence[str], salt: str) -> list[bytes]:
-    """Return ``salt + id`` of each id in UTF-8; all are encoded at once unless one contains a line end."""
-    together = (salt + f"\n{salt}".join(ids)).encode()
-    if len(ids) and together.count(b"\n") == len(ids) - 1:
-        return together.split(b"\n")
-    return [(salt + image).encode() for image in ids]
 
 
 def voc_classes() -> tuple[ClassEntry, ...]:
@@ -437,20 +428,16 @@ def manifest_of_file(
     parameters: Mapping[str, Any],
     *,
     taxonomy: Taxonomy,
-    algorithm_version: int,
-    after: Paper | None,
     figures: Sequence[Figure] = (),
     notes: Sequence[str] = (),
     **facts: Any,
 ) -> Manifest:
-    """Return the manifest of a benchmark file.
+    """Return the manifest of a benchmark file; its paper is that of the file, not that of the rule.
 
     Parameters
     ----------
     taxonomy : str
         Taxonomy if the file states none.
-    after : Paper or None
-        The paper that the rule follows, if any; the paper of the manifest is that of the file.
     figures : sequence of Figure
         Counts of the rule, after those that the file expects.
     notes : sequence of str
@@ -463,7 +450,7 @@ def manifest_of_file(
     ProtocolError
         The file expects a figure that does not exist.
     """
-    by_name = {part.entry.name: part for part in made}
+    by_name, rule = {part.entry.name: part for part in made}, benchmark_file.rule
     return manifest_of(
         made,
         name=benchmark_file.name,
@@ -479,11 +466,10 @@ def manifest_of_file(
             )
             for name, source in sources.items()
         ),
-        protocol=benchmark_file.rule,
-        algorithm_version=algorithm_version,
+        protocol=rule,
         parameters=parameters,
         figures=(*(figure_of(name, expected, by_name) for name, expected in benchmark_file.expect.items()), *figures),
-        notes=(rule_note(benchmark_file.rule, after), *notes, *benchmark_file.notes),
+        notes=(rule_note(rule, rule_module(rule).PAPER), *notes, *benchmark_file.notes),
         **facts,
     )
 

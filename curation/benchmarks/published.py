@@ -254,7 +254,6 @@ def draft(
             *(_images(slot, lists, (exhaustive or {}).get(slot, ())) for slot in slots),
         ),
         protocol=PROTOCOL,
-        algorithm_version=1,
         parameters={part.name: file for part, file in listed},
         figures=figures,
         notes=lists.notes,
@@ -357,7 +356,6 @@ def selected_lists(
         classes=classes,
         sources=tuple(source_entry(slot, source) for slot, source in used.items()),
         protocol=family,
-        algorithm_version=1,
         parameters=dict(parameters),
         figures=[
             compared(figure.name, len(made[part].ids), figure.paper[0], figure.place, figure.explanation)

@@ -152,8 +152,13 @@ def find_benchmark(name: str, *others: str) -> Benchmark:
 def benchmark_of_rule(name: str) -> Benchmark:
     """Return a rule as a benchmark whose parameter is the benchmark file, which a manifest stores as text."""
     module, rule = f"{__package__}.rules.benchmark_file", rule_module(name)
-    decisions = Parameter(name="decisions", reader=f"{rule.__name__}:read_recorded", meaning="as --decisions FILE")
     replays = hasattr(rule, "read_recorded")
+    code: dict[str, Any] = {
+        "recorded_decisions": f"{rule.__name__}:read_decisions_file" if replays else None,
+        "choose_slots": f"{module}:slots_of_file",
+        "build": f"{rule.__name__}:build" if hasattr(rule, "build") else None,
+    }
+    decisions = Parameter(name="decisions", reader=f"{rule.__name__}:read_recorded", meaning="as --decisions FILE")
     return Benchmark(
         name=name,
         paper=rule.PAPER,
@@ -167,9 +172,7 @@ def benchmark_of_rule(name: str) -> Benchmark:
             ),
             *([decisions] if replays else []),
         ),
-        recorded_decisions=f"{rule.__name__}:read_decisions_file" if replays else None,
-        choose_slots=f"{module}:slots_of_file",
-        build=f"{rule.__name__}:build" if hasattr(rule, "build") else None,
+        **code,
     )
 
 

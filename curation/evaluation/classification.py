@@ -22,11 +22,9 @@ from curation.evaluation.class_scores import (
     protocol_classes,
 )
 from curation.evaluation.inputs import by_name, file_records, manifest_record
-from curation.evaluation.measures import Measure, Measured, Scored, Value, formulas, sum_in_order
+from curation.evaluation.measures import Measure, Measured, Scored, Value, facts_of, formulas, sum_in_order
 from curation.evaluation.oscr import (
-    ACCURACY_DEFINITION,
     ACCURACY_RULES,
-    CONFIDENCE_DEFINITION,
     QUERIES,
     VARIANTS,
     Rule,
@@ -50,91 +48,15 @@ from curation.manifest.manifest import Manifest
 NOTHING: Mapping[str, Path] = MappingProxyType({})
 
 
-_PAPER = "Palechor et al., WACV 2023"
-_OSCR = "Dhamija et al., NeurIPS 2018"
-_NO_KNOWN = "no sample of a known class"
-_NO_UNKNOWN = "there are no unknown samples, or no known ones"
-_NOT_REACHED = "the rate is not reached"
-_share = partial(Measure, unit="share", better="higher")
-_confidence = partial(_share, source=_PAPER)
-
-MEASURES = (
-    _share(
-        "CCR@{fpr}",
-        "correct classification rate at a false positive rate",
-        "known samples that are classified right with a score above the threshold / known samples, at the threshold "
-        "where the share of unknown samples above it is the rate, as the variant says",
-        source=f"{_OSCR}; {_PAPER}", undefined=_NOT_REACHED, ranked=True,
-    ),
-    _share(
-        "AUROC",
-        "area under the ROC curve against unknown samples",
-        "highest known score of known samples against that of unknown samples, ties half",
-        undefined=_NO_UNKNOWN, ranked=True,
-    ),
-    _confidence(
-        "gamma",
-        "confidence against unknown samples",
-        "mean of gamma_plus and gamma_minus",
-        undefined="there are no unknown samples, or the scores are not probabilities",
-        ranked=True,
-    ),
-    _share(
-        "accuracy",
-        "closed-set accuracy",
-        "known samples whose highest known score is that of their class / known samples (closed set)",
-        undefined=_NO_KNOWN, ranked=True,
-    ),
-    _share(
-        "macro_accuracy",
-        "closed-set accuracy, mean over classes",
-        "mean over known classes with samples of the accuracy on each",
-        undefined=_NO_KNOWN,
-    ),
-    _share(
-        "macro_CCR@{fpr}",
-        "CCR at FPR, mean over classes",
-        "mean over known classes of each class's CCR at the same threshold",
-        undefined=_NOT_REACHED,
-    ),
-    Measure(
-        "sum_ccr",
-        "sum of CCR at FPR",
-        "sum of CCR@FPR over the queries that are defined (openset-imagenet-comparison)",
-        unit="ratio", better="higher", undefined="none of the rates is reached",
-    ),
-    _confidence(
-        "gamma_plus",
-        "confidence of known samples",
-        "mean probability of the true class over known samples, also misclassified ones",
-        undefined="there are no known samples, or the scores are not probabilities",
-    ),
-    _confidence(
-        "gamma_minus",
-        "confidence of unknown samples",
-        "mean over the group of 1 - highest known probability + 1/K (without 1/K where there is a background class)",
-        undefined="there are no unknown samples, or the scores are not probabilities",
-    ),
-    _share(
-        "iosa",
-        "best open-set accuracy",
-        "highest over all thresholds of (right answers that pass + samples of the group that do not) / both",
-        undefined=_NO_UNKNOWN,
-    ),
-    _share(
-        "oosa",
-        "open-set accuracy at the validation threshold",
-        "the same at the threshold that is best on validation (known and negative); of equal ones the lowest",
-        undefined="no validation scores",
-    ),
-)  # fmt: skip
+_FACTS = facts_of(__name__)
+MEASURES = tuple(Measure(**row) for row in _FACTS["measures"])
+_TEXTS: dict[str, str] = _FACTS["definitions"]
 DEFINITIONS: dict[str, str] = {
     **formulas(MEASURES, "accuracy", "macro_accuracy"),
-    "auroc": "highest known score of known samples against the group's, ties half; auroc_rest_as_known: samples of the "
-    "other group count as known (openset-imagenet)",
+    "auroc": _TEXTS["auroc"],
     **formulas(MEASURES, "sum_ccr"),
-    "confidence": CONFIDENCE_DEFINITION,
-    "openset_accuracy": ACCURACY_DEFINITION,
+    "confidence": _TEXTS["confidence"],
+    "openset_accuracy": _TEXTS["openset_accuracy"],
 }
 
 

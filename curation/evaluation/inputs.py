@@ -89,13 +89,8 @@ class Reading:
         return lambda truth: truth if isinstance(truth, Source) else once(truth)
 
 
-def remembered_truth(manifest: Manifest | None, parts: Sequence[str], source: str = "") -> Source:
+def remembered_truth(manifest: Manifest | None, parts: Sequence[str]) -> Source:
     """Return the source of some parts that a manifest remembers from its build, as their ground truth.
-
-    Parameters
-    ----------
-    source : str
-        Name of the source, if the parts have several.
 
     Raises
     ------
@@ -105,7 +100,7 @@ def remembered_truth(manifest: Manifest | None, parts: Sequence[str], source: st
         The file was moved or changed.
     """
     if manifest is not None and manifest.built_from is not None:
-        names = {source} if source else {name for part in parts for name in manifest.part(part).sources}
+        names = {name for part in parts for name in manifest.part(part).sources}
         opened = manifest.open_sources({}, slots=[slot for slot in manifest.slots if slot.name in names])
         if len(names) == len(opened) == 1:
             return opened.popitem()[1]
@@ -259,22 +254,6 @@ def require_manifest_for_ids(category_ids: CategoryIds | None, *, manifest: obje
         )
 
 
-def detections_of(
-    path: Path, part: Part, policy: Policy, *, other: Part | None = None, accepted: Accepted = ACCEPTED
-) -> ReadDetections:
-    """Return detections on a part.
-
-    Parameters
-    ----------
-    other : Part, optional
-        Another part, to recognise detections that belong to it.
-    accepted : Accepted
-        Exceptions for COCO results.
-    """
-    others = None if other is None else other.truth
-    return read_detections(path, part.truth, policy, others=others, accepted=accepted)
-
-
 @dataclass(frozen=True, slots=True)
 class OnePart:
     """Truth and detections of an evaluation without parts, and the facts about its inputs.
@@ -317,7 +296,7 @@ class OnePart:
                 source = viewed(source, opened, name, ids)
             part = ground_truth(source, known, ids)
         with stage("reading detections"):
-            read = detections_of(detections, part, policy, accepted=accepted)
+            read = read_detections(detections, part.truth, policy, accepted=accepted)
         inputs = {"test": {"truth": part.file, "detections": read.file}}
         record = manifest_record(opened, part=name)
         facts = about(known, inputs, manifest=record, option_files={"classes": classes})

@@ -8,9 +8,11 @@ contains its parameters, ``AWI@{recall}``.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from importlib.resources import files
 from math import inf
 from operator import add
 from typing import Any, Literal, NamedTuple
@@ -85,6 +87,12 @@ class Measure:
     def key_of(self, parameters: Mapping[str, str]) -> str:
         """Return the key with values of its parameters."""
         return _PARAMETER.sub(lambda match: parameters[match[1]], self.key)
+
+
+def facts_of(module: str) -> dict[str, Any]:
+    """Return the facts in the file ``NAME.toml`` beside a module."""
+    package, _, name = module.rpartition(".")
+    return tomllib.loads(files(package).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def range_of(unit: str, measure: Measure | None = None) -> tuple[float, float]:

@@ -32,7 +32,7 @@ from curation.evaluation.inputs import (
     require_manifest_for_ids,
 )
 from curation.evaluation.matching import assign, positives
-from curation.evaluation.measures import Better, Measure, Measured, Unit, Value, sum_in_order
+from curation.evaluation.measures import Measure, Measured, Value, facts_of, sum_in_order
 from curation.evaluation.open_set import (
     Targets,
     TaskOutcomes,
@@ -90,78 +90,15 @@ SCORE_FREE = replace(
 )
 GROUPS = {"both": ("previous", "current"), "prev": ("previous",), "cur": ("current",), "unknown": (UNKNOWN,)}
 """Roles of the classes that a mean is over."""
-DEFINITIONS: dict[str, str] = {
-    "matching": "per class, by falling score, ties in input order; the variant says which object a detection takes",
-    "mAP_prev, mAP_cur, mAP_both": "mean AP at IoU 0.5 over the classes of earlier tasks (prev), this one (cur), both; "
-    "classes without objects are left out and named, a class without detections counts as 0",
-    "num_unknown_gt": "N_u: unknown objects that count (not difficult; clean: not crowd either), once for each line of "
-    "the image list",
-    "AP_unknown": "AP of class unknown, in %",
-    "TP_u": "unknown objects found by a detection called unknown",
-    "FN_u": "N_u - TP_u",
-    "UR": "TP_u / N_u, in % (unknown recall, U-Recall)",
-    "P_unknown": "TP_u / (TP_u + FP_u), in %; FP_u: detections called unknown that found none",
-    "FN_u_star": "unknown objects that no detection called unknown found, with at least one detection of a known class "
-    "on them, whatever its score, once for each line of the image list; detections that are true positives of a known "
-    "object included",
-    "FN_u_star_excl_known_tp": "the same without detections that are true positives of a known object",
-    "UDR": "(TP_u + FN_u_star) / N_u, in % (unknown detection recall)",
-    "UDP": "TP_u / (TP_u + FN_u_star), in % (unknown detection precision); UR = UDR * UDP",
-    "AOSE": "detections of known classes on an unknown object, duplicates and true positives included: "
-    "what the official code prints",
-    "AOSE_objects": "distinct unknown objects with a detection of a known class on them: what the paper's text says",
-    "WI": "sum over known classes of detections on unknown objects / sum of TP + FP, each class at the first index "
-    "whose recall is nearest to 0.8 (the official code; its denominator holds the open-set false positives); a class "
-    "without objects is left out, and in variants of codes read at its first detection, as there",
-    "WI_closed_set_denominator": "the same over TP + FP without false positives on unknown objects (Dhamija et al.)",
-    "WI_at_recall": "WI at recalls 0.1 to 0.9; table impact: 0.01 to 1.00, both denominators",
-    "on": "IoU of the variant's matching threshold with the object, whatever its other detections",
-}
-_REVISITING = "Revisiting Open World Object Detection"
-_WI = f"{_REVISITING}, equation 1; recall 0.8 as in the code of Towards Open World Object Detection"
-_AOSE = "Miller et al., ICRA 2018"
+_FACTS = facts_of(__name__)
+DEFINITIONS: dict[str, str] = _FACTS["definitions"]
+MEASURES = tuple(
+    Measure(formula=DEFINITIONS[row.pop("definition", row["key"].partition("@")[0])], **row)
+    for row in _FACTS["measures"]
+)
 _NO_UNKNOWN = "no unknown object counts in the task"
 _NO_CLASSES = "no such class has objects"
 _OF_SCORES = ("impact", "unknown_curve")
-_AT_THE_END = {
-    "P50": ("precision", "TP / (TP + FP) over all detections of a class, 0 without any; mean over such classes"),
-    "R50": ("recall", "TP / objects over all detections of a class; mean over classes with objects"),
-}
-
-
-def _measure(
-    key: str, name: str, unit: Unit, better: Better | None = None, *, source: str = _REVISITING, ranked: bool = False,
-    doc: str = "", undefined: str = _NO_UNKNOWN,
-) -> Measure:  # fmt: skip
-    formula = DEFINITIONS[doc or key.partition("@")[0]]
-    return Measure(key, name, formula, unit, better, source, undefined, ranked=ranked)
-
-
-_MAPS, _EXCL = "mAP_prev, mAP_cur, mAP_both", "FN_u_star_excl_known_tp"
-_higher, _lower = partial(_measure, better="higher"), partial(_measure, better="lower")
-MEASURES = (
-    _higher("mAP_both", "mean average precision, known classes", "%", doc=_MAPS, undefined=_NO_CLASSES, ranked=True),
-    _higher("mAP_prev", "mean average precision, previous classes", "%", doc=_MAPS, undefined=_NO_CLASSES, ranked=True),
-    _higher("mAP_cur", "mean average precision, current classes", "%", doc=_MAPS, undefined=_NO_CLASSES, ranked=True),
-    _higher("UR", "unknown recall (U-Recall)", "%", ranked=True),
-    _higher("UDR", "unknown detection recall", "%", ranked=True),
-    _higher("UDP", "unknown detection precision", "%", ranked=True),
-    _lower("AOSE_objects", "absolute open-set error, objects", "count", ranked=True, source=_AOSE),
-    _lower("AOSE", "absolute open-set error, detections", "count", ranked=True, source=_AOSE),
-    _lower("WI", "wilderness impact at recall 0.8", "ratio", ranked=True, source=_WI),
-    _lower("WI_closed_set_denominator", "wilderness impact, closed-set denominator", "ratio",
-           source="The Overlooked Elephant of Object Detection: Open Set"),
-    _lower("WI_at_recall@{recall}", "wilderness impact", "ratio", source=f"{_REVISITING}, equation 1"),
-    _higher("AP_unknown", "average precision of class unknown", "%"),
-    _higher("P_unknown", "precision of class unknown", "%", undefined="no detection called unknown counts"),
-    _higher("UDR_excl_known_tp", "UDR without known true positives", "%", doc=_EXCL),
-    _higher("UDP_excl_known_tp", "UDP without known true positives", "%", doc=_EXCL),
-    _measure("num_unknown_gt", "unknown objects", "count"),
-    _higher("TP_u", "unknown objects found", "count"),
-    _lower("FN_u", "unknown objects missed", "count"),
-    _lower("FN_u_star", "unknown objects found as known", "count"),
-    _lower("FN_u_star_excl_known_tp", "unknown objects found as known, true positives apart", "count"),
-)  # fmt: skip
 
 
 def end_measures(source: str, keys: Mapping[str, str]) -> tuple[Measure, ...]:
@@ -178,7 +115,7 @@ def end_measures(source: str, keys: Mapping[str, str]) -> tuple[Measure, ...]:
             f"{key}_{group}", f"{name} at the end of the list, {called}", formula, "%", "higher", source, _NO_CLASSES
         )
         for group, called in keys.items()
-        for key, (name, formula) in _AT_THE_END.items()
+        for key, (name, formula) in _FACTS["at_the_end"].items()
     )
 
 

@@ -32,24 +32,17 @@ from curation.core.figures import (
     small_multiples,
 )
 from curation.evaluation.class_scores import GROUPS, ClassScores
-from curation.evaluation.measures import sum_in_order
+from curation.evaluation.measures import facts_of, sum_in_order
 from curation.evaluation.problem import Bools, Floats, Int64s
-from curation.evaluation.separability import RankedScores, auroc
+from curation.evaluation.separability import ScoreSteps, auroc
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Variant = Literal["exact", "paper", "comparison", "table2"]
-VARIANTS: dict[str, str] = {
-    "exact": "every score is a threshold, score > threshold; CCR@FPR(q): highest CCR with FPR <= q (eq. 6 as it "
-    "stands)",
-    "paper": "openset-imagenet: thresholds are the distinct scores of the true class of all known samples but the "
-    "largest, score > threshold; CCR@FPR(q): at the FPR nearest to q, undefined if that is 10 % of q or more away",
-    "comparison": "openset-imagenet-comparison: thresholds are the distinct highest scores of the other samples, score "
-    ">= threshold; CCR@FPR(q): at the largest FPR strictly below q",
-    "table2": "as paper, and the background column takes part like a known class (the BG rows of Table 2)",
-}
+_FACTS = facts_of("curation.evaluation.classification")
+VARIANTS: dict[str, str] = _FACTS["variants"]
 QUERIES = ("0.001", "0.01", "0.1", "1")
 """False positive rates at which the paper reports CCR (Table 2)."""
 
@@ -108,11 +101,6 @@ class Margins:
     target: Floats
     other: Floats
 
-    @property
-    def n_known(self) -> int:
-        """Number of known samples."""
-        return len(self.target)
-
 
 def margins_of(data: ClassScores, group: str, *, with_background: bool = False) -> Margins:
     """Return sorted scores of right answers, scores of all true classes, and highest scores of the other group.
@@ -137,14 +125,14 @@ def margins_of(data: ClassScores, group: str, *, with_background: bool = False) 
 def oscr_curve(margins: Margins, variant: Variant = "exact") -> OscrCurve | None:
     """Return the curve; None where a group is empty or the variant holds no threshold."""
     thresholds = _thresholds(margins, variant)
-    if not margins.n_known or not len(margins.other) or not len(thresholds):
+    if not len(margins.target) or not len(margins.other) or not len(thresholds):
         return None
     side: Literal["left", "right"] = "left" if variant == "comparison" else "right"
     return OscrCurve(
         thresholds=thresholds,
         correct=len(margins.correct) - np.searchsorted(margins.correct, thresholds, side=side),
         other=len(margins.other) - np.searchsorted(margins.other, thresholds, side=side),
-        n_known=margins.n_known,
+        n_known=len(margins.target),
         n_other=len(margins.other),
         variant=variant,
     )
@@ -256,7 +244,7 @@ def auroc_of(data: ClassScores, group: str) -> dict[str, float | None]:
     other = data.group(group)
     readings = {"AUROC": data.known, "AUROC_rest_as_known": ~other}
     return {
-        name: auroc(RankedScores.from_scores(data.highest[known], data.highest[other]))
+        name: auroc(ScoreSteps.from_scores(data.highest[known], data.highest[other]))
         if known.any() and other.any()
         else None
         for name, known in readings.items()
@@ -273,7 +261,7 @@ def _thresholds(margins: Margins, variant: Variant) -> Floats:
 
 def _empty(margins: Margins, group: str) -> str:
     """Return which kind of sample is missing; "" if there are known samples and others."""
-    if not margins.n_known:
+    if not len(margins.target):
         return "no sample of a known class"
     return "" if len(margins.other) else f"no {group} sample"
 
@@ -284,18 +272,7 @@ def _mean(values: list[float | None]) -> float | None:
 
 
 Rule = Literal["strict", "inclusive"]
-ACCURACY_RULES: dict[str, str] = {
-    "strict": "a sample passes with score > threshold; thresholds are all scores of right answers and of the other "
-    "group, and minus infinity",
-    "inclusive": "a sample passes with score >= threshold; thresholds are the true-class scores of all known samples "
-    "and the scores of the other group (the os-ovr code's reading)",
-}
-ACCURACY_DEFINITION = (
-    "OSA(t) = (known samples answered right that pass + samples of the group that do not pass) / all samples of both, "
-    "that is a CCR(t) + (1 - a) (1 - FPR(t)) with a = N_known / (N_known + N_group). iosa: its maximum over t on the "
-    "same data. oosa: OSA at the t that maximises it on the validation set (known and negative samples). Of equal "
-    "maxima the lowest t. A threshold of None lets everything pass"
-)
+ACCURACY_RULES: dict[str, str] = _FACTS["accuracy_rules"]
 
 
 def openset_accuracy(
@@ -328,7 +305,7 @@ def openset_accuracy(
 
 def best_threshold(margins: Margins, rule: Rule = "strict") -> float | None:
     """Return the lowest of the thresholds with the highest OSA; None where a group is empty."""
-    if not margins.n_known or not len(margins.other):
+    if not len(margins.target) or not len(margins.other):
         return None
     strict = rule == "strict"
     thresholds = _thresholds(margins, "exact") if strict else np.union1d(margins.target, margins.other)
@@ -338,7 +315,7 @@ def best_threshold(margins: Margins, rule: Rule = "strict") -> float | None:
 def accuracy_at(margins: Margins, threshold: float, rule: Rule = "strict") -> float:
     """Return OSA at a threshold; both groups must have samples."""
     hits = int(_hits(margins, np.array([threshold]), rule)[0])
-    return hits / (margins.n_known + len(margins.other))
+    return hits / (len(margins.target) + len(margins.other))
 
 
 def _hits(margins: Margins, thresholds: Floats, rule: Rule) -> Any:
@@ -349,14 +326,6 @@ def _hits(margins: Margins, thresholds: Floats, rule: Rule) -> Any:
 
 def _finite(threshold: float) -> float | None:
     return threshold if np.isfinite(threshold) else None
-
-
-CONFIDENCE_DEFINITION = (
-    "gamma_plus: mean probability of the true class over all known samples, also wrongly answered ones; gamma_minus: "
-    "mean over the group of 1 - highest known probability + 1/K (without 1/K where there is a background class); "
-    "gamma: their mean. Softmax runs over all outputs. gamma_minus_table2: 1/(largest label + 1) in place of 1/K, as "
-    "the official code computes it for Table 2"
-)
 
 
 def confidence(data: ClassScores, group: str) -> dict[str, Any]:

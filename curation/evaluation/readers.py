@@ -24,7 +24,7 @@ from curation.evaluation.problem import (
     Int64s,
     Stray,
 )
-from curation.evaluation.truth import TaskTruth, diagnosis
+from curation.evaluation.truth import TaskTruth, diagnosed
 from curation.sources.datasets import COCO_CATEGORIES
 from curation.sources.identity import AMBIGUOUS
 from curation.sources.source import Source
@@ -105,7 +105,7 @@ class ReadDetections:
     copies : str
         Treatment of images that a list repeats, or ``""`` without repeats.
     doubt : str
-        Why the file may be mistaken (see `doubt`), or ``""``.
+        Why the file may be mistaken, or ``""``.
     """
 
     detections: Detections
@@ -227,7 +227,7 @@ def _read(
         strays = [references[row] for row in np.flatnonzero(~(is_known | outside)).tolist()]
         in_others = None if others is None else _are_of(others, records)
         is_swapped = in_others is not None and bool(in_others[~is_known].all())
-        hint = SWAPPED if is_swapped else stray_hint(references, truth)
+        hint = SWAPPED if is_swapped else diagnosed("stray_hint", references, truth)
         kind = "image_id" if records.file_names is None else "image"
         raise stray_error(columns, is_known | outside, f"{kind} {strays[0]!s:.80}", truth, hint)
     strange, unknown = label == STRANGE, label == _UNKNOWN
@@ -237,7 +237,7 @@ def _read(
     if left_out := int((is_known & unknown).sum()):
         counts = {uncounted: left_out, **counts}
     retained = take_rows(columns, position, label, is_known & ~unknown & ~strange)
-    doubtful = doubt(records, image, label, truth)
+    doubtful = diagnosed("doubt", records, image, label, truth)
     doubts = "; ".join(filter(None, (numbering, doubtful)))
     return ReadDetections(retained, opened.path.name, opened.sha256, len(records), counts, doubt=doubts)
 
@@ -413,18 +413,6 @@ def _are_of(truth: GroundTruth, records: Records) -> Bools:
     return truth.in_part(truth.image_index.resolve(records.image_ids, records.file_names).position) >= 0
 
 
-def doubt(records: Records, position: Int32s, label: Int32s, truth: GroundTruth) -> str:
-    """Return why a file of detections may be mistaken; else ``""``."""
-    module = diagnosis()
-    return "" if module is None else str(module.doubt(records, position, label, truth))
-
-
-def stray_hint(ids: Sequence[int | str], truth: GroundTruth) -> str:
-    """Return a hint on image ids that the truth lacks, or ``""``."""
-    module = diagnosis()
-    return "" if module is None else str(module.stray_hint(ids, truth))
-
-
 class Located(NamedTuple):
     """The images of references.
 
@@ -486,7 +474,8 @@ def locate(
                 where=at(numbered[0]),
                 expected=f"an image_id such as {index.ids[0]!r:.80}, or the file_name beside it",
                 found=str(ids[numbered[0]]),
-                hint=stray_hint(values, truth) or "use the ids of the annotation file that the detector was given",
+                hint=diagnosed("stray_hint", values, truth)
+                or "use the ids of the annotation file that the detector was given",
             )
     return Located(np.maximum(position, 0), there, (resolved.position >= 0) & ~there, resolved.disagreeing)
 

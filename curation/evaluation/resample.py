@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from curation.core.errors import UsageError
 from curation.evaluation.problem import Floats, Int64s
 
+_TAIL = 0.025
+"""Share of the replicates outside each end of a 95 % interval."""
 UInt64s = npt.NDArray[np.uint64]
 Statistics = Mapping[str, Any]
 GENERATOR = "Philox4x64-10, key (seed, replicate), high 32 bits of each word scaled to the {}"
@@ -37,22 +37,17 @@ class Resampled:
     estimate: Statistics
     samples: Mapping[str, Floats]
 
-    def intervals(self, name: str, tail: float) -> Any:
+    def intervals(self, name: str) -> Any:
         """Return the interval of a statistic: a dict, or an array of dicts with the shape of the statistic."""
         estimate, samples = np.asarray(self.estimate[name], np.float64), self.samples[name]
         cells = np.empty(estimate.shape, object)
         for index in np.ndindex(estimate.shape):
-            cells[index] = interval(float(estimate[index]), samples[(slice(None), *index)], tail)
+            cells[index] = interval(float(estimate[index]), samples[(slice(None), *index)])
         return cells[()]
 
 
 def resample(
-    statistics: Callable[[Sequence[Int64s]], Statistics],
-    sizes: Sequence[int],
-    *,
-    replicates: int,
-    seed: int,
-    label: str = "bootstrap",
+    statistics: Callable[[Sequence[Int64s]], Statistics], sizes: Sequence[int], *, replicates: int, seed: int
 ) -> Resampled:
     """Return the statistics of the data and of replicates, which draw as many units from each set as the set contains.
 
@@ -71,7 +66,7 @@ def resample(
 
     estimate = statistics([np.arange(size) for size in sizes])
     progress = tqdm(
-        draws(sizes, replicates, seed), total=replicates, desc=label, unit="replicate", disable=None, leave=False
+        draws(sizes, replicates, seed), total=replicates, desc="bootstrap", unit="replicate", disable=None, leave=False
     )
     values = [statistics(drawn) for drawn in progress]
     return Resampled(estimate, {name: np.stack([replicate[name] for replicate in values]) for name in estimate})
@@ -96,35 +91,13 @@ def weights_of(drawn: Int64s, n: int) -> Int64s:
     return np.bincount(drawn, minlength=n)
 
 
-def interval(estimate: float, values: Floats, tail: float) -> dict[str, Any]:
-    """Return ``{"estimate", "low", "high", "undefined"}``: percentiles of the values that are defined."""
+def interval(estimate: float, values: Floats) -> dict[str, Any]:
+    """Return ``{"estimate", "low", "high", "undefined"}``: the 95 % interval of the values that are defined."""
     defined = values[np.isfinite(values)]
-    low, high = np.quantile(defined, [tail, 1 - tail]).tolist() if len(defined) else (None, None)
+    low, high = np.quantile(defined, [_TAIL, 1 - _TAIL]).tolist() if len(defined) else (None, None)
     return {
         "estimate": estimate if np.isfinite(estimate) else None,
         "low": low,
         "high": high,
         "undefined": len(values) - len(defined),
-    }
-
-
-def tail_of(confidence: str) -> float:
-    """Return the share of replicates outside each end of an interval; an invalid confidence is a `UsageError`."""
-    try:
-        value = Fraction(confidence) if len(confidence) <= 12 and "e" not in confidence.lower() else Fraction(0)
-    except (ValueError, ZeroDivisionError):
-        value = Fraction(0)
-    if not 0 < value < 1:
-        raise UsageError("Invalid confidence", expected="a decimal number between 0 and 1", found=repr(confidence)[:80])
-    return float((1 - value) / 2)
-
-
-def settings_of(definition: str, scaled_to: str, replicates: int, seed: int, confidence: str) -> dict[str, Any]:
-    """Return the record of a bootstrap in a result."""
-    return {
-        "definition": definition,
-        "generator": GENERATOR.format(scaled_to),
-        "replicates": replicates,
-        "seed": seed,
-        "confidence": confidence,
     }

@@ -410,16 +410,7 @@ class Result:
                scored     UR   WI
         0  test/clean  100.0  0.0
         """
-        chosen = ranked(self.report.measures)
-        rows_by_label: dict[str, dict[str, Number | None]] = {scored.label: {} for scored in self.scored}
-        for scored in self.scored:
-            rows_by_label[scored.label] |= {
-                measure.key_of(row.parameters): row.value for measure, row in declared_values(scored, chosen)
-            }
-        keys = dict.fromkeys(key for numbers in rows_by_label.values() for key in numbers)
-        measures = {key: next(measure for measure in chosen if measure.matches(key)) for key in keys}
-        units = {measure.unit for measure in measures.values()}
-        shown_units = {key: shown_unit(measure.unit, units) for key, measure in measures.items()}
+        rows_by_label, measures, shown_units = _numbers_by(self.scored, ranked(self.report.measures), _label)
         columns = [
             Column(
                 key, measure.unit, f"{key} {sign_of(measure.better, shown_units[key])}".strip(),
@@ -427,9 +418,9 @@ class Result:
             )
             for key, measure in measures.items()
         ]  # fmt: skip
-        rows = [(label, *map(numbers.get, keys)) for label, numbers in rows_by_label.items()]
+        rows = [(label, *map(numbers.get, measures)) for label, numbers in rows_by_label.items()]
         in_words = [
-            (label, *(in_unit(numbers.get(key), measures[key].unit, shown_units[key]) for key in keys))
+            (label, *(in_unit(numbers.get(key), each.unit, shown_units[key]) for key, each in measures.items()))
             for label, numbers in rows_by_label.items()
         ]
         return Table(
@@ -640,6 +631,25 @@ def _measures_table(result: Result, measures: Sequence[Measure]) -> Table:
     return Table("", names, rows, title=_MEASURES)
 
 
+def _numbers_by(
+    entries: Iterable[Scored], measures: Sequence[Measure], name_of: Callable[[Scored], str]
+) -> tuple[dict[str, dict[str, Number | None]], dict[str, Measure], dict[str, str]]:
+    """Return the numbers by name of the entry and key, the measure of each key, and the unit in which it is shown."""
+    numbers: dict[str, dict[str, Number | None]] = {}
+    measure_of: dict[str, Measure] = {}
+    for scored in entries:
+        of_entry = numbers.setdefault(name_of(scored), {})
+        for measure, row in declared_values(scored, measures):
+            key = measure.key_of(row.parameters)
+            of_entry[key], measure_of[key] = row.value, measure
+    units = {measure.unit for measure in measure_of.values()}
+    return numbers, measure_of, {key: shown_unit(measure.unit, units) for key, measure in measure_of.items()}
+
+
+def _label(scored: Scored) -> str:
+    return scored.label
+
+
 def _is_wide(result: Result) -> bool:
     """Return whether the result has several methods, or too many parts and variants for columns."""
     labels = {scored.label for scored in result.scored}
@@ -665,16 +675,8 @@ def _method_lines(result: Result, measures: Sequence[Measure], width: int | None
     """
     several, lines = _has_several_methods(result), list[str]()
     for title, entries in grouped(result.scored, _title if several else lambda _: "").items():
-        keys: dict[str, Measure] = {}
-        numbers: dict[str, dict[str, Number | None]] = {}
-        for scored in entries:
-            name = "/".join(filter(None, _method(scored))) if several else scored.label
-            for measure, row in declared_values(scored, measures):
-                key = measure.key_of(row.parameters)
-                keys[key] = measure
-                numbers.setdefault(name, {})[key] = row.value
-        all_units = {measure.unit for measure in keys.values()}
-        units = {key: shown_unit(measure.unit, all_units) for key, measure in keys.items()}
+        name_of = (lambda scored: "/".join(filter(None, _method(scored)))) if several else _label
+        numbers, keys, units = _numbers_by(entries, measures, name_of)
         rows = tuple(
             (
                 name,
@@ -717,12 +719,11 @@ def input_rows(inputs: Data, manifest: Data | None) -> Iterator[tuple[str, ...]]
         yield "", "manifest", f"{manifest['name']} {manifest['version']}", manifest["digest"], ""
 
 
-def inputs_table(data: Data, title: str | None = None, part: str = "part") -> Table:
+def inputs_table(data: Data) -> Table:
     """Return the table of input files, a row for each."""
-    columns = (Column(part), Column("kind", head=""), Column("file"), Column("digest", "digest"), Column("reported"))
+    columns = (Column("part"), Column("kind", head=""), Column("file"), Column("digest", "digest"), Column("reported"))
     rows = list(input_rows(data["inputs"], data["manifest"]))
-    title = f"Inputs; known classes from {data['known_classes_from']}" if title is None else title
-    return Table("inputs", columns, rows, title=title)
+    return Table("inputs", columns, rows, title=f"Inputs; known classes from {data['known_classes_from']}")
 
 
 def truth_digests(data: Data, *parts: str, options: Sequence[str] = ("classes", "images")) -> dict[str, Any]:

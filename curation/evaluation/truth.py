@@ -23,7 +23,6 @@ from curation.evaluation.problem import (
     UNKNOWN_NUMBER,
     Bools,
     ClassRoles,
-    Floats,
     GroundTruth,
     Int32s,
     Int64s,
@@ -45,46 +44,20 @@ DOUBTS = "curation.doubts"
 
 
 @cache
-def diagnosis() -> Any:
+def _diagnosis() -> Any:
     """Return the module that looks for mistakes in truth and detections: the entry point of the group `DOUBTS`."""
     points = [point for point in entry_points(DOUBTS) if point.name == "detections"]
     try:
         return loaded(points[0], "The check of detections for mistakes") if points else None
     except UsageError as error:
-        warnings.warn(f"{error.what}: {error.found}; the scores are not affected", CurationWarning, stacklevel=2)
+        warnings.warn(f"{error.what}: {error.found}; the scores are not affected", CurationWarning, stacklevel=3)
         return None
 
 
-def truth_doubt(
-    boxes: Floats,
-    sizes: Floats,
-    *,
-    crowd: Bools,
-    files: Sequence[str],
-    ids: Sequence[str],
-    image: Int32s,
-    is_json: bool,
-) -> str:
-    """Return why a ground truth may be mistaken; else ``""``.
-
-    Parameters
-    ----------
-    boxes : ndarray of float64, shape (m, 4)
-        ``x, y, w, h`` in pixels.
-    sizes : ndarray of float64, shape (n, 2)
-        Width and height of each image, NaN where unstated.
-    crowd : ndarray of bool, shape (m,)
-    files, ids : sequence of str, length n
-        File name, ``""`` where unstated, and id of each image.
-    image : ndarray of int32, shape (m,)
-        Position of each box's image.
-    is_json : bool
-        Whether the truth is one file of COCO JSON, which ``curation inspect`` can correct.
-    """
-    extension = diagnosis()
-    if extension is None:
-        return ""
-    return str(extension.truth_doubt(boxes, sizes, crowd=crowd, files=files, ids=ids, image=image, is_json=is_json))
+def diagnosed(check: Literal["doubt", "stray_hint", "truth_doubt"], *columns: Any, **more: Any) -> str:
+    """Return what a function of the module `DOUBTS` says on possible mistakes; ``""`` without the module."""
+    module = _diagnosis()
+    return "" if module is None else str(getattr(module, check)(*columns, **more))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +73,7 @@ class Part:
     images_in_files : int
         Number of images in the files; larger than that of `truth` if a manifest selects some of them.
     doubt : str
-        Why the files may be mistaken (see `truth_doubt`), or ``""``.
+        Why the files may be mistaken, or ``""``.
     """
 
     truth: GroundTruth
@@ -136,7 +109,7 @@ def ground_truth(
     ids : sequence of str, optional
         Namespaced ids of the images that belong to the part (a manifest's list); all images by default.
     has_doubt : bool
-        Whether to look for mistakes in the files (see `truth_doubt`).
+        Whether to look for mistakes in the files.
 
     Raises
     ------
@@ -224,7 +197,8 @@ def _part(
     )
     doubt = ""
     if has_doubt:
-        doubt = truth_doubt(
+        doubt = diagnosed(
+            "truth_doubt",
             truth.boxes,
             truth.stated_sizes,
             crowd=truth.crowd,

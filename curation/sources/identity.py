@@ -15,7 +15,7 @@ A reference has up to two columns: a name (``file_name``, the path of a photo or
 7. With two columns, the name decides. The id decides between two images with the same name if the ids agree with all
    other names.
 8. Numbers alone are not proof: ids, positions and numbers in file names look alike. `ImageIndex.other_readings` returns
-   the alternatives; boxes decide (`curation.evaluation.readers.doubt`).
+   the alternatives; boxes decide (`curation.evaluation.truth.diagnosed`).
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ def check(cell: dict[str, Any], estimate: float, values: list[float]) -> None:
     defined = [value for value in values if not math.isnan(value)]
     assert cell["estimate"] == (None if math.isnan(estimate) else pytest.approx(estimate, abs=1e-12))
     assert cell["undefined"] == len(values) - len(defined)
-    for side, quantile in (("low", 0.25), ("high", 0.75)):
+    for side, quantile in (("low", 0.025), ("high", 0.975)):
         expected = pytest.approx(np.quantile(defined, quantile), abs=1e-12) if defined else None
         assert cell[side] == expected
 
@@ -159,7 +159,7 @@ def test_equals_an_evaluation_of_really_duplicated_images(seed: int, difficult: 
     replicates = 4
     result = wilderness_intervals(
         *closed, match(*closed, difficult=difficult), *wild,
-        levels=LEVELS, replicates=replicates, seed=seed, difficult=difficult, confidence="0.5",
+        levels=LEVELS, replicates=replicates, seed=seed, difficult=difficult,
     )  # fmt: skip
     estimates = slow_statistics(closed, wild, difficult)
     samples = []

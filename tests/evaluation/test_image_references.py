@@ -18,9 +18,8 @@ import curation
 from curation.benchmarks.calls import _written
 from curation.cli import main
 from curation.core.errors import CurationError
-from curation.evaluation.inputs import detections_of
 from curation.evaluation.problem import classes_of_source
-from curation.evaluation.readers import Policy, ReadDetections
+from curation.evaluation.readers import Policy, ReadDetections, read_detections
 from curation.evaluation.truth import Part, ground_truth
 from tests.worlds.image_references import NUMBERS, Reference, World, forms, world
 
@@ -108,7 +107,7 @@ def read(
     folder.mkdir()
     detections = given(reader, rows, folder)
     path = detections if isinstance(detections, Path) else _written(detections, folder)
-    return detections_of(path, part, policy)
+    return read_detections(path, part.truth, policy)
 
 
 @pytest.mark.filterwarnings("ignore::curation.core.errors.CurationWarning")

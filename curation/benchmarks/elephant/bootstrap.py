@@ -15,7 +15,7 @@ from curation.evaluation.matching import Matches, positives, tenth_names
 from curation.evaluation.measures import percent
 from curation.evaluation.open_set import READINGS, readings
 from curation.evaluation.problem import Bools, Detections, Floats, Int64s, Scene
-from curation.evaluation.resample import resample, settings_of, tail_of, weights_of
+from curation.evaluation.resample import GENERATOR, resample, weights_of
 from curation.evaluation.variants import Difficult, Rules
 
 WILDERNESS_DEFINITION = (
@@ -37,11 +37,10 @@ def wilderness_intervals(
     recalls_tenths: Sequence[int] = (1, 3, 5),
     replicates: int = 200,
     seed: int = 0,
-    confidence: str = "0.95",
     difficult: Difficult = "ignore",
     listed: tuple[str, Bools] | None = None,
 ) -> dict[str, Any]:
-    """Return confidence intervals of WI, AWI and mAP over levels; `WILDERNESS_DEFINITION` describes the draws.
+    """Return 95 % confidence intervals of WI, AWI and mAP over levels; `WILDERNESS_DEFINITION` describes the draws.
 
     The same seed gives the same intervals on every machine, for every number of threads and every NumPy version;
     replicate i is the same whatever the number of replicates.
@@ -58,8 +57,6 @@ def wilderness_intervals(
         At least 1.
     seed : int
         0 to 2**64 - 1.
-    confidence : str
-        Decimal text between 0 and 1.
     difficult : {"ignore", "count"}
         Treatment of difficult objects in `matches`.
     listed : (str, ndarray of bool), optional
@@ -75,12 +72,7 @@ def wilderness_intervals(
         ``estimate`` is from the images as they are, ``undefined`` the number of replicates left out; None where
         undefined, with a ``reason``. Also ``definition``, ``generator``, ``replicates``, ``seed`` and ``confidence``.
 
-    Raises
-    ------
-    UsageError
-        Parameters out of range.
     """
-    tail = tail_of(confidence)
     closed, n_wilderness = scene.closed, scene.wilderness.n_images
     counted = positives(closed, Rules(name="", difficult=difficult))
     cell = closed.label[counted].astype(np.int64) * closed.n_images + closed.image[counted]
@@ -88,20 +80,47 @@ def wilderness_intervals(
     first = np.arange(closed.n_images)
     name, members = ("ratio 1.0", first) if listed is None else (listed[0], np.flatnonzero(listed[1]))
     is_drawn_apart = not np.array_equal(members, first)
-    sampler = _Wilderness(
-        positives=by_image,
-        rankings=[_Cuts.of_class(n, scene.inside, matches, scene.outside) for n in range(len(closed.classes))],
-        n_wilderness=n_wilderness,
-        sizes=np.array(list(levels.values()), np.int64),
-        above=np.array([float(name) > 0 for name in levels], np.bool_),
-        recalls=tuple(recalls_tenths),
-        listed=members if is_drawn_apart else None,
-    )
+    rankings = [_Cuts.of_class(n, scene.inside, matches, scene.outside) for n in range(len(closed.classes))]
+    level_sizes = np.array(list(levels.values()), np.int64)
+    above = np.array([float(name) > 0 for name in levels], np.bool_)
+
+    def statistics(drawn: Sequence[Int64s]) -> dict[str, Floats]:
+        """Return WI (recall, reading, level), AWI (recall, reading, with level 0) and mAP (flavour, place)."""
+        weights, slots = weights_of(drawn[0], closed.n_images), drawn[1]
+        chosen = members[drawn[2]] if is_drawn_apart else slots[: len(weights)]
+        added = weights_of(chosen, n_wilderness)
+        # For each recall and class with a threshold: TP, TP + FP, then FP_o of each level.
+        points: list[list[Int64s]] = [[] for _ in recalls_tenths]
+        precisions = []
+        for ranking, n in zip(rankings, (by_image @ weights).tolist(), strict=True):
+            if n == 0:
+                continue
+            tp, detected = ranking.closed_counts(weights)
+            wild = ranking.wilderness_counts(added)
+            precisions.append([_average_precisions(tp, detected, n), _average_precisions(tp, detected + wild, n)])
+            for row, tenths in enumerate(recalls_tenths):
+                reached = np.flatnonzero(tp * 10 >= tenths * n)
+                if len(reached):
+                    point = reached[0]
+                    opened = ranking.false_positives(point, slots, level_sizes, n_wilderness)
+                    points[row].append(np.concatenate([[tp[point], detected[point]], opened]))
+        impact = np.stack([_impacts(np.array(rows, np.int64).reshape(-1, len(levels) + 2)) for rows in points])
+        mean = np.array(precisions).mean(axis=0).T if precisions else np.full((2, 2), np.nan)
+        if not is_drawn_apart and n_wilderness < len(weights):
+            mean[:, 1] = np.nan
+        return {"WI": impact, "AWI": _averages(impact, above), "mAP": mean}
+
     sizes = (closed.n_images, n_wilderness, *([len(members)] if is_drawn_apart else []))
-    resampled = resample(sampler.statistics, sizes, replicates=replicates, seed=seed)
-    cells = {name: resampled.intervals(name, tail) for name in resampled.estimate}
-    settings = settings_of(WILDERNESS_DEFINITION, "image count", replicates, seed, confidence)
-    return settings | {"intervals": list(_interval_rows(cells, list(levels), tenth_names(recalls_tenths), name))}
+    resampled = resample(statistics, sizes, replicates=replicates, seed=seed)
+    cells = {name: resampled.intervals(name) for name in resampled.estimate}
+    return {
+        "definition": WILDERNESS_DEFINITION,
+        "generator": GENERATOR.format("image count"),
+        "replicates": replicates,
+        "seed": seed,
+        "confidence": "0.95",
+        "intervals": list(_interval_rows(cells, list(levels), tenth_names(recalls_tenths), name)),
+    }
 
 
 def _interval_rows(
@@ -134,47 +153,6 @@ def _interval_rows(
             if missing
             else "",
         }
-
-
-@dataclass(frozen=True, slots=True)
-class _Wilderness:
-    """Data for the statistics of a replicate: sorted detections, positives by class and image, levels by size."""
-
-    positives: Int64s
-    rankings: Sequence[_Cuts]
-    n_wilderness: int
-    sizes: Int64s
-    above: Bools
-    recalls: Sequence[int]
-    listed: Int64s | None
-
-    def statistics(self, drawn: Sequence[Int64s]) -> dict[str, Floats]:
-        """Return WI (recall, reading, level), AWI (recall, reading, with level 0) and mAP (flavour, place)."""
-        weights, slots = weights_of(drawn[0], self.positives.shape[1]), drawn[1]
-        positives = self.positives @ weights
-        chosen = slots[: len(weights)] if self.listed is None else self.listed[drawn[2]]
-        added = weights_of(chosen, self.n_wilderness)
-        recalls, levels = len(self.recalls), len(self.sizes)
-        # For each recall and class with a threshold: TP, TP + FP, then FP_o of each level.
-        points: list[list[Int64s]] = [[] for _ in range(recalls)]
-        precisions = []
-        for ranking, n in zip(self.rankings, positives.tolist(), strict=True):
-            if n == 0:
-                continue
-            tp, detected = ranking.closed_counts(weights)
-            wild = ranking.wilderness_counts(added)
-            precisions.append([_average_precisions(tp, detected, n), _average_precisions(tp, detected + wild, n)])
-            for row, tenths in enumerate(self.recalls):
-                reached = np.flatnonzero(tp * 10 >= tenths * n)
-                if len(reached):
-                    point = reached[0]
-                    opened = ranking.false_positives(point, slots, self.sizes, self.n_wilderness)
-                    points[row].append(np.concatenate([[tp[point], detected[point]], opened]))
-        impact = np.stack([_impacts(np.array(rows, np.int64).reshape(-1, levels + 2)) for rows in points])
-        mean = np.array(precisions).mean(axis=0).T if precisions else np.full((2, 2), np.nan)
-        if self.listed is None and self.n_wilderness < len(weights):
-            mean[:, 1] = np.nan
-        return {"WI": impact, "AWI": _averages(impact, self.above), "mAP": mean}
 
 
 @dataclass(frozen=True, slots=True)

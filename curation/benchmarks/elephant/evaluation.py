@@ -39,6 +39,7 @@ from curation.evaluation.measures import Measured
 from curation.evaluation.open_set import LEVEL_COUNTS, LevelCounts
 from curation.evaluation.outcomes import Outcomes, outcomes_by_class
 from curation.evaluation.problem import Detections, GroundTruth, Scene
+from curation.evaluation.readers import read_detections
 from curation.evaluation.result import Figure, Report, Result, Scored, Table, stem_of, tidy_tables, truth_digests
 from curation.evaluation.truth import check_closed, check_wilderness, ground_truth
 from curation.evaluation.variants import Difficult
@@ -195,7 +196,7 @@ def evaluate(
         check_wilderness(parts[name])
     others = dict.fromkeys(names[1:], parts["closed"]) | {"closed": parts[names[1]]}
     read = {
-        name: inputs.detections_of(files[name], parts[name], policy, other=others[name])
+        name: read_detections(files[name], parts[name].truth, policy, others=others[name].truth)
         for name in steps(names, "reading detections")
     }
     closed, inside = parts["closed"].truth, read["closed"].detections
@@ -367,8 +368,6 @@ def evaluate_elephant(
     UsageError, EvaluationError
         The options do not fit these parts.
     """
-    if options.variant not in VARIANTS:
-        raise UsageError("Unknown variant", expected=", ".join(VARIANTS), found=repr(options.variant)[:80])
     closed, wilderness = scene.closed, scene.wilderness
 
     @cache

@@ -22,6 +22,7 @@ from curation.benchmarks.parts import Part, compared, manifest_of, source_entry,
 from curation.benchmarks.rules import wilderness
 from curation.benchmarks.rules.benchmark_file import class_entries, decimal_text, packaged_file
 from curation.core.errors import ProtocolError, UsageError
+from curation.evaluation.open_set import wilderness_levels
 from curation.manifest.header import ClassEntry, Figure, LabelView, PartEntry, Supersedes
 from curation.manifest.manifest import Manifest
 from curation.sources.datasets import COCO_CATEGORIES
@@ -98,7 +99,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
 
 
 def _manifest(made: Iterable[Part | PartEntry], **facts: Any) -> Manifest:
-    return manifest_of(made, paper=PAPER, taxonomy="OSOD-I", protocol="elephant", algorithm_version=1, **facts)
+    return manifest_of(made, paper=PAPER, taxonomy="OSOD-I", protocol="elephant", **facts)
 
 
 def _classes(category_names: Iterable[str] = ()) -> tuple[ClassEntry, ...]:
@@ -180,12 +181,6 @@ def declare(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Man
     )
 
 
-def level_count(closed: int, wilderness: int) -> int:
-    """Return the number of levels k = 0, 1, … with ``k * closed // 10 <= wilderness``."""
-    # k*N//10 <= W exactly when k*N <= 10*W + 9.
-    return (10 * wilderness + 9) // closed + 1
-
-
 def _figures(made: Mapping[str, Part], sources: Mapping[str, Source]) -> list[Figure]:
     """Return every figure of the paper on these sources, with the obtained number and the reason for a difference."""
     coco = sources[COCO]
@@ -194,7 +189,7 @@ def _figures(made: Mapping[str, Part], sources: Mapping[str, Source]) -> list[Fi
     obtained |= {
         "coco.images": len(coco.images),
         "coco.annotated_images": int(np.count_nonzero(np.bincount(coco.class_pairs()[0]))),
-        "wilderness.levels": level_count(len(made["closed"].ids), images),
+        "wilderness.levels": len(wilderness_levels(len(made["closed"].ids), images)),
         "val2017.images": len(coco.images),
         "val2017.wilderness_images": images,
     }

@@ -66,7 +66,6 @@ from curation.evaluation.inputs import (
     Reading,
     Truth,
     by_name,
-    detections_of,
     file_records,
     known_classes,
     manifest_record,
@@ -76,6 +75,7 @@ from curation.evaluation.matching import assign
 from curation.evaluation.measures import Measure, Measured, Value, definitions
 from curation.evaluation.open_world import CLEAN
 from curation.evaluation.problem import Floats, GroundTruth, KnownClasses, class_file
+from curation.evaluation.readers import read_detections
 from curation.evaluation.resample import GENERATOR
 from curation.evaluation.result import Column, Figure, Report, Result, Scored, Tidy, stem_of, truth_digests
 from curation.evaluation.score_files import unlike_precision
@@ -523,7 +523,7 @@ def best_t_star(
         )
     source = reading.open(truth)
     part = ground_truth(source, known_classes(source, classes=classes))
-    read = detections_of(detections, part, policy).detections
+    read = read_detections(detections, part.truth, policy).detections
     correct = assign(part.truth, read, CLEAN).outcome == 1
     if not correct.any():
         raise EvaluationError(

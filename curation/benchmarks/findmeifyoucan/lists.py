@@ -109,7 +109,6 @@ def _manifest(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> M
         classes=made.classes,
         sources=tuple(_source(slot, sources) for slot in slots_of(parameters) if declared or slot.name in sources),
         protocol="findmeifyoucan",
-        algorithm_version=1,
         parameters={**_SETTINGS, **parameters, "configuration_sha256": _configuration(pair)},
         figures=[figure for split in made.splits for figure in _figures(split, parameters)],
         notes=made.notes,

@@ -378,7 +378,7 @@ def evaluate(
     # Scores are not bounded: the paper's unknown score is a sum of three.
     policy = Policy(stray=stray, other_classes=other_classes, negative_sizes=negative_sizes, any_scores=True)
     opening = reading.opener()
-    inputs, messages = {}, list[str]()
+    inputs = {}
     for case, path in steps(files.items(), "reading cases"):
         source = opening(truths[case])
         of_case = manifests.get(case)
@@ -408,7 +408,7 @@ def evaluate(
         REPORT,
         facts | {"over_cases": over_cases({row.case: row.found for row in scored})},
         scored=scored,
-        notes=[*messages, *(note for row in scored for note in row.found.notes)],
+        notes=[note for row in scored for note in row.found.notes],
         outcomes=lambda: {
             f"{case}/{rules.name}": [case_outcomes(case_truth, read.detections, rules)]
             for case, (case_truth, read) in inputs.items()

@@ -221,7 +221,6 @@ def _manifest(
         taxonomy="OSOD-III",
         classes=classes.entries,
         protocol="osod3",
-        algorithm_version=1,
         parameters={**parameters, **classes.recorded},
         **facts,
     )

@@ -146,7 +146,6 @@ def _manifest(split: TaskSplit, published: PublishedSplit, parts: Sequence[Part 
         taxonomy="OWOD",
         classes=split.classes,
         protocol="owod",
-        algorithm_version=1,
         tasks=split.tasks,
         **facts,
     )

@@ -223,9 +223,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
     ]
     require_images(made, {"val": "val = 0 in [parameters], with its share added to train; or more images"})
     benchmark = msgspec.structs.replace(benchmark, notes=(*benchmark.notes, *selection.notes))
-    return manifest_of_file(
-        benchmark, made, sources, classes, parameters, taxonomy="OSC", algorithm_version=1, after=PAPER
-    )
+    return manifest_of_file(benchmark, made, sources, classes, parameters, taxonomy="OSC")
 
 
 class SelectedPart(NamedTuple):
@@ -455,11 +453,9 @@ def split_sizes(sizes: Int64s, *, train_size: float = 0.8, seed: int = 42) -> tu
     Raises
     ------
     ProtocolError
-        The share is not between 0 and 1; a class has one item, or a side would have fewer items than there are classes
+        A class has one item, or a side would have fewer items than there are classes
         (scikit-learn refuses the same).
     """
-    if not 0 < train_size < 1:
-        raise ProtocolError("The share of the training items is not between 0 and 1", found=str(train_size))
     n = int(sizes.sum())
     n_train = int(np.floor(train_size * n))
     if not len(sizes) or sizes.min() < 2 or min(n_train, n - n_train) < len(sizes):

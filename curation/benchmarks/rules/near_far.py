@@ -138,8 +138,6 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         made.classes,
         parameters,
         taxonomy="OSOD-II",
-        algorithm_version=1,
-        after=PAPER,
         notes=made.notes,
         origin="reviewed" if digest else "regenerated",
         decisions=digest,

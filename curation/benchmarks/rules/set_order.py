@@ -139,44 +139,25 @@ def _fill_limit(size: int) -> int:
 
 
 def _size_above(least: int) -> int:
-    size = _SMALLEST_TABLE
-    while size <= least:
-        size *= 2
-    return size
+    return max(_SMALLEST_TABLE, 1 << least.bit_length())
 
 
 def _walk(numbers: Int64s, size: int) -> Int64s:
-    """Return the arrivals 0..n-1 in slot order after they entered a table of this size one after the other.
-
-    Entering one by one, each taking the first free slot of its probe sequence, gives the same table as all proposing at
-    once, each slot keeping its earliest arrival and turning the others away to their next probe: deferred acceptance
-    with one priority common to all slots has one outcome. That form needs a few dozen array operations instead of a
-    loop over images.
-    """
-    empty = len(numbers)
-    table = np.full(size, empty, np.int64)
-    start = numbers & (size - 1)
-    probe = np.zeros(len(numbers), np.int64)
-    perturb = numbers.copy()
-    pending = np.arange(len(numbers))
-    while len(pending):
-        slot = start[pending] + probe[pending]
-        holder = table[slot]
-        earlier = pending < holder
-        # Repeated slots keep the value assigned last: the earliest arrival, since `pending` ascends.
-        table[slot[earlier][::-1]] = pending[earlier][::-1]
-        waiting = np.zeros(empty + 1, np.bool_)
-        waiting[holder[earlier]] = True
-        waiting[pending] = table[slot] != pending
-        pending = np.flatnonzero(waiting[:empty])
-        # On to the next slot of each probe sequence: nine linear probes where they fit, then a jump.
-        jump = probe[pending] >= np.where(start[pending] + _LINEAR_PROBES < size, _LINEAR_PROBES, 0)
-        probe[pending] += 1
-        jumping = pending[jump]
-        perturb[jumping] >>= _PERTURB_SHIFT
-        start[jumping] = (start[jumping] * 5 + 1 + perturb[jumping]) & (size - 1)
-        probe[jumping] = 0
-    return table[table < empty]
+    """Return the positions of numbers in slot order, after each took the first free slot of its probe sequence."""
+    table = [-1] * size
+    for position, number in enumerate(numbers.tolist()):
+        start = slot = number & (size - 1)
+        perturb = number
+        while table[slot] >= 0:
+            # Nine linear probes where they fit, then a jump.
+            if start + _LINEAR_PROBES < size and slot < start + _LINEAR_PROBES:
+                slot += 1
+            else:
+                perturb >>= _PERTURB_SHIFT
+                start = slot = (start * 5 + 1 + perturb) & (size - 1)
+        table[slot] = position
+    walk = np.array(table)
+    return walk[walk >= 0]
 
 
 def _check(numbers: Int64s) -> None:

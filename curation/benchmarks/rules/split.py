@@ -357,9 +357,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         view = benchmark.views.get(part, LabelView())
         text = f"{words}: a share of {decimal_text(settings.shares[part])}."
         made.append(make_part(part, role_of(part), Selection(name, source, rows), classes, view=view, rule=text))
-    return manifest_of_file(
-        benchmark, made, sources, classes, parameters, taxonomy="closed-set", algorithm_version=1, after=PAPER
-    )
+    return manifest_of_file(benchmark, made, sources, classes, parameters, taxonomy="closed-set")
 
 
 def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:

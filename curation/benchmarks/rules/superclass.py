@@ -197,8 +197,6 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         classes,
         {**parameters, **recorded},
         taxonomy="OSOD-III",
-        algorithm_version=1,
-        after=PAPER,
         figures=(hidden_boxes(train, classes), *images_of_parts(train, classes, parts)),
     )
 

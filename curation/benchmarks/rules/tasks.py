@@ -85,8 +85,6 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         split.classes,
         {**parameters, "exemplars": split.settings.exemplars, "train_evidence": evidence},
         taxonomy="OWOD",
-        algorithm_version=1,
-        after=PAPER,
         notes=(*note_on_presence(split), *note_on_unannotated(split)),
         tasks=split.tasks,
     )

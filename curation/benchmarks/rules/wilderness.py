@@ -154,9 +154,7 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         require_classes(benchmark, known, name, source)
     made, depends_on_filling = wilderness_parts(benchmark, sources, classes)
     notes = [WORDS["filling"]] if depends_on_filling else []
-    return manifest_of_file(
-        benchmark, made, sources, classes, parameters, taxonomy="OSOD-I", algorithm_version=1, after=PAPER, notes=notes
-    )
+    return manifest_of_file(benchmark, made, sources, classes, parameters, taxonomy="OSOD-I", notes=notes)
 
 
 def wilderness_parts(

@@ -267,7 +267,7 @@ def _folders_as_parts(root: Path) -> Manifest | None:
         ]  # fmt: skip
         manifest = manifest_of(
             parts, name=f"folders/{slug(root.resolve().name) or 'root'}", title=str(root), paper=None, taxonomy="OSC",
-            classes=classes, sources=(source_entry("photos", source),), protocol="folders", algorithm_version=1,
+            classes=classes, sources=(source_entry("photos", source),), protocol="folders",
             parameters={}, notes=(), figures=(),
         )  # fmt: skip
         return replace(manifest, built_from=BuiltFrom({"photos": str(root.absolute())}))

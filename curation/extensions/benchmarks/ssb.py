@@ -91,7 +91,6 @@ def build(sources: Mapping[str, Source], parameters: Mapping[str, Any]) -> Manif
         paper=PAPER,
         taxonomy="OSC",
         protocol="ssb",
-        algorithm_version=1,
         parameters=stated_parameters(parameters, declared_parameters(__name__)),
         classes=classes,
         sources=tuple(source_entry(slot, sources[slot]) for slot in SLOTS_OF[problem]),

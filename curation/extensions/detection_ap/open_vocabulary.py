@@ -21,9 +21,10 @@ from curation.core.canonical import sha256_of_lines
 from curation.core.errors import EvaluationError, PredictionError
 from curation.core.process import stage
 from curation.evaluation.coco_precision import coco_precision
-from curation.evaluation.inputs import POLICY, READING, Policy, Reading, Truth, about, detections_of
+from curation.evaluation.inputs import POLICY, READING, Policy, Reading, Truth, about
 from curation.evaluation.measures import Measure, Measured, Value
 from curation.evaluation.problem import Detections, GroundTruth, KnownClasses
+from curation.evaluation.readers import read_detections
 from curation.evaluation.result import Column, Report, Result, Scored, Tidy, stem_of, truth_digests
 from curation.evaluation.truth import ground_truth
 from curation.sources.datasets import COCO_CATEGORIES
@@ -135,7 +136,7 @@ def declared(protocol: str, facts: Mapping[str, Any]) -> tuple[Callable[..., Res
             known = _classes(source, vocabulary)
             part = ground_truth(source, known, None)
         with stage("reading detections"):
-            read = detections_of(detections, part, policy)
+            read = read_detections(detections, part.truth, policy)
         is_scored = read.detections.label < len(both)
         if n := int((~is_scored).sum()):
             if outside == "error":

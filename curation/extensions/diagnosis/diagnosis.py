@@ -661,7 +661,22 @@ def truth_doubt(
     image: Int32s,
     is_json: bool,
 ) -> str:
-    """Return a warning about mistakes in a truth (see `curation.evaluation.truth.truth_doubt`); else ``""``."""
+    """Return a warning about mistakes in a truth; else ``""``.
+
+    Parameters
+    ----------
+    boxes : ndarray of float64, shape (m, 4)
+        ``x, y, w, h`` in pixels.
+    sizes : ndarray of float64, shape (n, 2)
+        Width and height of each image, NaN where unstated.
+    crowd : ndarray of bool, shape (m,)
+    files, ids : sequence of str, length n
+        File name, ``""`` where unstated, and id of each image.
+    image : ndarray of int32, shape (m,)
+        Position of each box's image.
+    is_json : bool
+        Whether the truth is one file of COCO JSON, which ``curation inspect`` can correct.
+    """
     of_box = sizes[image]
     layout = layout_mistake(fitting_forms(boxes, of_box), boxes, of_box)
     others = other_mistakes(

@@ -32,7 +32,7 @@ from curation.core.reading import InputFile
 from curation.core.wording import counted, examples
 from curation.core.writing import write_bytes
 from curation.evaluation.detection_files import Int64
-from curation.evaluation.inputs import Policy, Reading, detections_of, known_classes
+from curation.evaluation.inputs import Reading, known_classes
 from curation.evaluation.problem import MAX_COORDINATE, Bools
 from curation.evaluation.readers import OpenedColumns, read_detections
 from curation.evaluation.truth import Part, ground_truth
@@ -502,7 +502,7 @@ def read_detection_records(
         if data is None and columns:
             read_detections(path, part.truth, columns=columns)
             return None
-        _as_file(data or b"", path, data is not None, lambda file: detections_of(file, part, Policy()))
+        _as_file(data or b"", path, data is not None, lambda file: read_detections(file, part.truth))
     except CurationError as error:
         return error
     return None
