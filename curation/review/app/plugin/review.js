@@ -700,6 +700,7 @@
     #curation-review-evidence .chip { color: #111; font-weight: 600; border-radius: 4px; padding: 2px 8px; }
     #curation-review-evidence .box { display: inline-block; width: 11px; height: 11px; margin-right: 7px; border: 3px solid; }
     #curation-review-evidence table { width: 100%; border-collapse: collapse; }
+    #curation-review-evidence th { white-space: nowrap; }
     #curation-review-evidence td { border-top: 1px solid var(--fo-palette-divider, #44464f); }
     #curation-review-evidence :is(td, th) { padding: 5px 8px 5px 0; vertical-align: top; text-align: left; font-weight: 400; }
     #curation-review-evidence :is(td, th):nth-child(n + 3) { text-align: right; white-space: nowrap; }
