@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from curation.core.errors import UsageError
 from curation.core.ids import ilsvrc2012_classes
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from curation.signals.hierarchy.hierarchy import Graph
 
 
-Reading = Literal["curated", "first_sense"]
 DATASETS = ("coco", "voc", "openimages")
 _FILE = "synset_maps.tsv"
 _ID = re.compile(r"n[0-9]{8,9}")
@@ -81,13 +80,9 @@ def synset_choices(dataset: str) -> dict[str, SynsetChoice]:
     }
 
 
-def synset_map(dataset: str, reading: Reading = "curated") -> dict[str, str]:
-    """Return the synset of each class that has one under a reading, in the data set's order."""
-    chosen = {
-        name: choice.synset if reading == "curated" else choice.first_sense
-        for name, choice in synset_choices(dataset).items()
-    }
-    return {name: synset for name, synset in chosen.items() if synset is not None}
+def synset_map(dataset: str) -> dict[str, str]:
+    """Return the synset chosen by hand of each class that has one, in the data set's order."""
+    return {name: choice.synset for name, choice in synset_choices(dataset).items() if choice.synset is not None}
 
 
 @dataclass(frozen=True, slots=True)

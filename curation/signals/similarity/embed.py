@@ -136,7 +136,21 @@ class _Picture(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class EmbedPhotos(Step):
+class _Embed(Step):
+    name: ClassVar[str] = "embed"
+    version: ClassVar[int] = 3
+    recipe: Recipe
+    header: StoreHeader
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The header: all parameters that determine the vectors."""
+        parameters: dict[str, Any] = msgspec.to_builtins(self.header)
+        return parameters
+
+
+@dataclass(frozen=True, eq=False)
+class EmbedPhotos(_Embed):
     """Vectors of the photos of a table.
 
     Attributes
@@ -148,17 +162,8 @@ class EmbedPhotos(Step):
     broken : {"skip", "refuse"}
     """
 
-    name: ClassVar[str] = "embed"
-    version: ClassVar[int] = 3
-    recipe: Recipe
-    header: StoreHeader
     threads: int = 1
     broken: Broken = "skip"
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The header: all parameters that determine the vectors."""
-        return _parameters(self.header)
 
     def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
         """Return a row for each photo: id, image (digest of the file), vector, error."""
@@ -213,11 +218,6 @@ def _encoded(encoder: Encoder, pictures: Sequence[_Picture]) -> Vectors:
     return vectors
 
 
-def _parameters(header: StoreHeader) -> dict[str, Any]:
-    parameters: dict[str, Any] = msgspec.to_builtins(header)
-    return parameters
-
-
 def _table(rows: Sequence[tuple[Any, Any, str | None]], vectors: Sequence[Vectors], dimension: int) -> pyarrow.Table:
     """Return rows of id, image and error with the vectors of those without an error."""
     import pyarrow
@@ -232,18 +232,8 @@ def _table(rows: Sequence[tuple[Any, Any, str | None]], vectors: Sequence[Vector
 
 
 @dataclass(frozen=True, eq=False)
-class EmbedTexts(Step):
+class EmbedTexts(_Embed):
     """Vectors of the texts of a table, as prompts of the header's template."""
-
-    name: ClassVar[str] = "embed"
-    version: ClassVar[int] = 3
-    recipe: Recipe
-    header: StoreHeader
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The header: all parameters that determine the vectors."""
-        return _parameters(self.header)
 
     def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
         """Return a row for each text: id (the text), image (digest of the prompt), vector, error."""
