@@ -39,7 +39,10 @@ def _check(value: Any, where: str) -> None:
     if value is None or isinstance(value, bool):
         return
     if isinstance(value, str):
-        _check_text(value, where)
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            raise CanonicalFormError("A text holds a lone surrogate", where=where, found=ascii(value)[:80]) from None
     elif isinstance(value, int):
         if abs(value) > _LARGEST_EXACT_INTEGER:
             raise CanonicalFormError(
@@ -65,13 +68,6 @@ def _check(value: Any, where: str) -> None:
             expected="text, integer, boolean, null, array or object; decimal numbers as strings",
             found=type(value).__name__,
         )
-
-
-def _check_text(value: str, where: str) -> None:
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        raise CanonicalFormError("A text holds a lone surrogate", where=where, found=ascii(value)[:80]) from None
 
 
 def sha256_of_value(value: Any) -> str:

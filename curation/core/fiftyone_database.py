@@ -140,10 +140,10 @@ def _port_of_fiftyone(folder: Path) -> int | None:
     return None
 
 
-def find_mongod(package: Path | None = None) -> Path | None:
+def find_mongod(package: Path) -> Path | None:
     """Return the ``mongod`` that FiftyOne itself would start, or None."""
     name = "mongod.exe" if os.name == "nt" else "mongod"
-    program = (package or _package_folder()) / "db" / "bin" / name
+    program = package / "db" / "bin" / name
     return program if program.is_file() and os.access(program, os.X_OK) else None
 
 

@@ -28,6 +28,7 @@ from curation.core.errors import (
     UsageError,
 )
 from curation.core.files import inside, read_bytes
+from curation.core.reading import utf8_text
 from curation.core.tables import html_table
 from curation.core.wording import cut
 from curation.core.writing import publishing_folder, write_bytes
@@ -619,10 +620,7 @@ def _read_list(folder: Path, part: PartEntry) -> tuple[str, ...]:
     data = read_bytes(path, kind="id list", most=MAX_LIST_BYTES, error=ManifestError)
     message = "An id list does not match its digest in the manifest"
     _require_bytes(data, part.sha256, str(path), message)
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ManifestError("An id list is not UTF-8", where=str(path), found=str(error)) from None
+    text = utf8_text(data, str(path), ManifestError, "An id list is not UTF-8", encoding="utf-8")
     return tuple(text.split("\n")[:-1])
 
 

@@ -144,7 +144,11 @@ def placed(
             absent[name] = f"a word of {len(several)} synsets: {', '.join(several[:4])}"
         else:
             absent[name] = f"not in the table of {graph.graph['origin']}"
-    return graph, tuple(_placed_list(tuple(dict.fromkeys(listed)), nodes, absent) for listed in lists)
+    once = (tuple(dict.fromkeys(listed)) for listed in lists)
+    return graph, tuple(
+        Placed(listed, *({name: of_name[name] for name in listed if name in of_name} for of_name in (nodes, absent)))
+        for listed in once
+    )
 
 
 def _bearing(graph: Graph) -> dict[str, list[str]]:
@@ -154,14 +158,6 @@ def _bearing(graph: Graph) -> dict[str, list[str]]:
         for word in {str(data.get("name", "")).lower(), *str(data.get("lemmas", "")).lower().split(" ")}:
             nodes_of.setdefault(word, []).append(node)
     return nodes_of
-
-
-def _placed_list(names: tuple[str, ...], nodes: dict[str, str], absent: dict[str, str]) -> Placed:
-    return Placed(
-        names,
-        {name: nodes[name] for name in names if name in nodes},
-        {name: absent[name] for name in names if name in absent},
-    )
 
 
 _SPECIFIC = 7

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -22,7 +22,7 @@ from curation.core.engines.running import EngineName, cores, run_step
 from curation.core.engines.shards import Block, Shards, Step
 from curation.core.errors import CurationWarning, DuplicateIdError, EmbeddingError, UsageError
 from curation.core.ids import ImageId, native_of
-from curation.core.reading import read_plain
+from curation.core.reading import filled_lines, read_plain
 from curation.core.wording import counted
 from curation.core.writing import write_text
 from curation.signals.similarity.embeddings import EncoderIdentity, StoreHeader, Vectors
@@ -113,18 +113,8 @@ class Photo(NamedTuple):
     path: Path | None
 
 
-class Recipe(Protocol):
-    """Opens an encoder, in any process: `EncoderOptions`."""
-
-    def __hash__(self) -> int:
-        """Return a hash: a recipe is opened once."""
-
-    def open(self) -> Encoder:
-        """Return the encoder."""
-
-
 @lru_cache(maxsize=1)
-def _opened(recipe: Recipe) -> Encoder:
+def _opened(recipe: EncoderOptions) -> Encoder:
     return recipe.open()
 
 
@@ -139,7 +129,7 @@ class _Picture(NamedTuple):
 class _Embed(Step):
     name: ClassVar[str] = "embed"
     version: ClassVar[int] = 3
-    recipe: Recipe
+    recipe: EncoderOptions
     header: StoreHeader
 
     @property
@@ -155,7 +145,7 @@ class EmbedPhotos(_Embed):
 
     Attributes
     ----------
-    recipe : Recipe
+    recipe : EncoderOptions
     header : StoreHeader
     threads : int
         Threads that decode and, where the encoder allows it, encode.
@@ -305,7 +295,7 @@ class Embedded:
 
 def embed_photos(
     photos: Sequence[Photo],
-    recipe: Recipe,
+    recipe: EncoderOptions,
     folder: Path,
     *,
     batch: int = BATCH,
@@ -332,7 +322,7 @@ def embed_photos(
 
 def embed_corpus(
     corpus: str | Path,
-    recipe: Recipe,
+    recipe: EncoderOptions,
     folder: Path,
     *,
     batch: int = BATCH,
@@ -356,7 +346,7 @@ def embed_corpus(
 
 def _embedded(
     blocks: Iterable[Block],
-    recipe: Recipe,
+    recipe: EncoderOptions,
     folder: Path,
     *,
     batch: int,
@@ -396,7 +386,7 @@ def _result(
 
 
 def embed_texts(
-    texts: Sequence[str], recipe: Recipe, folder: Path, *, template: str = "{}", batch: int = BATCH
+    texts: Sequence[str], recipe: EncoderOptions, folder: Path, *, template: str = "{}", batch: int = BATCH
 ) -> Embedded:
     """Embed texts as prompts into a store; the ids of its rows are the texts.
 
@@ -623,8 +613,6 @@ def _photos(paths: Mapping[str, Any], photos: Mapping[str, Path] | Path, reading
 
 
 def _texts(path: Path) -> list[str]:
-    try:
-        lines = read_plain(path, kind="file of texts").decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise UsageError("The file of texts is not UTF-8", where=str(path), found=str(error)[:200]) from None
-    return [line.strip() for line in lines if line.strip()]
+    data = read_plain(path, kind="file of texts")
+    lines = filled_lines(data, str(path), UsageError, "The file of texts is not UTF-8")
+    return [text for _, text in lines]
