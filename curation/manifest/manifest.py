@@ -216,20 +216,15 @@ class Manifest:
             hint=self.completion() or None,
         )
 
-    def completion(self, target: str = "") -> str:
+    def completion(self) -> str:
         """Return the command that adds missing lists; ``""`` if no reader supports the data.
-
-        Parameters
-        ----------
-        target : str
-            Name of the manifest in the command: a folder; by default name and version.
 
         Examples
         --------
         >>> curation.load("elephant/wr1-prob-published").completion()
         'curation import elephant/wr1-prob-published@1.0.0 --lists DIR --out DIR'
         """
-        target, header = target or self.title.replace(" ", "@"), self.header
+        target, header = self.title.replace(" ", "@"), self.header
         if header.origin == "as_published":
             return f"curation import {target} --lists DIR --out DIR"
         if any(entry.note.startswith("no reader") for entry in header.sources):
