@@ -13,15 +13,13 @@ import numpy as np
 from curation.core.errors import CurationWarning, ManifestError, MissingExtraError, MissingFileError, install_command
 from curation.core.wording import counted
 from curation.manifest.header import UNKNOWN_ID, ClassEntry, PartEntry, classes_in
-from curation.manifest.views import PartImages, locate_images, picked, raw_column, stated_pairs, view_objects
+from curation.manifest.views import Listing, PartImages, locate_images, picked, raw_column, stated_pairs, view_objects
 from curation.sources.photos import BrokenPhotoError, decode_photo, photos_of_ids, read_photo
 from curation.sources.source import Int32s, Int64s, Source
 
 if TYPE_CHECKING:
     import datasets
     from PIL.Image import Image
-
-    from curation.manifest.manifest import Manifest
 
 Target = Literal["boxes", "coco", "label", "id"]
 Columns = Mapping[str, Any]
@@ -124,7 +122,7 @@ class PartDataset:
 
 
 def part_dataset(
-    manifest: Manifest,
+    manifest: Listing,
     part: str,
     root: Path | str | Mapping[str, Path],
     sources: Mapping[str, Source],

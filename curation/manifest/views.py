@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from curation.core.errors import ManifestError
-from curation.manifest.header import UNKNOWN_ID, ClassEntry, ClassRole, LabelView, classes_in
+from curation.manifest.header import UNKNOWN_ID, ClassEntry, ClassRole, Header, LabelView, PartEntry, classes_in
 from curation.sources.source import Bools, Int32s, Objects, Source
-
-if TYPE_CHECKING:
-    from curation.manifest.manifest import Manifest
 
 ROLES: tuple[str, ...] = get_args(ClassRole)
 """``known, negative, unknown, ignored, previous``: `PartObjects.role` indexes this tuple."""
@@ -24,6 +21,20 @@ EVERYTHING = LabelView(unknown="keep", ignored="keep", crowd="keep", difficult="
 
 FLAGS = ("difficult", "crowd")
 """Subsets that `PartObjects.counts` counts besides the roles."""
+
+
+class Listing(Protocol):
+    """The members of `curation.manifest.manifest.Manifest` that this module uses; that module imports this one."""
+
+    @property
+    def header(self) -> Header: ...  # noqa: D102
+
+    @property
+    def title(self) -> str: ...  # noqa: D102
+
+    def part(self, name: str) -> PartEntry: ...  # noqa: D102
+
+    def ids(self, name: str) -> tuple[str, ...]: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +113,7 @@ class PartObjects:
         return int(np.count_nonzero(np.bincount(self.image)))
 
 
-def view_objects(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> PartObjects:
+def view_objects(manifest: Listing, part: str, sources: Mapping[str, Source]) -> PartObjects:
     """Return the objects of a part after its label view.
 
     Parameters
@@ -125,7 +136,7 @@ def view_objects(manifest: Manifest, part: str, sources: Mapping[str, Source]) -
     return select_objects(classes_in(manifest.header, entry), entry.view, images)
 
 
-def locate_images(manifest: Manifest, part: str, sources: Mapping[str, Source]) -> PartImages:
+def locate_images(manifest: Listing, part: str, sources: Mapping[str, Source]) -> PartImages:
     """Return the position of each image of a part in the sources (see `view_objects` for the errors)."""
     ids = manifest.ids(part)
     entry = manifest.part(part)
