@@ -21,7 +21,7 @@ from curation.review.decisions.verdicts import VerdictBook
 from tests.cli.test_first_hour import INIT, draw, results
 from tests.fake_hub import Repository
 from tests.shell import parsers
-from tests.signals.similarity.clip_world import tiny_model, write_photos
+from tests.signals.similarity.clip_world import write_config, write_photos
 
 VERBS = "compares|completes|computes|corrects|describes|finds|has|lists|looks|makes|mends|names|shows|writes"
 COMMAND = re.compile(rf"(?<!of `)curation [a-z][^`;]*?(?= (?:{VERBS}) |; |, |`|$)")
@@ -94,7 +94,7 @@ def first_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
         book = VerdictBook(folder / name / "decisions.jsonl", stage="manual")
         for reviewer, decision in (("anna", "remove"), ("ben", other_decision)) if other_decision else ():
             book.record([(("t1-test", image), "0001") for image in images], decision, reason="", reviewer=reviewer)
-    tiny_model(folder / "clip")
+    write_config(folder / "clip")
     (folder / "no rows.jsonl").touch()
     (folder / "names.txt").write_text("a cat\n")
     truth = json.loads((folder / "test.json").read_text())
@@ -251,7 +251,7 @@ def run(command: list[str]) -> int:
         return int(str(ended.code))
 
 
-CLIP = "similarity embed --model tiny --set random_weights=1 --out m"
+CLIP = "similarity embed --model local-dir:clip --set random_weights=1 --out m"
 COMPLETED = {"voc2007-test=PATH": "voc2007-test=test.json", "coco=PATH": "coco=train.json"}
 SENIOR = {"--senior NAME": "--senior anna"}
 STARTS = {"FOLDER": "r", "NAME=PATH": "test=test.json", "DIR": "photos"}
@@ -316,10 +316,10 @@ ROWS: list[tuple[str, dict[str, str]]] = [
     (f"{CLIP} --texts names.txt --set embedding=pooled", {}),
     (
         "similarity embed --texts names.txt --encoder colour --out m",
-        {"ViT-B-32": "tiny", "--pretrained TAG": "--set random_weights=1"},
+        {"ViT-B-32": "local-dir:clip", "--pretrained TAG": "--set random_weights=1"},
     ),
     (
-        "similarity embed --photos photos --model tiny --out m",
+        "similarity embed --photos photos --model local-dir:clip --out m",
         {"--pretrained TAG": "--set random_weights=2", "SEED": "1"},
     ),
     # The hub.

@@ -56,7 +56,7 @@ class EncoderOptions:
     encoder
         histograms of colours and edges: no weights, no torch, no texts (the default without --model)
     model
-        of open_clip: a name such as ViT-B-32
+        of open_clip: a name such as ViT-B-32, local-dir:DIR, hf-hub:ORG/NAME
     pretrained
         weights: a tag of open_clip, or a file
     random_weights

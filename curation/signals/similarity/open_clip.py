@@ -8,6 +8,7 @@ import importlib
 import json
 import logging
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -16,10 +17,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
+import msgspec
 import numpy as np
 
-from curation.core.canonical import sha256_of_file
+from curation.core.canonical import sha256_of_bytes, sha256_of_file
 from curation.core.errors import EncoderError, MissingExtraError, MissingFileError, install_command
+from curation.core.files import read_bytes
+from curation.core.json_text import decode_json
 from curation.signals.similarity.embeddings import EncoderIdentity, Vectors
 from curation.signals.similarity.encoder import Prepared
 
@@ -211,6 +215,8 @@ def _array(vectors: Any) -> Vectors:
     return np.asarray(vectors.to(torch.float32).cpu().numpy(), np.float32)
 
 
+LOCAL_FOLDER, HUB = "local-dir:", "hf-hub:"
+_CONFIG_FILE = "open_clip_config.json"
 _SHOWN = 8
 
 
@@ -298,8 +304,10 @@ def load_model(model: str, pretrained: str = "", *, random_weights: int | None =
     Parameters
     ----------
     model : str
-        A name that open_clip knows (``ViT-B-32``). Models that come with a configuration of their own (open_clip's
-        ``local-dir:`` and ``hf-hub:``) are refused: it could ask for code of strangers.
+        A name that open_clip knows (``ViT-B-32``); ``local-dir:DIR`` with ``open_clip_config.json``; or
+        ``hf-hub:ORG/NAME``, which has weights too.
+        Both are refused if their configuration has fields that open_clip does not know, as it passes them on to
+        libraries that may run code of the folder (``trust_remote_code``).
     pretrained : str
         A tag that open_clip knows for the model (fetched by open_clip), or a weights file: a state dict (``.pt``), one
         under ``state_dict`` (names may begin with ``module.``), or ``.safetensors``. Files are read as weights only.
@@ -316,8 +324,8 @@ def load_model(model: str, pretrained: str = "", *, random_weights: int | None =
     open_clip = import_open_clip()
     if pretrained and random_weights is not None:
         raise EncoderError("Both weights and random weights are requested", where=f"--pretrained {pretrained}")
-    model = _known_name(open_clip, model)
-    tag = pretrained if open_clip.get_pretrained_cfg(model, pretrained) else ""
+    name = _name_of(open_clip, model)
+    tag = pretrained if ":" not in model and open_clip.get_pretrained_cfg(model, pretrained) else ""
     if tag:
         _require_same_activation(open_clip, model, tag)
     path = None if random_weights is not None else _weights_file(open_clip, model, pretrained, tag)
@@ -331,27 +339,136 @@ def load_model(model: str, pretrained: str = "", *, random_weights: int | None =
     else:
         weights = sha256_of_file(path)
         _fill(open_clip, built, path)
-    return LoadedModel(built.eval(), preprocess, lambda: _tokenizer(open_clip, model), model, weights)
+    return LoadedModel(built.eval(), preprocess, lambda: _tokenizer(open_clip, model), name, weights)
 
 
 def _tokenizer(open_clip: Any, model: str) -> Any:
-    text = open_clip.get_model_config(model).get("text_cfg", {})
+    # Read again, as open_clip does.
+    _checked_configuration(open_clip, model)
+    text = (open_clip.get_model_config(model) or {}).get("text_cfg", {})
     with _without_foreign_code():
         return open_clip.get_tokenizer(model, **({"trust_remote_code": False} if text.get("hf_tokenizer_name") else {}))
 
 
-def _known_name(open_clip: Any, model: str) -> str:
-    """Return a model's name as open_clip lists it; raise `EncoderError` for any other text."""
-    names, name = open_clip.list_models(), model.replace("/", "-")
-    if name not in names:
-        near = difflib.get_close_matches(model, names, n=3, cutoff=0.4)
+def _name_of(open_clip: Any, model: str) -> str:
+    """Return the name of a model in an identity; that of a folder includes the digest of its configuration."""
+    configuration = _checked_configuration(open_clip, model)
+    if configuration is not None and model.startswith(LOCAL_FOLDER):
+        digest = sha256_of_bytes(json.dumps(configuration, sort_keys=True).encode())
+        return f"{Path(model.removeprefix(LOCAL_FOLDER)).absolute().name}@{digest}"
+    name = model if ":" in model else model.replace("/", "-")
+    if not model.startswith(HUB) and name not in open_clip.list_models():
+        near = difflib.get_close_matches(model, open_clip.list_models(), n=3, cutoff=0.4)
         raise EncoderError(
             "Unknown open_clip model",
             where=f"--model {model[:120]}",
-            expected=f"one of its {len(names)} names",
+            expected=f"one of its {len(open_clip.list_models())} names, local-dir:DIR, or hf-hub:ORG/NAME",
             hint=f"--model {near[0]}" if near else None,
         )
     return name
+
+
+class _Model(msgspec.Struct):
+    embed_dim: int
+    vision_cfg: dict[str, Any]
+    text_cfg: dict[str, Any]
+
+
+class _Config(msgspec.Struct):
+    model_cfg: _Model
+
+
+_ARGUMENTS = {
+    "tokenizer_kwargs": {"clean", "language", "strip_sep_token"},
+    "act_kwargs": {"approximate"},
+    "norm_kwargs": {"eps"},
+}
+"""Arguments that a configuration may pass to the libraries of open_clip; others could run code."""
+_NAMES = {
+    "hf_model_name": re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?"),
+    "hf_tokenizer_name": re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?"),
+    "timm_model_name": re.compile(r"[A-Za-z0-9][\w.-]*"),
+}
+"""Names that a configuration may contain: models of the hub and of timm, but no folder."""
+
+
+def _checked_configuration(open_clip: Any, model: str) -> dict[str, Any] | None:
+    """Return the configuration of a folder or of the hub, None for a model of open_clip's own.
+
+    Raises
+    ------
+    EncoderError
+        It cannot be fetched, is malformed, or has a field that open_clip does not know.
+    """
+    if model.startswith(LOCAL_FOLDER):
+        path = Path(model.removeprefix(LOCAL_FOLDER)) / _CONFIG_FILE
+    elif model.startswith(HUB):
+        try:
+            with _silence():
+                download = open_clip.factory.download_pretrained_from_hf
+                path = Path(download(model.removeprefix(HUB), filename=_CONFIG_FILE))
+        # Whatever the hub's client raises.
+        except Exception as error:
+            hint = "download the model where there is a network, and name its folder: --model local-dir:DIR"
+            _refuse("The model configuration cannot be fetched", f"--model {model}", error, hint)
+    else:
+        return None
+    data, expected = read_bytes(path, kind="model configuration"), "model_cfg with embed_dim, vision_cfg, text_cfg"
+    decode_json(data, _Config, EncoderError, "Malformed model configuration", where=str(path), expected=expected)
+    configuration: dict[str, Any] = json.loads(data)
+    _require_known(configuration, _known_fields(open_clip), str(path))
+    return configuration
+
+
+def _known_fields(open_clip: Any) -> dict[str, set[str]]:
+    """Return the fields of each table of a configuration, by its name; ``""`` for the configuration itself."""
+    from inspect import signature
+
+    from open_clip.coca_model import CoCa, MultimodalCfg
+    from open_clip.transform import PreprocessCfg
+
+    towers = {
+        "vision_cfg": open_clip.CLIPVisionCfg,
+        "text_cfg": open_clip.CLIPTextCfg,
+        "multimodal_cfg": MultimodalCfg,
+        "preprocess_cfg": PreprocessCfg,
+    }
+    models = {*signature(open_clip.CLIP).parameters, *signature(CoCa).parameters, "custom_text"}
+    return {
+        "": {"model_cfg", "preprocess_cfg"},
+        "model_cfg": models,
+        **{name: set(kind.__dataclass_fields__) for name, kind in towers.items()},
+        **_ARGUMENTS,
+    }
+
+
+def _require_known(
+    table: dict[str, Any], known: dict[str, set[str]], where: str, parents: tuple[str, ...] = ()
+) -> None:
+    fields = known[parents[-1] if parents else ""]
+    for key, value in table.items():
+        path = (*parents, key)
+        if key not in fields or "remote_code" in key:
+            message, value_text = "Unsupported field of a model configuration", None
+            expected = ", ".join(sorted(fields))
+        elif isinstance(value, dict):
+            if key in known:
+                _require_known(value, known, where, path)
+                continue
+            message, value_text, expected = "Malformed model configuration", "an object", "a plain value"
+        elif key in _NAMES and value and not (isinstance(value, str) and _NAMES[key].fullmatch(value)):
+            message, value_text = "Malformed model configuration", ascii(value)
+            expected = "the name of a model, no folder"
+        else:
+            continue
+        raise EncoderError(
+            message,
+            where=f"{where}: {'.'.join(path)[:200]}",
+            expected=expected[:400],
+            found=value_text and value_text[:80],
+            hint="remove the field, in a copy of the folder that --model local-dir:DIR names; a model that needs "
+            "extra code is not loaded",
+        )
 
 
 def _built(open_clip: Any, model: str, tag: str, seed: int | None) -> tuple[Any, Any]:
@@ -371,10 +488,15 @@ def _built(open_clip: Any, model: str, tag: str, seed: int | None) -> tuple[Any,
 
 
 def _weights_file(open_clip: Any, model: str, pretrained: str, tag: str) -> Path:
-    if tag:
+    if tag or model.startswith(HUB):
         try:
             with _silence():
-                return Path(open_clip.download_pretrained(open_clip.get_pretrained_cfg(model, tag)))
+                path = (
+                    open_clip.download_pretrained(open_clip.get_pretrained_cfg(model, tag))
+                    if tag
+                    else open_clip.pretrained.download_pretrained_from_hf(model.removeprefix(HUB))
+                )
+            return Path(path)
         # Whatever the hub's client raises: no network, no such repository, no permission, a full disk.
         except Exception as error:
             hint = "fetch the file where there is a network, and name it: --pretrained FILE"

@@ -2,16 +2,13 @@
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from curation.core.errors import MissingExtraError
 from curation.signals.similarity.embeddings import EncoderIdentity, Vectors
 from curation.signals.similarity.encoder import Prepared
-from curation.signals.similarity.open_clip import import_open_clip
 
 TINY = {
     "embed_dim": 24,
@@ -20,13 +17,12 @@ TINY = {
 }
 
 
-def tiny_model(folder: Path, **changes: Any) -> str:
-    """Register the tiny model with open_clip, if it is installed, and return its name for ``--model``."""
+def write_config(folder: Path, **changes: Any) -> str:
+    """Write the configuration of the tiny model into a folder, and return its name for ``--model``."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "tiny.json").write_text(json.dumps(TINY | changes))
-    with suppress(MissingExtraError):
-        import_open_clip().add_model_config(folder)
-    return "tiny"
+    text = json.dumps({"model_cfg": TINY | changes, "preprocess_cfg": {}})
+    (folder / "open_clip_config.json").write_text(text)
+    return f"local-dir:{folder}"
 
 
 def picture(number: int, size: tuple[int, int] = (40, 30)) -> np.ndarray:

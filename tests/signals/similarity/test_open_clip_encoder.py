@@ -1,5 +1,6 @@
 """A tiny model of open_clip: the same vectors as open_clip's own code, from every kind of weights file."""
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -12,10 +13,16 @@ from curation.core.errors import EncoderError, MissingFileError
 from curation.signals.similarity.embed import EncoderOptions, embed_photos, photos_of_folder
 from curation.signals.similarity.embeddings import open_embeddings
 from curation.signals.similarity.encoder import one_core_each
-from curation.signals.similarity.open_clip import OpenClipEncoder, import_open_clip, load_model, open_clip_encoder
+from curation.signals.similarity.open_clip import (
+    OpenClipEncoder,
+    _checked_configuration,
+    import_open_clip,
+    load_model,
+    open_clip_encoder,
+)
 from curation.sources.photos import PhotoFolder
 from tests.rounding import product_error
-from tests.signals.similarity.clip_world import TINY, picture, tiny_model, write_photos
+from tests.signals.similarity.clip_world import TINY, picture, write_config, write_photos
 from tests.signals.similarity.vectors import encode_images
 
 torch = pytest.importorskip("torch")
@@ -32,7 +39,7 @@ def open_clip() -> Any:
 
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return tiny_model(tmp_path_factory.mktemp("config"))
+    return write_config(tmp_path_factory.mktemp("config"))
 
 
 def images(count: int = 3) -> list[Any]:
@@ -182,15 +189,44 @@ def test_models_and_weights_that_are_not_there_are_told(config: str, tmp_path: P
         load_model(config, str(tmp_path / "none.pt"))
     with pytest.raises(EncoderError, match="random weights"):
         load_model(config, "some.pt", random_weights=1)
-    for foreign in (f"local-dir:{tmp_path}", "hf-hub:lab/model"):
-        with pytest.raises(EncoderError, match="Unknown open_clip model"):
-            load_model(foreign, random_weights=1)
+    with pytest.raises(MissingFileError):
+        load_model(f"local-dir:{tmp_path}", random_weights=1)
 
 
 def test_weights_of_another_activation_are_refused_before_they_are_fetched() -> None:
     with pytest.raises(EncoderError, match="QuickGELU") as raised:
         load_model("ViT-B-32", "openai")
     assert "ViT-B-32-quickgelu" in str(raised.value.hint)
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", "{}", '{"embed_dim": 8}', '{"model_cfg": 3}', "[" * 100_000, '{"model_cfg": {"embed_dim": 8}}']
+)
+def test_configurations_that_are_none_are_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "open_clip_config.json").write_text(text)
+    with pytest.raises(EncoderError, match="configuration"):
+        load_model(f"local-dir:{tmp_path}", random_weights=1)
+
+
+FOREIGN: list[tuple[str, Any]] = [
+    ("text_cfg.tokenizer_kwargs.trust_remote_code", True),
+    ("text_cfg.tokenizer_kwargs.trust_remote_code", False),
+    ("text_cfg.tokenizer_kwargs.deep", {"trust_remote_code": True}),
+    ("text_cfg.tokenizer_kwargs.auto_map", {"AutoTokenizer": ["evil.Tokenizer", None]}),
+    ("text_cfg.tokenizer_kwargs.clean", {"trust_remote_code": True}),
+    ("text_cfg.hf_model_kwargs", {"trust_remote_code": True}),
+    ("text_cfg.hf_trust_remote_code", True),
+    ("text_cfg.trust_remote_code", True),
+    ("text_cfg.hf_model_name", "../evil"),
+    ("text_cfg.hf_model_name", "/evil/tower"),
+    ("text_cfg.hf_tokenizer_name", "./evil"),
+    ("text_cfg.norm_kwargs.trust_remote_code", True),
+    ("vision_cfg.trust_remote_code", True),
+    ("vision_cfg.timm_model_name", "hf-hub:evil/model"),
+    ("vision_cfg.timm_model_name", "local-dir:/evil"),
+    ("multimodal_cfg", {"tokenizer_kwargs": {"trust_remote_code": True}}),
+    ("trust_remote_code", True),
+]
 
 
 class _Transformers:
@@ -215,18 +251,63 @@ def transformers(monkeypatch: pytest.MonkeyPatch) -> _Transformers:
     return module
 
 
-def test_a_tokenizer_of_the_hub_is_told_to_run_no_code_and_nobody_is_asked(
-    transformers: _Transformers, tmp_path: Path, config: str
+@pytest.fixture(params=["local-dir", "hf-hub"])
+def named(request: pytest.FixtureRequest, open_clip: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Return a function that gives the name of a model for its configuration, in a folder or on the hub."""
+
+    def fetch(model: str, filename: str | None = None, **_: object) -> str:
+        assert model == "lab/model"
+        return str(tmp_path / (filename or "open_clip_model.safetensors"))
+
+    def name(**changes: Any) -> str:
+        folder = write_config(tmp_path, **changes)
+        return folder if request.param == "local-dir" else "hf-hub:lab/model"
+
+    for module in (open_clip.factory, open_clip.pretrained):
+        monkeypatch.setattr(module, "download_pretrained_from_hf", fetch)
+    return name
+
+
+@pytest.mark.parametrize(("place", "value"), FOREIGN)
+def test_a_configuration_that_asks_for_code_is_refused(
+    named: Any, transformers: _Transformers, place: str, value: object
 ) -> None:
-    text = {**TINY["text_cfg"], "hf_tokenizer_name": "lab/tokens"}  # type: ignore[dict-item]
-    loaded = load_model(config, random_weights=1)
-    tiny_model(tmp_path, text_cfg=text)
-    try:
-        loaded.tokenizer()
-    finally:
-        tiny_model(tmp_path)
-    assert transformers.asked == [{"name": "lab/tokens", "patience": 0, "trust_remote_code": False, "cache_dir": None}]
+    changes: dict[str, Any] = json.loads(json.dumps(TINY))
+    changes["text_cfg"]["hf_tokenizer_name"] = "lab/tokens"
+    *tables, key = place.split(".")
+    table = changes
+    for one in tables:
+        table = table.setdefault(one, {})
+    table[key] = value
+    with pytest.raises(EncoderError, match="model configuration") as refused:
+        load_model(named(**changes), random_weights=1)
+    assert place in str(refused.value.where)
+    assert transformers.asked == []
+
+
+def test_a_tokenizer_of_the_hub_is_told_to_run_no_code_and_nobody_is_asked(
+    named: Any, transformers: _Transformers, tmp_path: Path
+) -> None:
+    text = {**TINY["text_cfg"], "hf_tokenizer_name": "lab/tokens", "tokenizer_kwargs": {"clean": "lower"}}  # type: ignore[dict-item]
+    model = named(text_cfg=text)
+    loaded = load_model(model, random_weights=1)
+    loaded.tokenizer()
+    source = str(tmp_path) if model.startswith("local-dir") else "lab/tokens"
+    assert transformers.asked == [{"name": source, "patience": 0, "trust_remote_code": False, "cache_dir": None}]
     assert transformers.TIME_OUT_REMOTE_CODE == 15
+    # What changed since is read anew.
+    named(text_cfg={**text, "tokenizer_kwargs": {"trust_remote_code": True}})
+    with pytest.raises(EncoderError, match="Unsupported field"):
+        loaded.tokenizer()
+    assert len(transformers.asked) == 1
+
+
+def test_every_model_of_open_clip_has_a_configuration_that_is_known(open_clip: Any, tmp_path: Path) -> None:
+    """As a folder that open_clip wrote for the hub has it."""
+    for name in open_clip.list_models():
+        content = {"model_cfg": open_clip.get_model_config(name), "preprocess_cfg": {"size": 224, "mean": [0.5] * 3}}
+        (tmp_path / "open_clip_config.json").write_text(json.dumps(content))
+        assert _checked_configuration(open_clip, f"local-dir:{tmp_path}") == content
 
 
 def test_weights_that_torch_cannot_read_are_not_unpickled(
