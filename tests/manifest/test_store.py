@@ -138,7 +138,7 @@ def test_large_files_are_refused_unread(folder: Path, monkeypatch: pytest.Monkey
         (("toy:", "toy:2"), "code_point", "malformed"),
         (("toy:1 ", "toy:2"), "code_point", "malformed"),
         (("toy:1\x1b[2J", "toy:2"), "code_point", "malformed"),
-        (("toy:1\r", "toy:2\r"), "code_point", "malformed"),
+        (("toy:1\r", "toy:2\r"), "code_point", "carriage"),
     ],
 )
 def test_lists_with_a_good_digest_and_bad_content(
