@@ -11,7 +11,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from io import BufferedReader
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,45 +28,21 @@ def canonical_json(value: Any) -> bytes:
         The value holds a float, a non-string or non-ASCII key, a lone surrogate, an integer beyond ±(2^53 − 1),
         or any other type.
     """
-    try:
-        # ASCII keys make code-point order equal to RFC 8785's UTF-16 order.
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
-        # json.dumps writes U+007F raw and escapes only what RFC 8785 escapes, in the same short forms.
-        data = text.encode("utf-8")
-    except (TypeError, ValueError):
-        _check(value, "$")
-        raise
-    if not _is_plain(value):
-        _check(value, "$")
-    return data
-
-
-def _is_plain(value: Any) -> bool:
-    """Return whether `json.dumps` writes a value in its canonical form, from one look at all values of each depth.
-
-    False leaves the answer to `_check`, which looks at each value by itself and names the wrong one.
-    """
-    level = [value]
-    while level:
-        if not {type(item) for item in level} <= {dict, list, tuple, str, int, bool, type(None)}:
-            return False
-        integers = [item for item in level if type(item) is int]
-        objects = [item for item in level if type(item) is dict]
-        keys = list(chain.from_iterable(objects))
-        if integers and not -_LARGEST_EXACT_INTEGER <= min(integers) <= max(integers) <= _LARGEST_EXACT_INTEGER:
-            return False
-        if not ({type(key) for key in keys} <= {str} and "".join(keys).isascii()):
-            return False
-        arrays = (item for item in level if type(item) is list or type(item) is tuple)
-        level = [*chain.from_iterable(arrays), *chain.from_iterable(entry.values() for entry in objects)]
-    return True
+    _check(value, "$")
+    # ASCII keys make code-point order equal to RFC 8785's UTF-16 order.
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    # json.dumps writes U+007F raw and escapes only what RFC 8785 escapes, in the same short forms.
+    return text.encode("utf-8")
 
 
 def _check(value: Any, where: str) -> None:
     if value is None or isinstance(value, bool):
         return
     if isinstance(value, str):
-        _check_text(value, where)
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            raise CanonicalFormError("A text holds a lone surrogate", where=where, found=ascii(value)[:80]) from None
     elif isinstance(value, int):
         if abs(value) > _LARGEST_EXACT_INTEGER:
             raise CanonicalFormError(
@@ -93,13 +68,6 @@ def _check(value: Any, where: str) -> None:
             expected="text, integer, boolean, null, array or object; decimal numbers as strings",
             found=type(value).__name__,
         )
-
-
-def _check_text(value: str, where: str) -> None:
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        raise CanonicalFormError("A text holds a lone surrogate", where=where, found=ascii(value)[:80]) from None
 
 
 def sha256_of_value(value: Any) -> str:

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import BinaryIO, TypeVar
 
 import msgspec
 
@@ -35,13 +35,6 @@ _PIECE = 1 << 20
 _HEAD = 1 << 12
 
 Declared = TypeVar("Declared", bound=msgspec.Struct)
-
-
-class Readable(Protocol):
-    """A file that is read from its beginning to its end."""
-
-    def read(self, count: int = -1, /) -> bytes:
-        """Return the next bytes."""
 
 
 class InputFile:
@@ -116,7 +109,7 @@ def filled_lines(
     return [(number, text) for number, line in enumerate(lines, start=1) if (text := line.strip())]
 
 
-def unpacked(stream: Readable, where: str, size: int) -> Iterator[bytes]:
+def unpacked(stream: BinaryIO, where: str, size: int) -> Iterator[bytes]:
     """Yield the content of a gzip file with one or more members, in pieces of at most a mebibyte.
 
     Parameters
@@ -133,7 +126,7 @@ def unpacked(stream: Readable, where: str, size: int) -> Iterator[bytes]:
     """
     limit, count = min(max(MOST_TIMES * size, SMALL), MOST_BYTES), 0
     try:
-        with gzip.GzipFile(fileobj=stream, mode="rb") as content:  # type: ignore[call-overload]
+        with gzip.GzipFile(fileobj=stream, mode="rb") as content:
             while piece := content.read(_PIECE):
                 count += len(piece)
                 if count > limit:

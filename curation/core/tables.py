@@ -274,13 +274,16 @@ def _shared_widths(widths: Sequence[int], rows: Sequence[Sequence[str]], availab
     return room
 
 
-def html_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str = "", limit: int = 24) -> str:
-    """Return a small HTML table for a notebook: the first `limit` rows, and the number of further rows."""
+_NOTEBOOK_ROWS = 24
+
+
+def html_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str) -> str:
+    """Return a small HTML table for a notebook: the first 24 rows, and the number of further rows."""
     head = "".join(f"<th>{escape(printable(name))}</th>" for name in columns)
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(printable(cut(cell, 80)))}</td>" for cell in row) + "</tr>"
-        for row in rows[:limit]
+        for row in rows[:_NOTEBOOK_ROWS]
     )
-    more = len(rows) - limit
+    more = len(rows) - _NOTEBOOK_ROWS
     rest = f'<tr><td colspan="{len(columns)}">and {more} more</td></tr>' if more > 0 else ""
     return f"<table><caption>{escape(printable(caption))}</caption><tr>{head}</tr>{body}{rest}</table>"

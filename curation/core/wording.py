@@ -9,7 +9,6 @@ import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -110,18 +109,9 @@ def near_names(names: Sequence[str], others: Sequence[str] = ()) -> list[tuple[s
     >>> near_names(["dog", "cat"], ["Dog", "cat", "dog "])
     [('Dog', 'dog', 'dog ')]
     """
-    import numpy as np
-
-    n = len(names) + len(others)
-    # A million names take 32 MB as hashes, and several times that as keys of a dictionary.
-    key = np.fromiter((hash(plain_name(name)) for name in chain(names, others)), np.int64, n)
-    written = np.fromiter(map(hash, chain(names, others)), np.int64, n)
-    order = np.lexsort((written, key))
-    near = np.flatnonzero((np.diff(key[order]) == 0) & (np.diff(written[order]) != 0))
-    groups: dict[str, set[str]] = {}
-    for row in (*order[near].tolist(), *order[near + 1].tolist()):
-        name = names[row] if row < len(names) else others[row - len(names)]
-        groups.setdefault(plain_name(name), set()).add(name)
+    groups: dict[str, list[str]] = {}
+    for name in dict.fromkeys((*names, *others)):
+        groups.setdefault(plain_name(name), []).append(name)
     return sorted(tuple(sorted(group)) for group in groups.values() if len(group) > 1)
 
 

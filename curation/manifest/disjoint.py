@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.core.columns import distinct, text_array, values_of
+from curation.core.patterns import match_mask
 from curation.core.tables import grouped
 from curation.core.wording import counted, examples, short_repr
 from curation.manifest.header import LabelView, PartEntry
@@ -298,10 +299,7 @@ class ImageColumns:
     @cached_property
     def counters(self) -> Bools:
         """Which file names are a short word and a number, which many folders have."""
-        from pyarrow import compute
-
-        matches: Bools = values_of(compute.match_substring_regex(self._stems, _COUNTER))
-        return matches
+        return match_mask(self._stems, _COUNTER)
 
     @cached_property
     def sizes(self) -> Int64s:

@@ -28,6 +28,7 @@ from curation.core.errors import (
     UsageError,
 )
 from curation.core.files import inside, read_bytes
+from curation.core.reading import utf8_text
 from curation.core.tables import html_table
 from curation.core.wording import cut
 from curation.core.writing import publishing_folder, write_bytes
@@ -215,20 +216,15 @@ class Manifest:
             hint=self.completion() or None,
         )
 
-    def completion(self, target: str = "") -> str:
+    def completion(self) -> str:
         """Return the command that adds missing lists; ``""`` if no reader supports the data.
-
-        Parameters
-        ----------
-        target : str
-            Name of the manifest in the command: a folder; by default name and version.
 
         Examples
         --------
         >>> curation.load("elephant/wr1-prob-published").completion()
         'curation import elephant/wr1-prob-published@1.0.0 --lists DIR --out DIR'
         """
-        target, header = target or self.title.replace(" ", "@"), self.header
+        target, header = self.title.replace(" ", "@"), self.header
         if header.origin == "as_published":
             return f"curation import {target} --lists DIR --out DIR"
         if any(entry.note.startswith("no reader") for entry in header.sources):
@@ -619,10 +615,7 @@ def _read_list(folder: Path, part: PartEntry) -> tuple[str, ...]:
     data = read_bytes(path, kind="id list", most=MAX_LIST_BYTES, error=ManifestError)
     message = "An id list does not match its digest in the manifest"
     _require_bytes(data, part.sha256, str(path), message)
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ManifestError("An id list is not UTF-8", where=str(path), found=str(error)) from None
+    text = utf8_text(data, str(path), ManifestError, "An id list is not UTF-8", encoding="utf-8")
     if text and not text.endswith("\n"):
         raise ManifestError("An id list has no final line feed", where=str(path), found=repr(text[-40:]))
     if "\r" in text:

@@ -60,14 +60,14 @@ def figure_table(figures: Sequence[Figure], title: str = "Figures") -> Table:
     return Table(title, ("figure", "paper", "obtained", "remark"), tuple(rows))
 
 
-def part_table(header: Header, *, digest_length: int = 19) -> Table:
+def part_table(header: Header) -> Table:
     """Return a row for each part: role, task (if there are tasks), images, annotated images, objects, short digest."""
     rows = []
     for part in header.parts:
         objects = ", ".join(f"{name} {count}" for name, count in part.boxes.items() if count) or "-"
         task = (part.task or "-",) if header.tasks else ()
         counts = (count(part.images), count(part.annotated_images), objects)
-        rows.append((part.name, part.role, *task, *counts, (part.sha256 or "declared")[:digest_length]))
+        rows.append((part.name, part.role, *task, *counts, (part.sha256 or "declared")[:19]))
     task = ("task",) if header.tasks else ()
     return Table("Parts", ("part", "role", *task, "images", "annotated", "objects", "digest"), tuple(rows))
 

@@ -239,7 +239,9 @@ def write_export(
     ManifestError, MissingListError, OverwriteError
         See `curation.manifest.manifest.Manifest` and `curation.core.writing`.
     """
-    chosen, options, photos = find_format(form, formats), options or FormatOptions(), photos or {}
+    if form not in formats:
+        raise UsageError("Unknown format", where=ascii(form[:60]), expected=", ".join(formats))
+    chosen, options, photos = formats[form], options or FormatOptions(), photos or {}
     parts = parts or (chosen.usual_parts(manifest.header) if chosen.usual_parts else [])
     single = bool(chosen.file) and chosen.file == out.suffix and not out.is_dir()
     _require_own_options(chosen, formats, options, photos)
@@ -279,13 +281,6 @@ def write_export(
     written = write_plan(plan, out, single=single, summary=summary)
     notes = [note for entry in manifest.header.sources for note in _differences(entry, opened)]
     return Exported(out, plan, tuple(written), summary, (*notes, *plan.notes))
-
-
-def find_format(name: str, formats: Mapping[str, Format]) -> Format:
-    """Return a format by name; an unknown one is a `UsageError`."""
-    if name not in formats:
-        raise UsageError("Unknown format", where=ascii(name[:60]), expected=", ".join(formats))
-    return formats[name]
 
 
 def chosen_parts(header: Header, texts: Sequence[str]) -> list[str]:

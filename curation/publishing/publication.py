@@ -11,7 +11,7 @@ import msgspec
 from curation.core.canonical import sha256_of_file, sha256_of_value
 from curation.core.errors import CanonicalFormError, PublicationMismatchError, UsageError
 from curation.core.files import inside, read_bytes
-from curation.manifest.header import DIGEST, VERSION
+from curation.manifest.header import DIGEST, Digest, Version
 from curation.manifest.manifest import read_manifest
 from curation.publishing.formats.plan import indented_json
 
@@ -26,9 +26,7 @@ _STEP = r"[A-Za-z0-9_][A-Za-z0-9._+-]*"
 
 
 # Not `$`, which allows a final line feed.
-Digest = Annotated[str, msgspec.Meta(pattern=rf"^{DIGEST}\Z")]
 DigestOrNone = Annotated[str, msgspec.Meta(pattern=rf"^(?:{DIGEST})?\Z")]
-Tag = Annotated[str, msgspec.Meta(pattern=rf"^(?:{VERSION})\Z")]
 RepositoryName = Annotated[str, msgspec.Meta(pattern=rf"^{_WORD}/{_WORD}\Z")]
 
 
@@ -89,7 +87,7 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     schema_version: Annotated[int, msgspec.Meta(ge=SCHEMA_VERSION, le=SCHEMA_VERSION)]
     repository: RepositoryName
-    tag: Tag
+    tag: Version
     layout: str
     manifests: tuple[PublishedManifest, ...]
     files: Annotated[dict[str, RepositoryFile], msgspec.Meta(max_length=200_000)]

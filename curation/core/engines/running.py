@@ -21,8 +21,6 @@ from threading import Thread
 from types import ModuleType
 from typing import Any, Literal, get_args
 
-import msgspec
-
 from curation.core.engines.shards import Block, Entry, Shards, Step, begin, finish, finished_entry, write_shard
 from curation.core.errors import CurationError, EngineError, MissingExtraError, UsageError, install_command
 from curation.core.writing import locked, make_folder
@@ -34,23 +32,8 @@ _KILLED = "A worker process was killed"
 _LACKS_MEMORY = "often for lack of memory: run the command again with fewer --workers; finished blocks are kept"
 
 
-class Failure(msgspec.Struct, frozen=True, tag=True):
-    """The reason why a block failed, as data from another process or machine."""
-
-    block: str
-    what: str
-    where: str | None = None
-    expected: str | None = None
-    found: str | None = None
-    hint: str | None = None
-
-    def error(self) -> EngineError:
-        """Return the error that the user sees."""
-        where = f"block {self.block}" + (f": {self.where}" if self.where else "")
-        return EngineError(self.what, where=where, expected=self.expected, found=self.found, hint=self.hint)
-
-
-Outcome = Entry | Failure
+Outcome = Entry | EngineError
+"""The entry of a finished block, or why it failed, from another process or machine."""
 
 
 def run_step(
@@ -105,8 +88,8 @@ def run_step(
         # If a block fails, close at once: processes or a cluster would run until the error is garbage-collected.
         with closing(run(_Work(step, out), pending, workers)) as outcomes:
             for outcome in outcomes:
-                if isinstance(outcome, Failure):
-                    raise outcome.error()
+                if isinstance(outcome, EngineError):
+                    raise outcome
                 entries[outcome.block] = outcome
                 new.append(outcome)
         done = tuple(entry for entry in entries.values() if entry is not None)
@@ -157,25 +140,28 @@ class _Work:
         import pyarrow
 
         try:
-            with _one_core(len(sys.modules))():
+            with one_core():
                 tables = [self.step(table) for table in block.tables()]
             table = pyarrow.concat_tables(tables) if tables else pyarrow.table({})
             return write_shard(self.folder, block, table)
         except CurationError as error:
-            return Failure(block.name, error.what, error.where, error.expected, error.found, error.hint)
+            where = f"block {block.name}" + (f": {error.where}" if error.where else "")
+            return EngineError(error.what, where=where, expected=error.expected, found=error.found, hint=error.hint)
         # A decoder or a disk may raise anything: report the block in which it happened.
         except Exception as error:
             message = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-            return Failure(block.name, f"The step {self.step.name} failed", found=message)
+            return EngineError(f"The step {self.step.name} failed", where=f"block {block.name}", found=message)
+
+
+def one_core() -> AbstractContextManager[Any]:
+    """Keep libraries of linear algebra to one thread: a worker has one core, and threads may change last digits."""
+    return _limits(len(sys.modules))()
 
 
 @lru_cache(1)
-def _one_core(modules: int) -> Callable[[], AbstractContextManager[Any]]:
-    """Keep libraries of linear algebra to one thread: a worker has one core, and threads may change last digits.
-
-    Modules load these libraries. The search for them takes a fifth of a block's time, so it is repeated only after the
-    number of modules has changed.
-    """
+def _limits(modules: int) -> Callable[[], AbstractContextManager[Any]]:
+    # Modules load these libraries. The search for them takes a fifth of a block's time, so it is repeated only after
+    # the number of modules has changed.
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:
@@ -296,10 +282,11 @@ def _outcome_of(ray: Any, reference: Any, block: Block) -> Outcome:
     try:
         outcome: Outcome = ray.get(reference)
     except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError):
-        return Failure(block.name, _KILLED, hint=_LACKS_MEMORY)
+        return EngineError(_KILLED, where=f"block {block.name}", hint=_LACKS_MEMORY)
     except ray.exceptions.RayError as error:
         text = " ".join(str(error).split())[-300:]
-        return Failure(block.name, "Ray failed", found=text, hint="run the command again: finished blocks are kept")
+        hint = "run the command again: finished blocks are kept"
+        return EngineError("Ray failed", where=f"block {block.name}", found=text, hint=hint)
     return outcome
 
 

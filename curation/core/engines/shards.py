@@ -21,6 +21,7 @@ import numpy as np
 from curation.core.canonical import canonical_json, sha256_of_file, sha256_of_lines, sha256_of_value
 from curation.core.errors import EngineError
 from curation.core.files import read_bytes
+from curation.core.json_text import decode_json
 from curation.core.writing import make_folder, remove_abandoned, replacing, write_bytes
 
 if TYPE_CHECKING:
@@ -292,10 +293,8 @@ def open_shards(folder: Path) -> Shards:
         The index does not match the summary.
     """
     path = folder / SUMMARY
-    try:
-        summary = msgspec.json.decode(read_bytes(path, kind="summary of shards"), type=_Summary)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise EngineError("The summary of shards is damaged", where=str(path), found=str(error)[:200]) from None
+    data, message = read_bytes(path, kind="summary of shards"), "The summary of shards is damaged"
+    summary = decode_json(data, _Summary, EngineError, message, where=str(path))
     made = Shards(folder, tuple(_entries(folder / INDEX)), summary.step)
     if made.digest != summary.digest:
         raise EngineError(

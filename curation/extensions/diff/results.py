@@ -168,8 +168,7 @@ def diff_results(old: Result | Path | str, new: Result | Path | str) -> ResultDi
     EvaluationError
         A file is not a result.
     """
-    data = [_data(side) for side in (old, new)]
-    before, after = (_saved(*pair) for pair in zip(data, (old, new), strict=True))
+    (old_data, before), (new_data, after) = _read(old), _read(new)
     if before.protocol != after.protocol:
         raise UsageError("The results come from two evaluations", found=f"{before.protocol} and {after.protocol}"[:160])
     # The name of the only method or variant of each result does not distinguish numbers.
@@ -185,7 +184,7 @@ def diff_results(old: Result | Path | str, new: Result | Path | str) -> ResultDi
             hint="evaluate the older one again",
         )
     rows = tuple((*key, first.get(key), second.get(key)) for key in {**first, **second})
-    old_classes, new_classes = (dict(_class_numbers(result)) for result in data)
+    old_classes, new_classes = (dict(_class_numbers(data)) for data in (old_data, new_data))
     classes: Any = tuple(
         (*key[:3], old_classes.get(key), new_classes.get(key)) for key in {**old_classes, **new_classes}
     )
@@ -260,30 +259,22 @@ def _text(value: Any) -> str:
     return text[:_DIGEST] if text.startswith("sha256:") else text
 
 
-def _data(source: Result | Path | str) -> dict[str, Any]:
-    """Return the unchecked JSON content of a result."""
-    if isinstance(source, Result):
-        return source.json_data()
-    path = Path(source)
+def _read(source: Result | Path | str) -> tuple[dict[str, Any], _Saved]:
+    """Return the JSON content of a result, and what is compared of it."""
+    path = Path("results.json" if isinstance(source, Result) else source)
     path = path / "results.json" if path.is_dir() else path
     try:
-        return msgspec.json.decode(InputFile(path, kind="result").data, type=dict[str, Any])
+        data = (
+            source.json_data()
+            if isinstance(source, Result)
+            else msgspec.json.decode(InputFile(path, kind="result").data, type=dict[str, Any])
+        )
+        return data, msgspec.convert(data, _Saved)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _no_result(path, error) from None
-
-
-def _saved(data: dict[str, Any], source: Any) -> _Saved:
-    try:
-        return msgspec.convert(data, _Saved)
-    except msgspec.ValidationError as error:
-        raise _no_result(source, error) from None
-
-
-def _no_result(path: Any, error: Exception) -> EvaluationError:
-    return EvaluationError(
-        "The file is not a result",
-        where=str(path),
-        expected="what `curation evaluate` writes with --out, or prints with --json",
-        found=str(error)[:200],
-        hint="evaluate predictions and scores first, each with --out, and compare the results",
-    )
+        raise EvaluationError(
+            "The file is not a result",
+            where=str(path),
+            expected="what `curation evaluate` writes with --out, or prints with --json",
+            found=str(error)[:200],
+            hint="evaluate predictions and scores first, each with --out, and compare the results",
+        ) from None

@@ -48,7 +48,7 @@ PUBLISHED = "published"
 """Name of the results on all images, with nothing left out."""
 CLASSES = "classes"
 """The group of the per-class sets of `OodSets.by_class`."""
-_NOTHING: Mapping[str, Path | LeftOut] = MappingProxyType({})
+_NOTHING: Mapping[str, Path] = MappingProxyType({})
 
 
 class OodSets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -122,7 +122,7 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
         manifest: Annotated[str | Manifest | None, "MANIFEST"] = None,
         lists: Annotated[Path | None, "DIR"] = None,
         variant: str | tuple[str, ...] = next(iter(benchmark.variants)),
-        without: Annotated[Mapping[str, Path | LeftOut], "NAME=LIST"] = _NOTHING,
+        without: Annotated[Mapping[str, Path], "NAME=LIST"] = _NOTHING,
         score_key: Annotated[str | None, "KEY"] = None,
         label_key: Annotated[str | None, "KEY"] = None,
         image_key: Annotated[str | None, "KEY"] = None,
@@ -141,7 +141,7 @@ def evaluation_as(report: Report, benchmark: OodSets) -> Callable[..., Result]:
             folder of imglists, test_SET.txt or SET.txt: images and labels, in the order of rows without names
         variant : str or tuple of str
             variant of the measures
-        without : mapping of str to Path or LeftOut
+        without : mapping of str to Path
             the numbers once more without some images, under a name of your own: the OOD images of a list, those that
             decisions remove (.jsonl or .csv), or those that a cleaned manifest lacks
         score_key, label_key, image_key : str, optional
@@ -389,7 +389,6 @@ def _list_record(left: LeftOut | None, run: Run) -> dict[str, Any]:
     ]
     if left.judged is not None and not judged:
         notes.append("unjudged is not clean: the list holds decisions, and images without one may show a known class")
-    notes += left.notes
     if not removed:
         notes.append("no image of a set is left out")
     notes = [f"{left.name}: {note}" for note in notes]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -247,8 +247,6 @@ class LeftOut:
         Number of reviewed images in a cleaned manifest, by set.
     file : dict
         Name and digest.
-    notes : tuple of str
-        Notes that are printed with the results.
     """
 
     name: str
@@ -258,40 +256,35 @@ class LeftOut:
     judged: Images | None = None
     judged_of: Mapping[str, int] = field(default_factory=dict)
     file: dict[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, name: str, option: Path | LeftOut | Sequence[str], sets: Collection[str]) -> LeftOut:
+    def read(cls, name: str, path: Path, sets: Collection[str]) -> LeftOut:
         """Return the images that a list leaves out.
 
         Parameters
         ----------
-        option : Path, LeftOut, or sequence of str
+        path : Path
             A list of images in any published form; decisions (``.jsonl`` or ``.csv``), whose action ``remove`` counts;
-            the folder of a cleaned manifest; or the images themselves.
+            or the folder of a cleaned manifest.
         sets : collection of str
             Sets that decisions may name.
         """
-        if isinstance(option, LeftOut):
-            return option
-        if not isinstance(option, Path):
-            return cls(name, Images(tuple(option)))
-        if option.is_dir():
-            manifest = load_manifest(str(option))
+        if path.is_dir():
+            manifest = load_manifest(str(path))
             return cls(
                 name,
                 Images(()),
                 retained={part: Images(manifest.ids(part)) for part in manifest.parts if part in sets},
                 judged=Images(()) if manifest.header.decisions else None,
                 judged_of=judged_counts(manifest.header),
-                file={"name": option.name, "sha256": manifest.digest},
+                file={"name": path.name, "sha256": manifest.digest},
             )
-        if option.suffix.lower() == ".jsonl" or _is_decisions(option, name):
-            return cls._of_decisions(name, option, sets)
-        paths = tuple(path for entry in read_published(option).lists for path in entry.paths.decode().split("\n")[:-1])
+        if path.suffix.lower() == ".jsonl" or _is_decisions(path, name):
+            return cls._of_decisions(name, path, sets)
+        paths = tuple(path for entry in read_published(path).lists for path in entry.paths.decode().split("\n")[:-1])
         if not paths:
-            raise UsageError("The list names no images", where=f"--without {name}={option}")
-        return cls(name, Images(paths), file={"name": option.name, "sha256": sha256_of_file(option)})
+            raise UsageError("The list names no images", where=f"--without {name}={path}")
+        return cls(name, Images(paths), file={"name": path.name, "sha256": sha256_of_file(path)})
 
     @classmethod
     def _of_decisions(cls, name: str, path: Path, sets: Collection[str]) -> LeftOut:

@@ -457,106 +457,90 @@ def read_inputs(test: Path, train: Path | None = None, layer: Path | None = None
     PredictionError
         A file is not a ``.npz`` of plain arrays; an array is missing, not finite, or has a wrong shape.
     """
-    rows = _Arrays.read(test, "logits", "features", "latents", "image_ids")
-    trained = None if train is None else _Arrays.read(train, "features", "latents", "labels")
-    head = None if layer is None else _Arrays.read(layer, "weight", "bias")
-    logits, features, images = rows.floats("logits", 2), rows.floats("features", 2), rows.take("image_ids", 1, "Uiu")
-    latents = rows.floats("latents", 2)
-    if logits is None and features is None and latents is None:
-        raise rows.lack("logits (n, K), features (n, D) or latents (n, C)")
-    fitted = labels = last = fitted_latents = None
-    if trained is not None:
-        fitted, labels = trained.floats("features", 2), trained.take("labels", 1, "iu")
-        fitted_latents = trained.floats("latents", 2)
-        if not len(next((array for array in (fitted, fitted_latents) if array is not None), ())):
-            raise trained.lack("features (N, D) or latents (N, C) of the training set")
-    if head is not None:
-        weight, bias = head.floats("weight", 2), head.floats("bias", 1)
-        if weight is None or bias is None:
-            raise head.lack("weight (K, D) and bias (K,) of the last layer")
-        last = LastLayer(weight, bias)
-    # Arrays and axes that must have the same length.
-    _require_equal(
-        "rows", test,
-        {"logits": (logits, 0), "features": (features, 0), "latents": (latents, 0), "image_ids": (images, 0)},
-    )  # fmt: skip
-    _require_equal(
-        "training rows", train, {"features": (fitted, 0), "latents": (fitted_latents, 0), "labels": (labels, 0)}
-    )
-    _require_equal("channels", test, {"latents": (latents, 1), "training latents": (fitted_latents, 1)})
-    weight, bias = last or (None, None)
-    _require_equal(
-        "dimensions", test,
-        {"features": (features, 1), "training features": (fitted, 1), "last layer": (weight, 1)},
-    )  # fmt: skip
-    _require_equal("classes", test, {"logits": (logits, 1), "last layer": (weight, 0), "bias": (bias, 0)})
+    paths = {"test": test, "train": train, "layer": layer}
+    read = {role: _arrays(role, path) for role, path in paths.items() if path is not None}
+    for unit, members in _EQUAL.items():
+        sizes = {name: read[role][array].shape[axis]
+                 for name, (role, array, axis) in members.items() if array in read.get(role, ())}  # fmt: skip
+        if len(set(sizes.values())) > 1:
+            raise PredictionError(
+                f"The arrays differ in their number of {unit}",
+                where=str(train if unit == "training rows" else test),
+                found=", ".join(f"{name}: {n}" for name, n in sizes.items()),
+            )
+    rows, trained = read["test"], read.get("train", {})
+    last = LastLayer(**read["layer"]) if "layer" in read else None
     inputs = PostHocInputs(
-        logits,
-        features,
-        None if images is None else tuple(map(str, images.tolist())),
-        fitted,
-        None if labels is None else labels.astype(np.int64),
+        rows.get("logits"),
+        rows.get("features"),
+        tuple(map(str, rows["image_ids"].tolist())) if "image_ids" in rows else None,
+        trained.get("features"),
+        trained["labels"].astype(np.int64) if "labels" in trained else None,
         last,
-        latents,
-        fitted_latents,
-        {role: read.file for role, read in (("test", rows), ("train", trained), ("layer", head)) if read is not None},
+        rows.get("latents"),
+        trained.get("latents"),
+        {
+            role: {"name": path.name, "sha256": sha256_of_file(path), "arrays": keys_of_npz(path)}
+            for role, path in paths.items()
+            if path is not None
+        },
     )
-    return replace(inputs, logits=last.logits(features)) if logits is None and features is not None and last else inputs
+    if inputs.logits is None and inputs.features is not None and last:
+        return replace(inputs, logits=last.logits(inputs.features))
+    return inputs
 
 
-class _Arrays(NamedTuple):
-    """The arrays of a file, by name."""
+_SHAPES = {
+    "test": {"logits": 2, "features": 2, "latents": 2, "image_ids": 1},
+    "train": {"features": 2, "latents": 2, "labels": 1},
+    "layer": {"weight": 2, "bias": 1},
+}
+"""Arrays that are read from each file, with their numbers of dimensions."""
+_LACKING = {
+    "test": "logits (n, K), features (n, D) or latents (n, C)",
+    "train": "features (N, D) or latents (N, C) of the training set",
+    "layer": "weight (K, D) and bias (K,) of the last layer",
+}
+_KINDS = {"image_ids": ("Uiu", "whole numbers or texts"), "labels": ("iu", "whole numbers")}
+"""Kinds of dtype of the arrays that do not hold numbers in general."""
+_EQUAL = {
+    "rows": {name: ("test", name, 0) for name in _SHAPES["test"]},
+    "training rows": {name: ("train", name, 0) for name in _SHAPES["train"]},
+    "channels": {"latents": ("test", "latents", 1), "training latents": ("train", "latents", 1)},
+    "dimensions": {
+        "features": ("test", "features", 1),
+        "training features": ("train", "features", 1),
+        "last layer": ("layer", "weight", 1),
+    },
+    "classes": {"logits": ("test", "logits", 1), "last layer": ("layer", "weight", 0), "bias": ("layer", "bias", 0)},
+}
+"""File, array and axis of the numbers that must be equal, by what they count."""
 
-    path: Path
-    arrays: dict[str, Any]
-    file: dict[str, Any]
 
-    @classmethod
-    def read(cls, path: Path, *names: str) -> _Arrays:
-        return cls(
-            path,
-            read_npz(path, names),
-            {"name": path.name, "sha256": sha256_of_file(path), "arrays": keys_of_npz(path)},
-        )
-
-    def lack(self, array: str) -> PredictionError:
-        names = ", ".join(self.file["arrays"])[:200]
-        return PredictionError("The file lacks an array", where=str(self.path), expected=array, found=names)
-
-    def take(self, name: str, ndim: int, kinds: str) -> Any:
-        """Return an array with a given number of dimensions and kind of dtype, or None if the file lacks it."""
-        values = self.arrays.get(name)
-        if values is not None and (values.ndim != ndim or values.dtype.kind not in kinds or 0 in values.shape[1:]):
-            numbers = "numbers" if "f" in kinds else "whole numbers" + (" or texts" if "U" in kinds else "")
+def _arrays(role: str, path: Path) -> dict[str, Any]:
+    """Return the arrays of a file by name, numbers in float64."""
+    arrays = read_npz(path, tuple(_SHAPES[role]))
+    for name, values in arrays.items():
+        ndim, (kinds, content) = _SHAPES[role][name], _KINDS.get(name, ("fiu", "numbers"))
+        if values.ndim != ndim or values.dtype.kind not in kinds or 0 in values.shape[1:]:
             raise PredictionError(
                 f"The array {name} has the wrong shape or type",
-                where=str(self.path),
-                expected=f"{'a matrix' if ndim == 2 else 'a vector'} of {numbers}",
+                where=str(path),
+                expected=f"{'a matrix' if ndim == 2 else 'a vector'} of {content}",
                 found=f"{values.dtype}, shape {values.shape}",
             )
-        return values
-
-    def floats(self, name: str, ndim: int) -> Floats | None:
-        values = self.take(name, ndim, "fiu")
-        if values is None:
-            return None
-        numbers: Floats = values.astype(np.float64)
-        if not np.isfinite(numbers).all():
-            row = int(np.argwhere(~np.isfinite(numbers))[0, 0])
-            raise PredictionError(
-                f"The array {name} holds a number that is not finite", where=f"{self.path}: row {row}"
-            )
-        return numbers
-
-
-def _require_equal(unit: str, path: Path | None, arrays: Mapping[str, tuple[Any, int]]) -> None:
-    counted = {name: array.shape[axis] for name, (array, axis) in arrays.items() if array is not None}
-    if len(set(counted.values())) > 1:
-        raise PredictionError(
-            f"The arrays differ in their number of {unit}",
-            where=str(path),
-            found=", ".join(f"{name}: {n}" for name, n in counted.items()),
-        )
+        if name not in _KINDS:
+            arrays[name] = numbers = values.astype(np.float64)
+            if not np.isfinite(numbers).all():
+                row = int(np.argwhere(~np.isfinite(numbers))[0, 0])
+                message = f"The array {name} holds a number that is not finite"
+                raise PredictionError(message, where=f"{path}: row {row}")
+    matrices = [arrays[name] for name in ("logits", "features", "latents") if name in arrays]
+    lacks = len(arrays) < 2 if role == "layer" else not matrices
+    if lacks or (role == "train" and not len(matrices[0])):
+        names = ", ".join(keys_of_npz(path))[:200]
+        raise PredictionError("The file lacks an array", where=str(path), expected=_LACKING[role], found=names)
+    return arrays
 
 
 @dataclass(frozen=True, slots=True)

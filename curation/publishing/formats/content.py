@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -316,32 +317,27 @@ def _concatenated_objects(viewed: Sequence[PartObjects], kept_crowd: Sequence[bo
 
 
 def _is_open_images(viewed: PartObjects) -> Bools:
-    is_open_images = np.array([source.dataset == OPEN_IMAGES for source in viewed.images.sources], np.bool_)
-    return np.asarray(is_open_images[viewed.source], np.bool_)
+    is_open_images: Bools = np.array([source.dataset == OPEN_IMAGES for source in viewed.images.sources], np.bool_)
+    return is_open_images[viewed.source]
 
 
 def _original_names(source: Source, objects: Objects) -> Texts:
     category_names = np.array(source.categories.names, object)[objects.category]
     if objects.original is None:
         return category_names
-    has_original = objects.original != ""
-    return np.where(has_original, objects.original, category_names)
+    return np.where(objects.original != "", objects.original, category_names)
 
 
-def _column_or_unset(name: str) -> Callable[[Source, Objects], Any]:
-    """Return a function that returns a column of a source's objects; a flag that the source lacks is false."""
-
-    def read(_: Source, objects: Objects) -> Any:
-        column = getattr(objects, name)
-        return np.zeros(len(objects), np.bool_) if column is None else column
-
-    return read
+def _column_or_unset(name: str, _: Source, objects: Objects) -> Any:
+    """Return a column of a source's objects; a flag that the source lacks is false."""
+    column = getattr(objects, name)
+    return np.zeros(len(objects), np.bool_) if column is None else column
 
 
 _VIEWED = ("category_id", "ignore", "difficult")
 _AS_STATED = ("truncated", "occluded", "depiction", "inside", "pose", "boxes", "areas", "numbers")
 _RAW: Mapping[str, Callable[[Source, Objects], Any]] = {
-    **{name: _column_or_unset(name) for name in _AS_STATED},
+    **{name: partial(_column_or_unset, name) for name in _AS_STATED},
     "group": lambda source, objects: objects.crowd & (source.dataset == OPEN_IMAGES),
     "original": _original_names,
     "original_number": lambda source, objects: np.array(source.categories.numbers, np.int64)[objects.category],

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
@@ -18,6 +17,7 @@ import numpy as np
 from msgspec import Meta
 
 from curation.core.arguments import checked
+from curation.core.engines.running import one_core
 from curation.core.errors import CutError, UsageError
 from curation.core.figures import SERIES, add_scale, new_matrix, save_figure, set_title, tables_alone
 from curation.core.reading import filled_lines, read_plain
@@ -148,7 +148,8 @@ def normalized_cut(graph: ClassGraph, k: int, options: CutOptions | None = None)
     """
     chosen = options or CutOptions()
     core, isolated, apart = _core(graph, k, chosen)
-    with _one_thread():
+    # Sums in another order could choose another start.
+    with one_core():
         bound = lower_bound(core, k)
         starts: list[Start] = []
         if chosen.exact and number_of_partitions(len(core.names), k) <= MOST_PARTITIONS:
@@ -207,18 +208,6 @@ def _core(graph: ClassGraph, k: int, options: CutOptions) -> tuple[ClassGraph, t
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Keep linear algebra on one thread: sums in another order could choose another start."""
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        yield
-        return
-    with threadpool_limits(limits=1):
-        yield
 
 
 class _Best:

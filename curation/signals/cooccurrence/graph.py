@@ -103,15 +103,6 @@ def _counted_names(source: Source, spelled: Sequence[str], classes: Sequence[str
     return tuple(sorted(chosen))
 
 
-def _add(pairs: Int64s, keys: Int64s) -> None:
-    """Count keys into a table; avoid a pass over a table that is much longer than the keys."""
-    if len(pairs) <= 4 * len(keys):
-        pairs += np.bincount(keys, minlength=len(pairs))
-    else:
-        keys_once, count = np.unique(keys, return_counts=True)
-        pairs[keys_once] += count
-
-
 def _counted(names: tuple[str, ...], images: Int64s, classes: Int64s, total: int) -> Cooccurrence:
     """Count pairs from unique ``(image, class)`` statements that are sorted by image, then class."""
     n = len(names)
@@ -125,7 +116,7 @@ def _counted(names: tuple[str, ...], images: Int64s, classes: Int64s, total: int
         step = max(1, _KEYS_AT_ONCE // len(first))
         for low in range(0, len(block), step):
             some = block[low : low + step]
-            _add(pairs, (some[:, first] * n + some[:, second]).ravel())
+            np.add.at(pairs, (some[:, first] * n + some[:, second]).ravel(), 1)
     upper: npt.NDArray[np.int64] = pairs.reshape(n, n)
     return Cooccurrence(names, np.bincount(classes, minlength=n).astype(np.int64), upper + upper.T, total)
 

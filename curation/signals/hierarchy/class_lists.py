@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from curation.core.errors import UsageError
 from curation.core.ids import ilsvrc2012_classes
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from curation.signals.hierarchy.hierarchy import Graph
 
 
-Reading = Literal["curated", "first_sense"]
 DATASETS = ("coco", "voc", "openimages")
 _FILE = "synset_maps.tsv"
 _ID = re.compile(r"n[0-9]{8,9}")
@@ -81,13 +80,9 @@ def synset_choices(dataset: str) -> dict[str, SynsetChoice]:
     }
 
 
-def synset_map(dataset: str, reading: Reading = "curated") -> dict[str, str]:
-    """Return the synset of each class that has one under a reading, in the data set's order."""
-    chosen = {
-        name: choice.synset if reading == "curated" else choice.first_sense
-        for name, choice in synset_choices(dataset).items()
-    }
-    return {name: synset for name, synset in chosen.items() if synset is not None}
+def synset_map(dataset: str) -> dict[str, str]:
+    """Return the synset chosen by hand of each class that has one, in the data set's order."""
+    return {name: choice.synset for name, choice in synset_choices(dataset).items() if choice.synset is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +144,11 @@ def placed(
             absent[name] = f"a word of {len(several)} synsets: {', '.join(several[:4])}"
         else:
             absent[name] = f"not in the table of {graph.graph['origin']}"
-    return graph, tuple(_placed_list(tuple(dict.fromkeys(listed)), nodes, absent) for listed in lists)
+    once = (tuple(dict.fromkeys(listed)) for listed in lists)
+    return graph, tuple(
+        Placed(listed, *({name: of_name[name] for name in listed if name in of_name} for of_name in (nodes, absent)))
+        for listed in once
+    )
 
 
 def _bearing(graph: Graph) -> dict[str, list[str]]:
@@ -159,14 +158,6 @@ def _bearing(graph: Graph) -> dict[str, list[str]]:
         for word in {str(data.get("name", "")).lower(), *str(data.get("lemmas", "")).lower().split(" ")}:
             nodes_of.setdefault(word, []).append(node)
     return nodes_of
-
-
-def _placed_list(names: tuple[str, ...], nodes: dict[str, str], absent: dict[str, str]) -> Placed:
-    return Placed(
-        names,
-        {name: nodes[name] for name in names if name in nodes},
-        {name: absent[name] for name in names if name in absent},
-    )
 
 
 _SPECIFIC = 7

@@ -239,11 +239,10 @@ _LONGEST_NAME = 2_000
 
 
 class LabelNode(msgspec.Struct, frozen=True):
-    """A node of Open Images' tree: label name such as ``/m/0bt9lr``, nodes below, and parts of the thing."""
+    """A node of Open Images' tree: label name such as ``/m/0bt9lr``, and the nodes below."""
 
     name: Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f\x7f]{1,255}\Z")] = msgspec.field(name="LabelName")
     kinds: list[LabelNode] = msgspec.field(default_factory=list, name="Subcategory")
-    parts: list[LabelNode] = msgspec.field(default_factory=list, name="Part")
 
 
 def read_edge_list(edges: Path, names: Path | None = None) -> Graph:
@@ -315,15 +314,14 @@ def _malformed_line(path: Path, number: int, line: str, expected: str) -> Hierar
     )
 
 
-def read_open_images(tree: Path, *, parts: bool = False) -> Graph:
+def read_open_images(tree: Path) -> Graph:
     """Return Open Images' class hierarchy; nodes are its label names such as ``/m/0bt9lr``.
 
     Parameters
     ----------
     tree : Path
-        ``bbox_labels_600_hierarchy.json``: nested ``LabelName``, ``Subcategory``, ``Part``.
-    parts : bool
-        Whether to include ``Part``: a wheel is a part of a car, not a kind of car.
+        ``bbox_labels_600_hierarchy.json``: nested ``LabelName``, ``Subcategory``, ``Part``. A ``Part`` is left out: a
+        wheel is a part of a car, not a kind of car.
 
     Raises
     ------
@@ -341,8 +339,7 @@ def read_open_images(tree: Path, *, parts: bool = False) -> Graph:
         graph.add_node(entry.name)
         if parent:
             graph.add_edge(entry.name, parent)
-        below = [*entry.kinds, *(entry.parts if parts else ())]
-        pending += [(node, entry.name) for node in reversed(below)]
+        pending += [(node, entry.name) for node in reversed(entry.kinds)]
     require_acyclic(graph, str(tree))
     return graph
 

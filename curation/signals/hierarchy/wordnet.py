@@ -93,12 +93,6 @@ def embedded_structure() -> NounTable:
     return structure_from(_stream(STRUCTURE_FILE))
 
 
-@cache
-def embedded_lemmas() -> list[str]:
-    """Return the lemmas of each noun synset, joined by blanks, in the order of `embedded_structure`."""
-    return _stream(LEMMA_FILE).decode("ascii").split("\n")
-
-
 def _stream(name: str) -> bytes:
     data = lzma.decompress(resources.files("curation.signals.hierarchy").joinpath(name).read_bytes())
     digest = hashlib.sha256(data).hexdigest()
@@ -119,24 +113,21 @@ Texts = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Wordnet:
-    """The nouns of a WordNet under the ids of WordNet 3.0.
+    """The nouns of WordNet 3.0 under its ids.
 
     Attributes
     ----------
-    name : str
-        ``WordNet 3.0``, or the name in NLTK's corpus.
     table : NounTable
         With the numbers of the ids in place of the file's offsets.
     lemmas : sequence of str
         Lemmas of each synset, joined by blanks; the first makes its unique name, ``dog.n.01``.
     """
 
-    name: str
     table: NounTable
     lemmas: Sequence[str]
 
     def __repr__(self) -> str:
-        return f"<{self.name}: {len(self.lemmas):,} nouns>"
+        return f"<WordNet 3.0: {len(self.lemmas):,} nouns>"
 
     def __contains__(self, synset: str) -> bool:
         return not self._wrong([synset])
@@ -161,7 +152,7 @@ class Wordnet:
         chosen = np.arange(len(self.lemmas)) if above is None else self._above(above, instances=instances)
         ids = [wnid(offset) for offset in self.table.offsets[chosen].tolist()]
         rows = chosen.tolist()
-        graph: Graph = nx.DiGraph(origin=f"{self.name} nouns")
+        graph: Graph = nx.DiGraph(origin="WordNet 3.0 nouns")
         for node, row, sense in zip(ids, rows, self.table.senses[chosen].tolist(), strict=True):
             name = f"{self.lemmas[row].split(' ', 1)[0].lower()}.n.{sense:02d}"
             graph.add_node(node, lemmas=self.lemmas[row], name=name)
@@ -185,10 +176,10 @@ class Wordnet:
         return tuple(self.lemmas[int(self.positions([synset])[0])].split(" "))
 
     def positions(self, synsets: Collection[str]) -> Positions:
-        """Return the position of each synset; raise `HierarchyError` if this WordNet lacks one."""
+        """Return the position of each synset; raise `HierarchyError` if WordNet lacks one."""
         if wrong := self._wrong(synsets):
             raise HierarchyError(
-                f"Not a noun synset of {self.name}", where=", ".join(repr(text[:40]) for text in wrong[:5]),
+                "Not a noun synset of WordNet 3.0", where=", ".join(repr(text[:40]) for text in wrong[:5]),
                 expected="n and eight digits, as n02084071 for dog", found=f"{len(wrong)} of {len(synsets)} ids",
                 hint="ids of WordNet 3.1 have other offsets" if len(wrong) > len(synsets) // 2 else None,
             )  # fmt: skip
@@ -242,7 +233,7 @@ def open_wordnet() -> Wordnet:
     >>> list(wordnet.nouns(above=["n02084071"]).adj["n02084071"])
     ['n02083346', 'n01317541']
     """
-    return Wordnet("WordNet 3.0", embedded_structure(), embedded_lemmas())
+    return Wordnet(embedded_structure(), _stream(LEMMA_FILE).decode("ascii").split("\n"))
 
 
 def wordnet(*, above: Collection[str] | None = None, instances: bool = False) -> Graph:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -22,7 +22,7 @@ from curation.core.engines.running import EngineName, cores, run_step
 from curation.core.engines.shards import Block, Shards, Step
 from curation.core.errors import CurationWarning, DuplicateIdError, EmbeddingError, UsageError
 from curation.core.ids import ImageId, native_of
-from curation.core.reading import read_plain
+from curation.core.reading import filled_lines, read_plain
 from curation.core.wording import counted
 from curation.core.writing import write_text
 from curation.signals.similarity.embeddings import EncoderIdentity, StoreHeader, Vectors
@@ -113,18 +113,8 @@ class Photo(NamedTuple):
     path: Path | None
 
 
-class Recipe(Protocol):
-    """Opens an encoder, in any process: `EncoderOptions`."""
-
-    def __hash__(self) -> int:
-        """Return a hash: a recipe is opened once."""
-
-    def open(self) -> Encoder:
-        """Return the encoder."""
-
-
 @lru_cache(maxsize=1)
-def _opened(recipe: Recipe) -> Encoder:
+def _opened(recipe: EncoderOptions) -> Encoder:
     return recipe.open()
 
 
@@ -136,29 +126,34 @@ class _Picture(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class EmbedPhotos(Step):
+class _Embed(Step):
+    name: ClassVar[str] = "embed"
+    version: ClassVar[int] = 3
+    recipe: EncoderOptions
+    header: StoreHeader
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The header: all parameters that determine the vectors."""
+        parameters: dict[str, Any] = msgspec.to_builtins(self.header)
+        return parameters
+
+
+@dataclass(frozen=True, eq=False)
+class EmbedPhotos(_Embed):
     """Vectors of the photos of a table.
 
     Attributes
     ----------
-    recipe : Recipe
+    recipe : EncoderOptions
     header : StoreHeader
     threads : int
         Threads that decode and, where the encoder allows it, encode.
     broken : {"skip", "refuse"}
     """
 
-    name: ClassVar[str] = "embed"
-    version: ClassVar[int] = 3
-    recipe: Recipe
-    header: StoreHeader
     threads: int = 1
     broken: Broken = "skip"
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The header: all parameters that determine the vectors."""
-        return _parameters(self.header)
 
     def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
         """Return a row for each photo: id, image (digest of the file), vector, error."""
@@ -213,11 +208,6 @@ def _encoded(encoder: Encoder, pictures: Sequence[_Picture]) -> Vectors:
     return vectors
 
 
-def _parameters(header: StoreHeader) -> dict[str, Any]:
-    parameters: dict[str, Any] = msgspec.to_builtins(header)
-    return parameters
-
-
 def _table(rows: Sequence[tuple[Any, Any, str | None]], vectors: Sequence[Vectors], dimension: int) -> pyarrow.Table:
     """Return rows of id, image and error with the vectors of those without an error."""
     import pyarrow
@@ -232,18 +222,8 @@ def _table(rows: Sequence[tuple[Any, Any, str | None]], vectors: Sequence[Vector
 
 
 @dataclass(frozen=True, eq=False)
-class EmbedTexts(Step):
+class EmbedTexts(_Embed):
     """Vectors of the texts of a table, as prompts of the header's template."""
-
-    name: ClassVar[str] = "embed"
-    version: ClassVar[int] = 3
-    recipe: Recipe
-    header: StoreHeader
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The header: all parameters that determine the vectors."""
-        return _parameters(self.header)
 
     def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
         """Return a row for each text: id (the text), image (digest of the prompt), vector, error."""
@@ -315,7 +295,7 @@ class Embedded:
 
 def embed_photos(
     photos: Sequence[Photo],
-    recipe: Recipe,
+    recipe: EncoderOptions,
     folder: Path,
     *,
     batch: int = BATCH,
@@ -342,7 +322,7 @@ def embed_photos(
 
 def embed_corpus(
     corpus: str | Path,
-    recipe: Recipe,
+    recipe: EncoderOptions,
     folder: Path,
     *,
     batch: int = BATCH,
@@ -366,7 +346,7 @@ def embed_corpus(
 
 def _embedded(
     blocks: Iterable[Block],
-    recipe: Recipe,
+    recipe: EncoderOptions,
     folder: Path,
     *,
     batch: int,
@@ -406,7 +386,7 @@ def _result(
 
 
 def embed_texts(
-    texts: Sequence[str], recipe: Recipe, folder: Path, *, template: str = "{}", batch: int = BATCH
+    texts: Sequence[str], recipe: EncoderOptions, folder: Path, *, template: str = "{}", batch: int = BATCH
 ) -> Embedded:
     """Embed texts as prompts into a store; the ids of its rows are the texts.
 
@@ -633,8 +613,6 @@ def _photos(paths: Mapping[str, Any], photos: Mapping[str, Path] | Path, reading
 
 
 def _texts(path: Path) -> list[str]:
-    try:
-        lines = read_plain(path, kind="file of texts").decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise UsageError("The file of texts is not UTF-8", where=str(path), found=str(error)[:200]) from None
-    return [line.strip() for line in lines if line.strip()]
+    data = read_plain(path, kind="file of texts")
+    lines = filled_lines(data, str(path), UsageError, "The file of texts is not UTF-8")
+    return [text for _, text in lines]

@@ -19,6 +19,7 @@ from curation.core.canonical import sha256_of_value
 from curation.core.engines.shards import STEP, SUMMARY, Shards, open_shards
 from curation.core.errors import EmbeddingError, MissingFileError, SimilarityError
 from curation.core.files import read_bytes
+from curation.core.json_text import decode_json
 
 if TYPE_CHECKING:
     import pyarrow
@@ -160,10 +161,8 @@ def read_header(folder: Path) -> StoreHeader:
         raise MissingFileError(
             "No embedding store found", where=str(folder), hint="curation similarity embed … --out DIR"
         )
-    try:
-        return msgspec.json.decode(read_bytes(path), type=_StepFile).parameters
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise EmbeddingError("Not an embedding store, or damaged", where=str(path), found=str(error)[:200]) from None
+    message = "Not an embedding store, or damaged"
+    return decode_json(read_bytes(path), _StepFile, EmbeddingError, message, where=str(path)).parameters
 
 
 def open_embeddings(folder: Path) -> Embeddings:

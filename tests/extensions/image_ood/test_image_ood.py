@@ -21,7 +21,7 @@ from curation.evaluation.separability import (
     fpr95_rank,
 )
 from curation.extensions.image_ood.evaluation import OodSets, evaluation_as
-from curation.extensions.image_ood.images import Images, LeftOut, read_image_scores
+from curation.extensions.image_ood.images import read_image_scores
 from curation.extensions.image_ood.measures import OodRules, numbers_of, report_as
 from tests.evaluation.ood_reference import area_under_roc, fpr_first, fpr_ood_positive
 from tests.evaluation.ood_reference import aupr_trapezoid as trapezoid
@@ -359,8 +359,10 @@ def test_requests_that_cannot_work(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="Two files"):
         SCORE(scores=run)
     (run / "one.csv").unlink()
+    listed = tmp_path / "mine.txt"
+    listed.write_text("a.jpg\n")
     with pytest.raises(UsageError, match="left out by name"):
-        SCORE(scores=run, without={"mine": LeftOut("mine", Images(("a",)))})
+        SCORE(scores=run, without={"mine": listed})
 
 
 def test_classes_of_a_set_are_sets_of_their_own(tmp_path: Path) -> None:
