@@ -24,7 +24,7 @@ from curation.core.reading import InputFile
 from curation.evaluation.nested_detections import is_nested, nested_boxes, nested_files
 from curation.evaluation.problem import UNKNOWN, UNKNOWN_NUMBER, Bools, Floats, GroundTruth, Int32s, Int64s
 from curation.sources.object_rows import plain_columns
-from curation.sources.table import SUFFIXES, read_texts
+from curation.sources.table import SUFFIXES, read_texts, without_fraction
 from curation.sources.yolo import CLASS_NAMES, keypoint_values, label_lines, yolo_file, yolo_names
 
 if TYPE_CHECKING:
@@ -779,12 +779,6 @@ def _whole_numbers(column: pd.Series, where: Callable[[int], str], name: str = "
         expected = "a whole number, or the column category with names"
         raise _no_number(name, expected, column.iloc[row], where(row))
     return [int(cell) for cell in column]
-
-
-def without_fraction(column: pd.Series) -> pd.Series:
-    """Return a column of numbers such as 1.0, as programs write columns with gaps, as whole numbers; else unchanged."""
-    is_whole = len(column) and column.str.fullmatch(r"-?[0-9]{1,15}(\.0+)?").all()
-    return column.str.partition(".")[0] if is_whole else column
 
 
 def _no_number(column: str, expected: str, text: str, where: str) -> PredictionError:

@@ -20,6 +20,7 @@ from curation.sources.source import Categories, FileRecord, Images, Int64s, Sour
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+    import pandas as pd
     import pyarrow
 
     from curation.core.reading import InputFile
@@ -145,6 +146,12 @@ def texts_of_part(content: InputFile, part: str) -> pyarrow.Table:
     """Return the rows of a part as trimmed texts."""
     table = read_texts(content)
     return table.take(_rows_of_part(table, part, content.name))
+
+
+def without_fraction(column: pd.Series) -> pd.Series:
+    """Return a column of numbers such as 1.0, as programs write columns with gaps, as whole numbers; else unchanged."""
+    is_whole = len(column) and column.str.fullmatch(r"-?[0-9]{1,15}(\.0+)?").all()
+    return column.str.partition(".")[0] if is_whole else column
 
 
 def read_texts(content: InputFile, error: type[CurationError] = AnnotationFormatError) -> pyarrow.Table:
