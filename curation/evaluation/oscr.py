@@ -34,7 +34,7 @@ from curation.core.figures import (
 from curation.evaluation.class_scores import GROUPS, ClassScores
 from curation.evaluation.measures import facts_of, sum_in_order
 from curation.evaluation.problem import Bools, Floats, Int64s
-from curation.evaluation.separability import ScoreSteps, auroc
+from curation.evaluation.separability import RankedScores, auroc
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -244,7 +244,7 @@ def auroc_of(data: ClassScores, group: str) -> dict[str, float | None]:
     other = data.group(group)
     readings = {"AUROC": data.known, "AUROC_rest_as_known": ~other}
     return {
-        name: auroc(ScoreSteps.from_scores(data.highest[known], data.highest[other]))
+        name: auroc(RankedScores.from_scores(data.highest[known], data.highest[other]))
         if known.any() and other.any()
         else None
         for name, known in readings.items()

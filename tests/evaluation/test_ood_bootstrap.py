@@ -13,7 +13,7 @@ from curation.benchmarks.findmeifyoucan.measures import (
     open_set_rates,
     unknown_detections,
 )
-from curation.evaluation.separability import ScoreSteps, auroc, fpr95_first
+from curation.evaluation.separability import RankedScores, auroc, fpr95_first
 from tests.evaluation.ood_reference import EXAMPLE, OodWorld
 from tests.evaluation.ood_worlds import columns, ood_worlds
 
@@ -35,7 +35,7 @@ def test_unit_weights_give_the_numbers_of_the_data(world: OodWorld) -> None:
     found = one.statistics(np.ones(one.n_images, np.int64), np.ones(one.n_id_images, np.int64))
     truth, detections = columns(world)
     if len(detections):
-        ranked = ScoreSteps.from_scores(np.array(world.ids), detections.scores["s"])
+        ranked = RankedScores.from_scores(np.array(world.ids), detections.scores["s"])
         assert found["AUROC"] == auroc(ranked)
         assert found["FPR95_first"] == pytest.approx(fpr95_first(ranked), abs=1e-15)
     for variant in BOTH:

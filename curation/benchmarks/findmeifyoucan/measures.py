@@ -17,7 +17,7 @@ from curation.evaluation.matching import assign
 from curation.evaluation.problem import LARGEST_SCORE, Bools, Detections, Floats, GroundTruth, Int32s, Int64s
 from curation.evaluation.resample import resample, weights_of
 from curation.evaluation.separability import (
-    ScoreSteps,
+    RankedScores,
     aupr_step,
     aupr_trapezoid,
     auroc,
@@ -33,12 +33,12 @@ FPR_KEYS: dict[str, str] = {
     "ood_positive": "FPR95_ood_positive",
 }
 """The measure behind FPR95 by requested rule."""
-SEPARABILITY: dict[str, Callable[[ScoreSteps], float]] = {
+SEPARABILITY: dict[str, Callable[[RankedScores], float]] = {
     "AUROC": auroc,
-    "AUPR_trapezoid": lambda steps: aupr_trapezoid(steps.at_ids),
-    "AUPR_step": lambda steps: aupr_step(steps.at_ids),
+    "AUPR_trapezoid": aupr_trapezoid,
+    "AUPR_step": aupr_step,
     "FPR95_first": fpr95_first,
-    "FPR95_nearest_vos": lambda steps: fpr95_nearest(steps.at_ids),
+    "FPR95_nearest_vos": fpr95_nearest,
     "FPR95_ood_positive": fpr95_ood_positive,
 }
 
@@ -53,8 +53,8 @@ def separability(id_scores: Floats, ood_scores: Floats) -> dict[str, float | Non
     """
     if not len(id_scores) or not len(ood_scores):
         return dict.fromkeys(SEPARABILITY)
-    steps = ScoreSteps.from_scores(id_scores, ood_scores)
-    return {name: function(steps) for name, function in SEPARABILITY.items()}
+    ranked = RankedScores.from_scores(id_scores, ood_scores)
+    return {name: function(ranked) for name, function in SEPARABILITY.items()}
 
 
 THRESHOLD_RULES = fact(__package__, "thresholds", dict[str, str])
@@ -310,8 +310,8 @@ class ImageSample:
         ids, oods = np.repeat(self.id_scores, id_weights[self.id_image]), np.repeat(self.scores, weights[self.image])
         values = dict.fromkeys(("AUROC", "FPR95_first"), np.nan)
         if len(ids) and len(oods):
-            steps = ScoreSteps.from_scores(ids, oods)
-            values = {"AUROC": auroc(steps), "FPR95_first": fpr95_first(steps)}
+            ranked = RankedScores.from_scores(ids, oods)
+            values = {"AUROC": auroc(ranked), "FPR95_first": fpr95_first(ranked)}
         for variant, by_image in self.counts.items():
             total = {name: int(counts @ weights) for name, counts in by_image.items()}
             n, counted = total["objects"], total["counted"]

@@ -14,13 +14,13 @@ from curation.evaluation.measures import Measure, definitions
 from curation.evaluation.problem import Floats
 from curation.evaluation.result import Column, Data, Report, Result, Table, input_rows
 from curation.evaluation.separability import (
+    RankedScores,
     ScoreSteps,
     aupr_trapezoid,
     auroc,
     fpr95_at_vertices,
     fpr95_first,
     fpr95_nearest,
-    fpr95_ood_positive,
     fpr95_quantile,
     fpr95_rank,
 )
@@ -44,10 +44,10 @@ FPR_RULES: Mapping[str, str] = {
     "to the even rank",
 }
 _FPR95: Mapping[str, Callable[[ScoreSteps, Floats, Floats], float]] = {
-    "FPR95_ood_positive": lambda steps, ids, oods: fpr95_ood_positive(steps),
+    "FPR95_ood_positive": lambda steps, ids, oods: fpr95_first(steps.mirrored),
     "FPR95_ood_positive_vertices": lambda steps, ids, oods: fpr95_at_vertices(steps),
     "FPR95_first": lambda steps, ids, oods: fpr95_first(steps),
-    "FPR95_nearest": lambda steps, ids, oods: fpr95_nearest(ScoreSteps.from_scores(ids, oods).at_ids),
+    "FPR95_nearest": lambda steps, ids, oods: fpr95_nearest(RankedScores.from_scores(ids, oods)),
     "FPR95_quantile": lambda steps, ids, oods: fpr95_quantile(ids, oods),
     "FPR95_rank": lambda steps, ids, oods: fpr95_rank(ids, oods),
 }
