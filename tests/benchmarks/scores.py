@@ -23,13 +23,13 @@ def _halves(dtype: str) -> tuple[Any, Any]:
 
 def auroc(folder: Path, clock: Clock, dtype: str) -> None:
     """AUROC of ten million scores."""
-    from curation.evaluation.separability import ScoreSteps
+    from curation.evaluation.separability import RankedScores
     from curation.evaluation.separability import auroc as area
 
     ids, oods = _halves(dtype)
-    area(ScoreSteps.from_scores(ids[:1000], oods[:1000]))
+    area(RankedScores.from_scores(ids[:1000], oods[:1000]))
     with clock:
-        area(ScoreSteps.from_scores(ids, oods))
+        area(RankedScores.from_scores(ids, oods))
 
 
 def one_sort(folder: Path, clock: Clock, dtype: str) -> None:
