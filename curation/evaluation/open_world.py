@@ -549,8 +549,8 @@ def evaluation_as(report: Report, variants: Iterable[Rules], notes: tuple[str, .
         opening = reading.opener()
         if isinstance(truth, Mapping) and not truth:
             known_tasks = tasks_of_manifest(opened) if opened else ()
-            asked = choose_tasks(known_tasks, task) if opened and task else known_tasks
-            parts = [part] if part else [f"{entry.name}-test" for entry in asked]
+            chosen_tasks = choose_tasks(known_tasks, task) if opened and task else known_tasks
+            parts = [part] if part else [f"{entry.name}-test" for entry in chosen_tasks]
             truth = remembered_truth(opened, parts)
         tasks = _tasks(truth, task, opened, classes, opening)
         names = [entry.name for entry in tasks]

@@ -675,7 +675,7 @@ def choose_tasks(tasks: tuple[ClassRoles, ...], requested: Iterable[str]) -> tup
             where=tasks[0].origin,
             expected=", ".join(task.name for task in tasks)[:_SHOWN],
             found=repr(missing[0][:80]),
-            hint=f"--task {shlex.quote(tasks[0].name)} names a task; `curation build` makes a manifest of a .toml file"
+            hint=f"--task {shlex.quote(tasks[0].name)} names a task; `curation build` reads a .toml file"
             if missing[0].lower().endswith((".toml", ".json"))
             else _did_you_mean(missing[0], [task.name for task in tasks]),
         )

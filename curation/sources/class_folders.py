@@ -32,7 +32,7 @@ _PHOTOS = re.compile(r"images?|imgs?|rgb|photos?|inputs?|a", re.IGNORECASE)
 _MASKS = re.compile(
     r"masks?|labels?|gts?|ground[ _-]?truths?|annotations?|seg(?:mentation)?s?|depths?|out", re.IGNORECASE
 )
-"""Folders of photos, and beside them those of a second file of each photo, such as its mask: no two classes."""
+"""Folders of photos, and folders of their masks or depth maps, which are not classes."""
 
 
 class ClassFolders(NamedTuple):
@@ -119,17 +119,17 @@ def class_folders(root: Path) -> ClassFolders | None:
 
 
 def _folders_of_masks(photos: list[tuple[str, ...]]) -> set[tuple[str, ...]]:
-    """Return the folders of masks, depth and the like whose files are named as those of a folder of photos beside."""
+    """Return the folders of masks or depth maps: their file names equal those of a folder of photos beside them."""
     stems = defaultdict[tuple[str, ...], set[str]](set)
     for path in photos:
         stems[path[:-1]].add(path[-1].rpartition(".")[0])
-    beside = defaultdict[tuple[str, ...], set[str]](set)
+    photo_names = defaultdict[tuple[str, ...], set[str]](set)
     for folder, names in stems.items():
         if folder and _PHOTOS.fullmatch(folder[-1]):
-            beside[folder[:-1]] |= names
+            photo_names[folder[:-1]] |= names
     return {
         folder for folder, names in stems.items()
-        if folder and _MASKS.fullmatch(folder[-1]) and names <= beside[folder[:-1]]
+        if folder and _MASKS.fullmatch(folder[-1]) and names <= photo_names[folder[:-1]]
     }  # fmt: skip
 
 

@@ -123,7 +123,7 @@ def _may_be_list(name: str) -> bool:
 
 
 def accompanies_lists(name: str) -> bool:
-    """Return whether a file beside lists, such as a README or a licence, is none by its name."""
+    """Return whether a file accompanies lists by its name, such as a README or a licence."""
     return name.lower().partition(".")[0] in _NO_LISTS and not name.lower().endswith((".jpg", ".jpeg", ".png"))
 
 

@@ -663,7 +663,7 @@ def _is_array(array: Any, kinds: Any) -> bool:
 
 
 def _are_values(key: str, array: Sequence[Any]) -> bool:
-    """Return whether an array holds labels, or a few numbers such as a size or a box, below a key that is no part."""
+    """Return whether an array holds labels, or few numbers such as a size or a box, under a key that names no part."""
     few = len(array) < _FEWEST_RECORDS and not _SPLIT_NAME.search(key)
     return are_values(array) or (few and all(isinstance(value, int) for value in array))
 

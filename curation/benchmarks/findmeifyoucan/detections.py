@@ -218,7 +218,7 @@ def read_classes(file: RecordFile, logits: Floats | None, reading: ClassReading)
             raise UsageError(
                 "--set official_compat=yes needs the logits of every detection",
                 where=file.where,
-                hint="leave out --set official_compat=yes: without logits there is no background column",
+                hint="leave out --set official_compat=yes: the background column comes from logits",
             )
         if None in scores:
             raise PredictionError(

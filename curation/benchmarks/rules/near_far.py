@@ -344,7 +344,7 @@ def start(sources: Mapping[str, Source], options: StartOptions) -> list[str]:
                 "No image without ID classes remains",
                 where=f"source {name}",
                 expected="images without an ID class, its sub-classes and its super-classes",
-                found=f"an ID class, or a sub-class or super-class of one, on each of its {len(remaining)} images",
+                found=f"{len(remaining)} images, each with an ID class or a sub-class or super-class of an ID class",
                 hint=f"--source {name}=PATH of images of other classes, or fewer ID classes in the file",
             )
         shows_near = images_with(source, near)

@@ -262,15 +262,15 @@ def read_lists(folder: Path, *, namespace: str = "", but: Sequence[Path] = ()) -
         if labels_of_photos:
             _refuse_labels(folder, labels_of_photos)
         reasons = "; ".join(f"{name}: {refusal.why}" for name, refusal in list(unread.items())[:3])
-        found, hint = reasons or "no such file", None
+        content, hint = reasons or "no such file", None
         try:
             if not reasons and class_folders(folder) is not None:
-                found = "class folders"
+                content = "class folders"
                 source = shlex.quote(str(folder))
                 hint = f"curation init hierarchy --source {source}, and audit the benchmark that it makes"
         except CurationError as error:
-            found, hint = error.found or found, error.hint
-        raise UsageError("No list of images found", where=str(folder), expected=EXPECTED, found=found, hint=hint)
+            content, hint = error.found or content, error.hint
+        raise UsageError("No list of images found", where=str(folder), expected=EXPECTED, found=content, hint=hint)
     names = sorted(entries)
     images = images_of([entries[name][1] for name in names], namespace)
     lists = tuple(

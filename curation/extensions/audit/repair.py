@@ -199,7 +199,7 @@ def _require_form(report: Report, part: AuditedList) -> None:
         is_document = form == "json lines" and _is_document(data)
         if not is_document and (form != "csv" or b"\r" not in data.replace(b"\r\n", b"")):
             return
-        form = "one JSON text of all lines" if is_document else "a table with line ends of one carriage return"
+        form = "one JSON text of all lines" if is_document else "a table whose lines end in a carriage return alone"
     raise _not_written(part.file, form)
 
 

@@ -37,7 +37,7 @@ _SETTINGS = {
     "constrained": "base classes on images with a base class, and novel ones on images with a novel class",
     "whole": "all images and classes",
 }
-"""What the help of ``setting`` says of each."""
+"""Help of each setting."""
 OUTSIDE = "left out: detections of the 15 classes that are neither base nor novel"
 
 _LISTS = (Column("list"), Column("images", "count"), Column("sha256", "digest", "digest"),

@@ -426,7 +426,7 @@ def _inspected(path: Any, image_set: str) -> Inspection:
     if not isinstance(annotated, AnnotationFile):
         if source is None:
             if "curation inspect" in str(refused.hint):
-                # Its advice is this command: what stops this command is told.
+                # The reader advises this command; report the error of this command instead.
                 _decoded_truth(path)
             raise refused
         return inspect_source(name, source, [refusal(refused, "truth")], notes)

@@ -598,7 +598,7 @@ def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
     numbering = next((name for name, count in counts.items() if count >= 0.95 * most), "")
     learnt = right(lambda old: moved.get(old, old))
     lacking = {category for category in used if category not in truth.category_position}
-    # A few records with a text are no less of that class.
+    # Names and numbers as texts may occur in a few records only.
     spelled: dict[str, set[Id | None]] = {
         name: {old for old in lacking if mends[name](old) in truth.category_position}
         for name in ("number", "name")
@@ -616,7 +616,7 @@ def _classes(columns: Columns, truth: Objects) -> Iterator[Finding]:
         yield Finding(mistake, evidence, now / n, most / n, f"category_ids={numbering}")
     elif learnt >= now + _MANY:
         yield _renamed(rename, Finding("", evidence, now / n, learnt / n))
-    elif name := next((name for name, found in spelled.items() if found), ""):
+    elif name := next((name for name, ids in spelled.items() if ids), ""):
         before, after = (
             float(np.mean([category not in others for category in columns.classes]))
             for others in (lacking, lacking - spelled[name])
@@ -689,7 +689,7 @@ def _unusable(columns: Columns, truth: Objects) -> Iterator[Finding]:
         mend = "records=drop" if can_drop else ""
         command = "" if mend else "write x, y, width, height in pixels into each record"
         yield Finding(mistake, "records with a box", float(has_box.mean()), 1.0 if mend else None, mend, command)
-    # Padding with empty boxes is no mistake.
+    # Some exports pad each image with empty boxes.
     elif len(columns) >= _MANY and (columns.boxes[:, 2:] <= 0).any(axis=1).all():
         advice = "write x, y, width, height in pixels into each record"
         yield Finding("All boxes are without width or height", "boxes with a size", 0.0, command=advice)

@@ -470,7 +470,7 @@ class TruthFile:
         try:
             self.part = _as_file(self.data, path, self.data is not data, _read_truth)
         except CurationError as error:
-            if not any(not one.mend and one.now is None and not one.command.startswith("curation") for one in findings):
+            if all(row.mend or row.now is not None or row.command.startswith("curation") for row in findings):
                 findings.append(refusal(error, "truth"))
         self.findings = tuple(
             finding._replace(command=mend_command(path, [finding.mend])) if finding.mend else finding

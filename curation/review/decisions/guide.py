@@ -131,7 +131,7 @@ def _toml(text: str, name: str) -> dict[str, Any]:
 def _markdown(text: str, name: str) -> dict[str, Any]:
     """Return the sections of a guide: paragraphs joined to one line, numbered lines as a list."""
     lines, content = text.splitlines(), dict[str, Any]()
-    headings = [(number, found) for number, line in enumerate(lines) if (found := _HEADING.fullmatch(line))]
+    headings = [(number, match) for number, line in enumerate(lines) if (match := _HEADING.fullmatch(line))]
     starts = [*(number for number, _ in headings), len(lines)]
     if any(line.strip() for line in lines[: starts[0]]):
         raise ReviewError("The guide begins without a heading", where=name, expected=_LAYOUT)

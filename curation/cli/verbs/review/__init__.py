@@ -166,7 +166,7 @@ def _status_lines(progress: Progress) -> list[Line]:
     table = Table("Reviewers", ("reviewer", "images", "decisions"), tuple(reviewers))
     lines: list[Line] = [f"{decided}{f': {verdicts}' if verdicts else ''}", "", *([table] if reviewers else [])]
     if progress.strangers:
-        lines.append(f"{progress.strangers:,} decided images are no longer under review")
+        lines.append(f"{progress.strangers:,} decided images have left the review")
     return lines
 
 

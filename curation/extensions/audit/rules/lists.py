@@ -237,7 +237,7 @@ def groups_are_on_one_side(target: AuditTarget) -> Outcome:
     # Invalid patterns of the user are refused even if there is nothing to compare.
     groups = Groups(images, target.patterns, target.column)
     if not compared and not parts:
-        return not_applicable("there are no lists of two roles whose groups could be compared")
+        return not_applicable("comparing groups needs lists of two roles")
     by_default = not (target.patterns or target.column)
     # Ids of COCO and VOC do not reveal groups, so these lists are skipped.
     positions = {at for pair in compared for at in pair.places if by_default}
