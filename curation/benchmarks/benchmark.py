@@ -11,7 +11,7 @@ from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import msgspec
 
@@ -28,11 +28,6 @@ if TYPE_CHECKING:
     from curation.sources.source import Source
 
 Kind = TypeVar("Kind")
-_DEFERRED = frozenset(
-    ("slots", "build", "declare", "choose_slots", "recorded_decisions", "recipes", "formats", "tables", "class_table",
-     "import_published")
-)  # fmt: skip
-"""Fields of `Benchmark` that may be names."""
 Record = TypeVar("Record", bound=msgspec.Struct)
 MOST_IMAGES = 1_000_000
 """Largest number of images that a parameter may request for a list."""
@@ -181,12 +176,49 @@ def stated_parameters(parameters: Mapping[str, Any], declared: Sequence[Paramete
     return {name: value for name, value in parameters.items() if name not in silent}
 
 
+class Deferred(Generic[Kind]):
+    """A field that may be a name ``MODULE:NAME`` or a `functools.partial`, which is resolved on access.
+
+    A command that needs only the name and paper of a benchmark does not import its rule.
+    """
+
+    def __init__(self, default: Kind) -> None:
+        self._default = default
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, benchmark: None, owner: type) -> Deferred[Kind]: ...
+    @overload
+    def __get__(self, benchmark: Benchmark, owner: type) -> Kind: ...
+    def __get__(self, benchmark: Benchmark | None, owner: type) -> Deferred[Kind] | Kind:
+        if benchmark is None:
+            return self
+        value: Kind | str | partial[Kind] = vars(benchmark)[self._name]
+        if isinstance(value, partial):
+            return value()
+        if not isinstance(value, str):
+            return value
+        try:
+            resolved: Kind = resolve_name(value)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise UsageError(
+                "The package that offers this benchmark cannot be used",
+                where=f"{benchmark.name}: {self._name}",
+                expected="MODULE:NAME that can be imported",
+                found=f"{value}: {error}"[:300],
+            ) from error
+        return resolved
+
+    def __set__(self, benchmark: Benchmark, value: Deferred[Kind] | Kind | str | partial[Kind]) -> None:
+        # The dataclass passes the descriptor itself for a field that is left out.
+        vars(benchmark)[self._name] = self._default if isinstance(value, Deferred) else value
+
+
 @dataclass(frozen=True)
 class Benchmark:
     """A paper, its rule and the inputs of the rule, declared by a TOML file (`curation.benchmarks.registry`).
-
-    A field after `shared`, and `slots`, may be a name ``MODULE:NAME`` or a `functools.partial`, which is resolved on
-    access: a command that needs only the name and paper of a benchmark does not import its rule.
 
     Attributes
     ----------
@@ -227,38 +259,22 @@ class Benchmark:
     name: str
     paper: Paper | None
     summary: str
-    slots: tuple[SourceSlot, ...] = ()
+    slots: Deferred[tuple[SourceSlot, ...]] = Deferred(())
     parameters: tuple[Parameter, ...] = ()
     parts: tuple[tuple[str, str], ...] = ()
     page: str = ""
     rule: str = ""
     disjoint: tuple[tuple[str, str], ...] = ()
     shared: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    build: Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest] | None = None
-    declare: Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest] | None = None
-    choose_slots: Callable[[Mapping[str, Any]], tuple[SourceSlot, ...]] | None = None
-    recorded_decisions: Callable[[Path, bool], tuple[str, tuple[str, ...]]] | None = None
-    recipes: Mapping[str, Callable[[], Header]] = field(default_factory=dict)
-    formats: tuple[Format, ...] = ()
-    tables: Callable[[Member], list[PlannedTable]] | None = None
-    class_table: Callable[[Header], Table | None] | None = None
-    import_published: Callable[[Manifest, Path], Manifest] | None = None
-
-    def __getattribute__(self, name: str) -> Any:
-        value = super().__getattribute__(name)
-        if isinstance(value, partial):
-            return value()
-        if not isinstance(value, str) or name not in _DEFERRED:
-            return value
-        try:
-            return resolve_name(value)
-        except (ImportError, AttributeError, ValueError) as error:
-            raise UsageError(
-                "The package that offers this benchmark cannot be used",
-                where=f"{self.name}: {name}",
-                expected="MODULE:NAME that can be imported",
-                found=f"{value}: {error}"[:300],
-            ) from error
+    build: Deferred[Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest] | None] = Deferred(None)
+    declare: Deferred[Callable[[Mapping[str, Source], Mapping[str, Any]], Manifest] | None] = Deferred(None)
+    choose_slots: Deferred[Callable[[Mapping[str, Any]], tuple[SourceSlot, ...]] | None] = Deferred(None)
+    recorded_decisions: Deferred[Callable[[Path, bool], tuple[str, tuple[str, ...]]] | None] = Deferred(None)
+    recipes: Deferred[Mapping[str, Callable[[], Header]]] = Deferred({})
+    formats: Deferred[tuple[Format, ...]] = Deferred(())
+    tables: Deferred[Callable[[Member], list[PlannedTable]] | None] = Deferred(None)
+    class_table: Deferred[Callable[[Header], Table | None] | None] = Deferred(None)
+    import_published: Deferred[Callable[[Manifest, Path], Manifest] | None] = Deferred(None)
 
     def slots_for(self, parameters: Mapping[str, Any]) -> tuple[SourceSlot, ...]:
         """Return the sources that a build with these parameters reads."""

@@ -152,13 +152,8 @@ def find_benchmark(name: str, *others: str) -> Benchmark:
 def benchmark_of_rule(name: str) -> Benchmark:
     """Return a rule as a benchmark whose parameter is the benchmark file, which a manifest stores as text."""
     module, rule = f"{__package__}.rules.benchmark_file", rule_module(name)
-    replays = hasattr(rule, "read_recorded")
-    code: dict[str, Any] = {
-        "recorded_decisions": f"{rule.__name__}:read_decisions_file" if replays else None,
-        "choose_slots": f"{module}:slots_of_file",
-        "build": f"{rule.__name__}:build" if hasattr(rule, "build") else None,
-    }
     decisions = Parameter(name="decisions", reader=f"{rule.__name__}:read_recorded", meaning="as --decisions FILE")
+    replays = hasattr(rule, "read_recorded")
     return Benchmark(
         name=name,
         paper=rule.PAPER,
@@ -172,7 +167,9 @@ def benchmark_of_rule(name: str) -> Benchmark:
             ),
             *([decisions] if replays else []),
         ),
-        **code,
+        recorded_decisions=f"{rule.__name__}:read_decisions_file" if replays else None,
+        choose_slots=f"{module}:slots_of_file",
+        build=f"{rule.__name__}:build" if hasattr(rule, "build") else None,
     )
 
 
